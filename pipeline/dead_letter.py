@@ -8,7 +8,7 @@ from logging import Logger
 from typing import Final, Protocol
 
 from runtime.kafka.record import Outgoing, about_record
-from schemas.codec.records import UNREADABLE, EncodedRecord, rfc3339
+from schemas.codec.records import UNREADABLE, EncodedRecord, format_rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
 # The record itself may be as long as the topic allows; its cause must not make the dead letter longer than that.
@@ -57,7 +57,7 @@ def to_dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
         # The client sends no record without both.
         value = b""
     position = (source.topic, str(source.partition), str(source.offset))
-    values = (*position, cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time), "; ".join(cut))
+    values = (*position, cause[:_MAX_CAUSE_CHARACTERS], format_rfc3339(time), "; ".join(cut))
     # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.

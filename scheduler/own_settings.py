@@ -12,7 +12,7 @@ from runtime.settings.addresses import without_user_info
 from runtime.settings.flags import shown
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from scheduler.settings import Settings
-from schemas.events import SchedulerObserved, settings_digest_of
+from schemas.events import SchedulerObserved, compute_settings_digest
 
 IMPLEMENTATION: Final = "schedulerlog"
 DEVICE_CONFIG: Final = "device-config-digest"
@@ -32,7 +32,7 @@ def own_settings(settings: Settings, kafka: KafkaConnectionIfGiven, started_at: 
         implementation=IMPLEMENTATION,
         version=VERSION,
         settings=in_force,
-        settings_digest=settings_digest_of(IMPLEMENTATION, VERSION, in_force),
+        settings_digest=compute_settings_digest(IMPLEMENTATION, VERSION, in_force),
     )
 
 

@@ -18,13 +18,13 @@ def generate_documents() -> None:
     changed = generate.write()
     for path in changed:
         typer.echo(f"wrote {path}" if (generate.ROOT / path).exists() else f"removed {path}")
-    typer.echo(f"{len(changed)} of {len(generate.files())} documents changed")
+    typer.echo(f"{len(changed)} of {len(generate.list_files())} documents changed")
 
 
 @app.command()
 def check() -> None:
     """Exit 1 with the difference unless the checked-in documents say what the models say."""
-    if diff := generate.differences():
+    if diff := generate.compare_documents():
         typer.echo(diff)
         typer.echo("The documents differ from the models: run `python -m schemas generate`.", err=True)
         raise typer.Exit(1)

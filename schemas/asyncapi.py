@@ -6,7 +6,7 @@ from typing import Any, Final
 from .codec.records import CONTENT_TYPE
 from .codec.trace_context import PARENT_HEADER, STATE_HEADER
 from .events import EVENTS, Event
-from .ids import schema_id
+from .ids import build_schema_id
 from .topics import (
     ALERTS,
     ATTEMPT_COUNTS,
@@ -109,7 +109,7 @@ _SECURITY_SCHEMES: Final = {
 """Credentials of a client. OAUTHBEARER is a fourth way, which AsyncAPI describes by the URLs of an issuer."""
 
 
-def document(examples: Mapping[str, Any]) -> dict[str, Any]:
+def build_document(examples: Mapping[str, Any]) -> dict[str, Any]:
     """Build the document as plain dictionaries and lists. ``examples`` has a payload for each event type."""
     return {
         "asyncapi": "3.0.0",
@@ -124,17 +124,21 @@ def document(examples: Mapping[str, Any]) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
         },
         "defaultContentType": CONTENT_TYPE,
-        "servers": {"kafka": _server("kafka"), "securedKafka": _server("kafka-secure", *_SECURITY_SCHEMES)},
-        "channels": {_name(topic): _channel(topic) for topic in TOPICS},
-        "operations": {name: _operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
+        "servers": {
+            "kafka": _describe_server("kafka"),
+            "securedKafka": _describe_server("kafka-secure", *_SECURITY_SCHEMES),
+        },
+        "channels": {_name(topic): _describe_channel(topic) for topic in TOPICS},
+        "operations": {name: _describe_operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
         "components": {
-            "messages": {event.__name__: _message(event, examples[event.TYPE]) for event in EVENTS} | _no_events(),
+            "messages": {event.__name__: _describe_message(event, examples[event.TYPE]) for event in EVENTS}
+            | _list_other_messages(),
             "securitySchemes": _SECURITY_SCHEMES,
         },
     }
 
 
-def _server(protocol: str, *security_schemes: str) -> dict[str, Any]:
+def _describe_server(protocol: str, *security_schemes: str) -> dict[str, Any]:
     bootstrap = {"default": "localhost:9092", "description": "host:port of any broker"}
     server = {"host": "{bootstrap}", "protocol": protocol, "variables": {"bootstrap": bootstrap}}
     security = [{"$ref": f"#/components/securitySchemes/{name}"} for name in security_schemes]
@@ -145,12 +149,12 @@ def _name(topic: Topic) -> str:
     return topic.name.removeprefix("schedulerlog.")
 
 
-def _messages(topic: Topic) -> Sequence[str]:
+def _list_messages(topic: Topic) -> Sequence[str]:
     # Raw lines are other programs' JSON and dead letters are any bytes: neither has an event type to name.
     return [event.__name__ for event in topic.events] or ["RawLine" if topic is RAW_LOGS else "DeadLetter"]
 
 
-def _channel(topic: Topic) -> dict[str, Any]:
+def _describe_channel(topic: Topic) -> dict[str, Any]:
     kafka = {
         "topic": topic.name,
         "partitions": topic.partitions,
@@ -165,63 +169,63 @@ def _channel(topic: Topic) -> dict[str, Any]:
     return {
         "address": topic.name,
         "description": f"{topic.about}. Key: {topic.key}.",
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(topic)},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _list_messages(topic)},
         "bindings": {"kafka": kafka},
     }
 
 
-def _operation(action: str, topic: Topic, about: str) -> dict[str, Any]:
+def _describe_operation(action: str, topic: Topic, text: str) -> dict[str, Any]:
     channel = f"#/channels/{_name(topic)}"
-    messages = [{"$ref": f"{channel}/messages/{name}"} for name in _messages(topic)]
-    return {"action": action, "channel": {"$ref": channel}, "summary": about, "messages": messages}
+    messages = [{"$ref": f"{channel}/messages/{name}"} for name in _list_messages(topic)]
+    return {"action": action, "channel": {"$ref": channel}, "summary": text, "messages": messages}
 
 
-def _message(event: type[Event], example: Any) -> dict[str, Any]:
-    about, _, more = (event.__doc__ or "").partition("\n\n")
+def _describe_message(event: type[Event], example: Any) -> dict[str, Any]:
+    text, _, more = (event.__doc__ or "").partition("\n\n")
     topic = next(topic for topic in TOPICS if event in topic.events)
     headers = {name: {"type": "string"} | schema for name, schema in _HEADERS.items()}
     headers["ce_type"] |= {"const": event.TYPE}
-    headers["ce_dataschema"] |= {"const": schema_id(event.TYPE)}
+    headers["ce_dataschema"] |= {"const": build_schema_id(event.TYPE)}
     message = {
         "name": event.TYPE,
-        "summary": " ".join(about.split()),
+        "summary": " ".join(text.split()),
         "description": " ".join(more.split()),
         "contentType": CONTENT_TYPE,
         "headers": {"type": "object", "required": list(headers), "properties": headers | _TRACED},
         "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
-        "bindings": {"kafka": _key(topic)},
+        "bindings": {"kafka": _describe_key(topic)},
         "examples": [{"payload": example}],
     }
     # An event whose docstring is one paragraph has no description; an empty one would only be noise to renderers.
     return {key: value for key, value in message.items() if value}
 
 
-def _no_events() -> dict[str, Any]:
+def _list_other_messages() -> dict[str, Any]:
     """Build the messages of the topics without events."""
-    return {"RawLine": _raw_line(), "DeadLetter": _dead_letter()}
+    return {"RawLine": _describe_raw_line(), "DeadLetter": _describe_dead_letter()}
 
 
-def _dead_letter() -> dict[str, Any]:
-    headers = {name: {"type": "string", "description": about} for name, about in DEAD_LETTER_HEADERS.items()}
+def _describe_dead_letter() -> dict[str, Any]:
+    headers = {name: {"type": "string", "description": text} for name, text in DEAD_LETTER_HEADERS.items()}
     return {
         "name": "dead letter",
         "summary": "A record that could not be understood; its own headers follow those that say why.",
         "contentType": "application/octet-stream",
         "headers": {"type": "object", "required": list(headers), "properties": headers},
         "payload": {"description": "The value as it came, byte for byte."},
-        "bindings": {"kafka": _key(DEAD_LETTERS)},
+        "bindings": {"kafka": _describe_key(DEAD_LETTERS)},
     }
 
 
-def _raw_line() -> dict[str, Any]:
+def _describe_raw_line() -> dict[str, Any]:
     return {
         "name": "raw line",
         "summary": "One line of a container's log, or several, in the JSON of the program that ships it.",
         "contentType": CONTENT_TYPE,
         "payload": {"description": "What Fluent Bit, Vector or the OpenTelemetry Collector (otlp_json) write."},
-        "bindings": {"kafka": _key(RAW_LOGS)},
+        "bindings": {"kafka": _describe_key(RAW_LOGS)},
     }
 
 
-def _key(topic: Topic) -> dict[str, Any]:
+def _describe_key(topic: Topic) -> dict[str, Any]:
     return {"key": {"type": "string", "description": topic.key}, "bindingVersion": _BINDING}

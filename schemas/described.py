@@ -24,24 +24,24 @@ class DescribedModel(BaseModel):
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for above in cls.__mro__:
             if issubclass(above, DescribedModel):
-                for name, text in texts_below_fields(above).items():
+                for name, text in list_field_texts(above).items():
                     properties.get(name, {}).setdefault("description", text)
         return schema
 
 
-def texts_below_fields(model: type[BaseModel]) -> Mapping[str, str]:
+def list_field_texts(model: type[BaseModel]) -> Mapping[str, str]:
     """List the text below each field that the class itself declares."""
-    return _texts_of_module(model.__module__).get(model.__name__, {})
+    return _parse_module(model.__module__).get(model.__name__, {})
 
 
 @cache
-def _texts_of_module(name: str) -> Mapping[str, Mapping[str, str]]:
+def _parse_module(name: str) -> Mapping[str, Mapping[str, str]]:
     """Parse the texts by class and field; the source is parsed once for all of its classes."""
     tree = ast.parse(inspect.getsource(sys.modules[name]))
-    return {node.name: dict(_texts_of_class(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {node.name: dict(_parse_class(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
-def _texts_of_class(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+def _parse_class(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for field, below in pairwise(declared.body):
         match field, below:
             case (

@@ -1,7 +1,7 @@
 """The contract's documents, written from the models: JSON Schemas, AsyncAPI, the catalogue of reasons.
 
-``files`` says what every document holds, ``write`` puts them into the checkout, ``differences`` compares; a test does
-the same, so no model changes without its documents.
+``list_files`` says what every document holds, ``write`` puts them into the checkout, ``compare_documents`` compares; a
+test does the same, so no model changes without its documents.
 """
 
 import difflib
@@ -30,8 +30,8 @@ from .answers import (
     watching,
 )
 from .events import EVENTS
-from .ids import schema_id
-from .reasons import Reason, catalogue
+from .ids import build_schema_id
+from .reasons import Reason, read_catalogue
 
 ROOT: Final = Path(__file__).parent.parent
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
@@ -59,74 +59,74 @@ _SCOPES: Final = {
 
 
 @cache
-def files() -> Mapping[Path, str]:
+def list_files() -> Mapping[Path, str]:
     """List every generated document: path in the checkout to content."""
-    schemas = {f"{event.TYPE}.schema.json": json_schema(event, event.TYPE) for event in EVENTS}
+    schemas = {f"{event.TYPE}.schema.json": build_json_schema(event, event.TYPE) for event in EVENTS}
     schemas |= {
-        f"answers/{answer.__name__}.schema.json": json_schema(answer, f"answers.{answer.__name__}")
+        f"answers/{answer.__name__}.schema.json": build_json_schema(answer, f"answers.{answer.__name__}")
         for answer in ANSWERS
     }
-    texts = {_GENERATED / name: _json(schema) for name, schema in schemas.items()}
-    texts[_GENERATED / "asyncapi.yaml"] = asyncapi_text()
-    texts[Path("docs/reasons.md")] = reasons_text(catalogue())
+    texts = {_GENERATED / name: _to_json(schema) for name, schema in schemas.items()}
+    texts[_GENERATED / "asyncapi.yaml"] = write_asyncapi()
+    texts[Path("docs/reasons.md")] = write_reasons(read_catalogue())
     return texts
 
 
-def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
+def build_json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
     """Build the JSON Schema 2020-12 of one model, standing alone.
 
     Objects allow additional properties: a later version may add a field, and a reader that validates must accept
     it.
     """
-    schema: dict[str, Any] = _plain(model.model_json_schema())
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": schema_id(name)}
+    schema: dict[str, Any] = _simplify(model.model_json_schema())
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": build_schema_id(name)}
     return head | {"title": model.__name__} | schema
 
 
-def _plain(schema: Any, *, names: bool = False) -> Any:
+def _simplify(schema: Any, *, names: bool = False) -> Any:
     """Remove titles that only repeat a field's name, and allow further properties."""
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [_simplify(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
-        key: _plain(value, names=key in ("properties", "$defs"))
+    fields = {
+        key: _simplify(value, names=key in ("properties", "$defs"))
         for key, value in schema.items()
         # ``additionalProperties`` with a schema is the type of a map's values, not a ban, and must be kept. Under
         # ``properties`` and ``$defs`` the keys are names: a field may be called ``title``.
         if names or key not in ("title", "additionalProperties") or (key, type(value)) == ("additionalProperties", dict)
     }
-    return kept | {"additionalProperties": True} if "properties" in kept and not names else kept
+    return fields | {"additionalProperties": True} if "properties" in fields and not names else fields
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def asyncapi_text() -> str:
+def write_asyncapi() -> str:
     """Write the AsyncAPI document as YAML."""
     # The first golden record of a type has everything in it.
     examples = {event.TYPE: orjson.loads((_GOLDEN / event.TYPE / "001.json").read_bytes()) for event in EVENTS}
     # In the order of the source, so that a change of the contract is a small difference in the checked-in file.
-    return yaml.safe_dump(asyncapi.document(examples), sort_keys=False, allow_unicode=True, width=110)
+    return yaml.safe_dump(asyncapi.build_document(examples), sort_keys=False, allow_unicode=True, width=110)
 
 
-def reasons_text(reasons: Mapping[str, Reason]) -> str:
+def write_reasons(reasons: Mapping[str, Reason]) -> str:
     """Write the catalogue as Markdown, one table per code."""
-    return "\n".join(_reason_lines(reasons)) + "\n"
+    return "\n".join(_write_reason_lines(reasons)) + "\n"
 
 
-def _reason_lines(reasons: Mapping[str, Reason]) -> Iterator[str]:
+def _write_reason_lines(reasons: Mapping[str, Reason]) -> Iterator[str]:
     yield "# Why a pod is still pending: every reason code 原因码"
     yield ""
     yield "Written by `python -m schemas generate` from `schemas/reasons.toml`; change it there."
     for scope, title in _SCOPES.items():
         yield f"\n## {title}"
         for code in (code for code, reason in reasons.items() if reason.scope == scope):
-            yield from _table(code, reasons[code])
+            yield from _write_table(code, reasons[code])
 
 
-def _table(code: str, reason: Reason) -> Iterator[str]:
+def _write_table(code: str, reason: Reason) -> Iterator[str]:
     yield f"\n### `{code}`\n"
     yield "| | English | 中文 |"
     yield "|---|---|---|"
@@ -138,9 +138,9 @@ def _table(code: str, reason: Reason) -> Iterator[str]:
 
 def write(root: Path = ROOT) -> list[Path]:
     """Write every document, remove generated schemas of models that are gone; return what changed."""
-    wanted = files()
+    wanted = list_files()
     stale = [path for path in _present(root) if path not in wanted]
-    changed = [path for path, text in wanted.items() if _text(root / path) != text]
+    changed = [path for path, text in wanted.items() if _read_text(root / path) != text]
     for path in changed:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(wanted[path], encoding="utf-8")
@@ -149,10 +149,10 @@ def write(root: Path = ROOT) -> list[Path]:
     return changed + stale
 
 
-def differences(root: Path = ROOT) -> str:
+def compare_documents(root: Path = ROOT) -> str:
     """Compare the checked-in documents with the models, as a unified diff; empty when they agree."""
-    wanted = {**dict.fromkeys(_present(root), ""), **files()}
-    return "".join(line for path, text in wanted.items() for line in _diff(path, _text(root / path), text))
+    wanted = {**dict.fromkeys(_present(root), ""), **list_files()}
+    return "".join(line for path, text in wanted.items() for line in _diff(path, _read_text(root / path), text))
 
 
 def _diff(path: Path, old: str, new: str) -> Iterator[str]:
@@ -164,5 +164,5 @@ def _present(root: Path) -> list[Path]:
     return [path.relative_to(root) for path in sorted((root / _GENERATED).rglob("*")) if path.is_file()]
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""

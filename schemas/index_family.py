@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from .index_fields import otel_aliases
+from .index_fields import build_otel_aliases
 
 MAPPING_VERSION: Final = 8
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
@@ -17,7 +17,7 @@ CUSTOM_TEMPLATE: Final = "schedulerlog@custom"
 A family's own is called by its alias: ``schedulerlog-devices@custom``."""
 
 
-def settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any]:
+def build_settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any]:
     """Build the body of ``PUT _component_template/{SETTINGS_TEMPLATE}``."""
     index = {
         "number_of_shards": shards,
@@ -72,7 +72,7 @@ class Index:
                 "mappings": {
                     "dynamic": "strict",
                     "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
-                    "properties": self.properties | otel_aliases(self.properties),
+                    "properties": self.properties | build_otel_aliases(self.properties),
                 },
             },
             "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},

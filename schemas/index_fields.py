@@ -46,11 +46,11 @@ _OTEL: Final = {
 }
 
 
-def otel_aliases(properties: Mapping[str, Any]) -> dict[str, Any]:
+def build_otel_aliases(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Build aliases of fields by OpenTelemetry's names (``k8s.pod.name``, …): one filter then selects logs, metrics and
     attempts of a pod. A document holds none of them."""
     objects: dict[str, dict[str, Any]] = {}
-    for name, (about, attribute) in _OTEL.items():
+    for name, (subject, attribute) in _OTEL.items():
         if name in properties:
-            objects.setdefault(about, {})[attribute] = {"type": "alias", "path": name}
-    return {"k8s": {"properties": {about: {"properties": fields} for about, fields in objects.items()}}}
+            objects.setdefault(subject, {})[attribute] = {"type": "alias", "path": name}
+    return {"k8s": {"properties": {subject: {"properties": fields} for subject, fields in objects.items()}}}

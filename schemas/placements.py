@@ -53,19 +53,19 @@ class PodPlacement(Model):
     @property
     def placement_seconds(self) -> float | None:
         """Seconds that the pod waited until it was bound; None where either time is not known."""
-        return self._seconds_until(self.bound_at)
+        return self._count_seconds_until(self.bound_at)
 
     @property
     def start_seconds(self) -> float | None:
         """Seconds that the pod waited until a container ran; None where either time is not known, and before."""
-        return self._seconds_until(self.running_at)
+        return self._count_seconds_until(self.running_at)
 
-    def _seconds_until(self, at: datetime | None) -> float | None:
+    def _count_seconds_until(self, moment: datetime | None) -> float | None:
         since = self.waiting_since
         # Clocks differ: a wait is never negative.
-        return max((at - since).total_seconds(), 0.0) if since and at else None
+        return max((moment - since).total_seconds(), 0.0) if since and moment else None
 
-    def is_on(self, at: datetime) -> bool:
+    def is_on(self, moment: datetime) -> bool:
         """Tell whether the pod was there at that time."""
         # Half open: where one pod ends in the instant in which the next begins, only the next one is there.
-        return self.started_at <= at and (self.ended_at is None or at < self.ended_at)
+        return self.started_at <= moment and (self.ended_at is None or moment < self.ended_at)

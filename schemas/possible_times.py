@@ -11,17 +11,17 @@ _DAY: Final = re.compile(r"-(\d{4}\.\d\d\.\d\d)\Z", re.ASCII)
 IMPOSSIBLE_DAY: Final = "its time is more than a day ahead, or before Kubernetes: synchronize the clock of its source"
 
 
-def why_impossible(at: datetime, now: datetime) -> str:
+def describe_impossible(moment: datetime, now: datetime) -> str:
     """Describe the fault in the time of an attempt; empty for a possible one."""
-    if at - now > _MAX_AHEAD:
-        return f"{at:%Y-%m-%d %H:%M} is more than a day ahead: synchronize the clock of the source"
-    if at < _EARLIEST:
-        return f"{at:%Y-%m-%d %H:%M} is before Kubernetes was made: set the clock of the source"
+    if moment - now > _MAX_AHEAD:
+        return f"{moment:%Y-%m-%d %H:%M} is more than a day ahead: synchronize the clock of the source"
+    if moment < _EARLIEST:
+        return f"{moment:%Y-%m-%d %H:%M} is before Kubernetes was made: set the clock of the source"
     return ""
 
 
 def is_possible(index: str, now: datetime) -> bool:
     """Tell whether a daily index is of a day that may have attempts; True for an index that is not daily."""
-    found = _DAY.search(index)
+    match = _DAY.search(index)
     # As text: a day that does not exist, such as 9999.99.99, is out of range as well.
-    return found is None or f"{_EARLIEST:%Y.%m.%d}" <= found[1] <= f"{now + _MAX_AHEAD:%Y.%m.%d}"
+    return match is None or f"{_EARLIEST:%Y.%m.%d}" <= match[1] <= f"{now + _MAX_AHEAD:%Y.%m.%d}"

@@ -74,7 +74,7 @@ _UNKNOWN: Final[Mapping[Language, Mapping[str, str]]] = {
 
 
 @cache
-def catalogue() -> MappingProxyType[str, Reason]:
+def read_catalogue() -> MappingProxyType[str, Reason]:
     """Code, spelled as the scheduler spells it, to its entry; in the order of the source."""
     table = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))
     return MappingProxyType(TypeAdapter(dict[str, Reason]).validate_python(table))
@@ -87,7 +87,7 @@ def explain(code: str, language: str = "en") -> Explanation:
     """
     # Also zh-Hans, zh-TW and whatever else a browser's Accept-Language begins with.
     spoken: Language = "zh" if language.lower().startswith("zh") else "en"
-    reason = catalogue().get(code)
+    reason = read_catalogue().get(code)
     texts: Mapping[str, Any] = getattr(reason, spoken).__dict__ if reason else _UNKNOWN[spoken]
     scope = reason.scope if reason else None
     # Not validated: any text is a possible reason of some scheduler and gets an answer.

@@ -37,7 +37,7 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends, TrendSeries
-from schemas.codec.records import encode_value, rfc3339
+from schemas.codec.records import encode_value, format_rfc3339
 from schemas.events import NodeStateChanged
 from schemas.events.summaries import BIND_REASONS
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
@@ -67,7 +67,7 @@ class ReportCollector:
         # Of a code that is only in the range before, the series of what is left counts.
         before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
         since, until = reasons.since, reasons.until
-        tried = rfc3339(at - _TRIED_WITHIN)
+        tried = format_rfc3339(at - _TRIED_WITHIN)
         waiting, placed, findings = await asyncio.gather(
             self.index.search(POD_STATES.alias, waiting_query(cluster, query.namespace, tried)),
             self.index.search(OCCUPANCY.alias, placed_query(cluster, query.namespace, since, until)),
@@ -110,7 +110,7 @@ class ReportCollector:
     async def _best_change(
         self, cluster: str, namespace: str | None, at: datetime, states: Sequence[NodeStateChanged]
     ) -> AdmittingChangeFound | None:
-        waiting = await read_waiting_requests(self.index, cluster, namespace, rfc3339(at - _TRIED_WITHIN))
+        waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(at - _TRIED_WITHIN))
         columns = await asyncio.to_thread(rebuilt, states, self.vendors)
         unregistered = await unregistered_for(self.index, columns, cluster, waiting.requests, at)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)

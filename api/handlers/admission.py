@@ -19,7 +19,7 @@ from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
 from engine.suggestions.for_many import Judged, judge, suggestions_for_many
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 
 
 class AdmissionQuery(Query):
@@ -43,7 +43,7 @@ class AdmissionHandlers:
         await get_access(request).require(cluster, list_pods(query.namespace))
         now = datetime.now(UTC)
         columns = self.devices.find_columns(cluster.name)
-        since = rfc3339(parse_time(query.since, now))
+        since = format_rfc3339(parse_time(query.since, now))
         waiting = await read_waiting_requests(self.index, cluster.name, query.namespace, since)
         unknown, judged = ["quotas"], Judged()
         if columns is None:

@@ -18,7 +18,7 @@ from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
 from api.index.nodes.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
 from api.index.reading.client import OpenSearch
 from engine.hami.cluster_objects import build_cluster_objects
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class ClusterFileHandlers:
         at = parse_time(query.at, now) if query.at else now
         states = await read_states_at(self.index, cluster.name, query.scheduler, at)
         if not states.states:
-            raise no_states(f"of cluster {cluster.name} at {rfc3339(at)}")
-        return _file(states, f"Cluster {cluster.name} at {rfc3339(at)}")
+            raise no_states(f"of cluster {cluster.name} at {format_rfc3339(at)}")
+        return _file(states, f"Cluster {cluster.name} at {format_rfc3339(at)}")
 
     async def of_attempt(
         self,

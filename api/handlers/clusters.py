@@ -24,7 +24,7 @@ from api.index.schedulers import schedulers_of, schedulers_query
 from engine.hami.node_lock import EXPIRES_AFTER
 from schemas.answers.clusters import Clusters
 from schemas.answers.nodes import NodeListed, Nodes, Schedulers
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import PodPlacement
@@ -74,7 +74,7 @@ class ClusterHandlers:
         for hit in answer["hits"]["hits"]:
             placement = placement_of_hit(hit)
             placements[placement.node].append(placement)
-        since = rfc3339(now - EXPIRES_AFTER)
+        since = format_rfc3339(now - EXPIRES_AFTER)
         locks = node_list.locks_of(
             await self.index.search(ATTEMPTS.alias, node_list.locks_query(cluster.name, names, since))
         )

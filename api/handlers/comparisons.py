@@ -24,7 +24,7 @@ from page.views.node_groups import NodeGroup
 from page.views.summarized_nodes import summarized_nodes
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 
@@ -123,8 +123,8 @@ class ComparisonHandlers:
         body = AttemptComparison(
             before=cluster.link_attempt(before.attempt_id),
             after=cluster.link_attempt(after.attempt_id),
-            before_started_at=rfc3339(before.started_at),
-            after_started_at=rfc3339(after.started_at),
+            before_started_at=format_rfc3339(before.started_at),
+            after_started_at=format_rfc3339(after.started_at),
             fields=list_changed_fields(before, after),
             nodes=nodes,
             unchanged_nodes=unchanged,

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from api.http.errors import NotFoundError
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 
 _CHECK_OBSERVERS: Final = (
@@ -60,8 +60,8 @@ def node_not_observed(node: str, at: datetime | None, first_observed_at: datetim
     """For a node without records (by the time ``at`` if given); ``first_observed_at`` is the time of its first one."""
     if at and first_observed_at:
         return NotFoundError(
-            f"nothing is recorded of node {node} at {rfc3339(at)}",
-            f"Its first record is of {rfc3339(first_observed_at)}: ask for that time or later.",
+            f"nothing is recorded of node {node} at {format_rfc3339(at)}",
+            f"Its first record is of {format_rfc3339(first_observed_at)}: ask for that time or later.",
         )
     return NotFoundError(
         f"nothing is recorded of node {node}",

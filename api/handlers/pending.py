@@ -32,7 +32,7 @@ from api.index.waiting.waiting_groups import (
     workload_waiting,
 )
 from schemas.answers.waiting import Pending, PendingObstacles, PendingRow, PodsWaiting, WorkloadBlocked
-from schemas.codec.records import encode_value, rfc3339
+from schemas.codec.records import encode_value, format_rfc3339
 from schemas.indices import OBSERVATIONS, POD_STATES
 
 Answers = Pending | PendingObstacles | PodsWaiting
@@ -70,7 +70,7 @@ class PendingHandlers:
         order = query.order
         position = parse_position(query.continue_, scope, GroupsPosition)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
-        since = position.since if position else rfc3339(parse_time(query.since, at))
+        since = position.since if position else format_rfc3339(parse_time(query.since, at))
         shown = position.shown if position else 0
         # One more, whose presence shows that there is a next page.
         size = min(shown + query.limit + 1, MAX_GROUPS)
@@ -81,7 +81,7 @@ class PendingHandlers:
         token = None
         if len(behind) > len(page):
             last = group_order(page[-1], order)
-            next_one = GroupsPosition(since=since, at=rfc3339(at), shown=shown + len(page), last=last)
+            next_one = GroupsPosition(since=since, at=format_rfc3339(at), shown=shown + len(page), last=last)
             token = encode_token(scope, next_one)
         examples = await self.waiting.items(cluster, [bucket["examples"]["hits"]["hits"] for bucket in page], at)
         groups = list(zip(page, examples, strict=True))

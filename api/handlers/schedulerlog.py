@@ -39,7 +39,7 @@ from api.index.reading.pages import read_page
 from engine.summaries.answer import NodePage, build_detail, encode_schedulerlog, select_nodes
 from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.answers.attempts import History, Paging, Search
-from schemas.events import AttemptSummarized, pod_key
+from schemas.events import AttemptSummarized, build_pod_key
 
 _REVALIDATED: Final = "no-cache"
 """Lets clients keep the answer, but makes them ask with If-None-Match before they show it again."""
@@ -190,7 +190,7 @@ def _schedulerlog_response(
     scope = {
         "list": "schedulerlog",
         "caller": get_access(request).caller_name,
-        "pod": pod_key(summary.cluster, summary.pod),
+        "pod": build_pod_key(summary.cluster, summary.pod),
         # The order in which nodes are named does not change the page.
         "node": sorted(query.node),
         "status": query.status,

@@ -23,7 +23,7 @@ from api.index.waiting.waiting_pods import (
 from api.memory.cluster_devices import ClusterDevices
 from api.memory.nearest_node import Lack, find_least_lacking
 from schemas.answers.waiting import PodsWaiting, PodWaiting
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import PodWait
 from schemas.indices import POD_STATES
 
@@ -43,7 +43,7 @@ class AskedPods:
     def query(self, cluster: str, since: str, at: datetime) -> dict[str, Any]:
         """The query for them, with the ``since`` that is kept from page to page. Raises ``BadRequestError``."""
         try:
-            waits_since = rfc3339(parse_time(self.min_wait, at)) if self.min_wait else None
+            waits_since = format_rfc3339(parse_time(self.min_wait, at)) if self.min_wait else None
         except OverflowError:
             raise BadRequestError("min_wait: is longer than time is known", "Give a shorter one.") from None
         return waiting_filters(cluster, self.values, since, waits_since)
@@ -59,7 +59,7 @@ class WaitingPods:
         position_type = POSITIONS[asked.order]
         position = parse_position(token, scope, position_type)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
-        since = position.since if position else rfc3339(parse_time(asked.since, at))
+        since = position.since if position else format_rfc3339(parse_time(asked.since, at))
         after, sort = position.sort if position else None, pod_sort(asked.order, at)
         body = pods_query(asked.query(cluster.name, since, at), after, asked.limit, sort)
         answer = await self.index.search(POD_STATES.alias, body)
@@ -67,7 +67,7 @@ class WaitingPods:
         page = hits[: asked.limit]
         next_token = None
         if len(hits) > len(page):
-            behind = position_type(since=since, at=rfc3339(at), sort=tuple(page[-1]["sort"]))
+            behind = position_type(since=since, at=format_rfc3339(at), sort=tuple(page[-1]["sort"]))
             next_token = encode_token(scope, behind)
         items = await self.items(cluster, [page], at)
         return PodsWaiting.model_validate(

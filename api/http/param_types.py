@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator
 
 from api.http.pagination import MAX_CHARACTERS
 from runtime.settings.object_names import label_problem, subdomain_problem
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
 NO_NAMESPACE: Final = "-"
@@ -102,7 +102,7 @@ def _check_moment(text: str) -> str:
     if not _RFC3339.fullmatch(text):
         raise ValueError(f"{text[:_QUOTED_TIME]!a} is not a time as in 2026-01-02T03:04:05Z")
     # In UTC: Java knows fewer offsets than Python.
-    return rfc3339(parse_time(_check_time(text), datetime.min.replace(tzinfo=UTC)))
+    return format_rfc3339(parse_time(_check_time(text), datetime.min.replace(tzinfo=UTC)))
 
 
 MomentText = Annotated[str, AfterValidator(_check_moment)]

@@ -19,8 +19,8 @@ from schemas.answers.placements import (
     RegistrationLog,
     StatusLog,
 )
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.observations import Observed, observation_of
+from schemas.codec.records import Rejected, format_rfc3339, read
+from schemas.documents.observations import Observed, read_observation
 from schemas.events import NodeChecked, NodeEvent, NodeObserved, NodeRegistered, PodObserved
 from schemas.indices import OBSERVATIONS
 from schemas.json_types import Json
@@ -47,7 +47,7 @@ def pod_observation_filters(values: Mapping[str, str | None], position: Observat
 def _pod_observation(_: Cluster, hit: Json) -> PodObservation:
     event = decode_document(_pod_event, hit["_source"], hit["_id"])
     return PodObservation(
-        observed_at=rfc3339(event.observed_at),
+        observed_at=format_rfc3339(event.observed_at),
         pod_uid=event.pod.uid,
         phase=event.phase,
         node=event.node,
@@ -57,7 +57,7 @@ def _pod_observation(_: Cluster, hit: Json) -> PodObservation:
         description=event.description,
         devices=event.allocations,
         bind_phase=event.bind_phase,
-        started_at=rfc3339(event.started_at) if event.started_at else None,
+        started_at=format_rfc3339(event.started_at) if event.started_at else None,
         problems=event.problems,
     )
 
@@ -80,7 +80,7 @@ def node_observations_query(cluster: str, node: str, at: datetime) -> Json:
 
     The API server has the empty name among the schedulers.
     """
-    not_later = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
+    not_later = {"range": {"@timestamp": {"lte": format_rfc3339(at)}}}
     return {
         "query": all_of([of_cluster(cluster), term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, not_later]),
         "size": 0,
@@ -121,7 +121,7 @@ def _latest(hits: Iterable[Json], at: datetime) -> Observed | None:
 
 
 def _event_of_hit(hit: Json) -> Observed:
-    event = observation_of(hit["_source"])
+    event = read_observation(hit["_source"])
     # Not by ``decode_document``: mypy widens the union ``Observed`` to its base class there.
     if isinstance(event, Rejected):
         raise to_unreadable_error(hit["_id"], str(event))
@@ -151,7 +151,7 @@ def first_observed_at(answer: Json) -> datetime | None:
 def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable[Observed]) -> NodeState:
     """The state of ``node`` at the time ``at`` from the latest observations by then."""
     events = list(observations)
-    time = rfc3339(at)
+    time = format_rfc3339(at)
     status = latest_status(events)
     return NodeState(
         node=node,
@@ -179,7 +179,7 @@ def is_cordoned(status: NodeObserved | None) -> bool | None:
 def _observed(event: Observed) -> dict[str, str]:
     """When the event was observed, and who reported it."""
     scheduler = event.scheduler if isinstance(event, NodeEvent) else ""
-    return {"observed_at": rfc3339(event.observed_at), "reported_by": scheduler or "cluster"}
+    return {"observed_at": format_rfc3339(event.observed_at), "reported_by": scheduler or "cluster"}
 
 
 def _registration(event: NodeRegistered) -> RegistrationLog:

@@ -7,7 +7,7 @@ from typing import Final
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
 from schemas.answers.nodes import SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
-from schemas.codec.records import Rejected, read, rfc3339
+from schemas.codec.records import Rejected, format_rfc3339, read
 from schemas.events import SchedulerObserved
 from schemas.json_types import Json
 
@@ -47,11 +47,11 @@ def _listed(observed: Sequence[SchedulerObserved]) -> SchedulerListed:
         version=latest.version,
         settings=latest.settings,
         settings_digest=latest.settings_digest,
-        observed_at=rfc3339(latest.observed_at),
+        observed_at=format_rfc3339(latest.observed_at),
         instances=[
             SchedulerInstance(
                 instance=event.instance,
-                observed_at=rfc3339(event.observed_at),
+                observed_at=format_rfc3339(event.observed_at),
                 version=event.version,
                 settings_digest=event.settings_digest,
             )
@@ -68,7 +68,7 @@ def _differ(before: SchedulerObserved, after: SchedulerObserved) -> bool:
 def _change(before: SchedulerObserved, after: SchedulerObserved) -> SchedulerChange:
     names = sorted(before.settings.keys() | after.settings.keys())
     return SchedulerChange(
-        observed_at=rfc3339(after.observed_at),
+        observed_at=format_rfc3339(after.observed_at),
         instance=after.instance,
         version_before=before.version,
         version=after.version,

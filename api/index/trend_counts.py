@@ -8,7 +8,7 @@ from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
 from engine.summaries.change_points import find_change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.indices import TRENDS
 from schemas.json_types import Json
 
@@ -44,7 +44,7 @@ def _body(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
         term("dimension", dimension),
         *term_filters({"namespace": query.namespace, "result": query.result}),
         *([term(_field(query), query.key)] if query.key else []),
-        *time_range("@timestamp", rfc3339(span.since), rfc3339(span.until)),
+        *time_range("@timestamp", format_rfc3339(span.since), format_rfc3339(span.until)),
     ]
     return {"size": 0, "track_total_hits": False, "query": all_of(filters)}
 
@@ -83,8 +83,8 @@ def trends_of(query: TrendsQuery, span: TrendRange, answer: Json, before: Json |
     return Trends(
         by=query.by,
         count=query.count,
-        since=rfc3339(span.since),
-        until=rfc3339(span.until),
+        since=format_rfc3339(span.since),
+        until=format_rfc3339(span.until),
         interval_seconds=int(span.interval.total_seconds()),
         times=list(starts.values()),
         items=items,
@@ -96,7 +96,7 @@ def _starts(span: TrendRange) -> dict[int, str]:
     """When each bucket begins: in milliseconds since 1970, and as text."""
     count = -(-(span.until - span.since) // span.interval)
     times = (span.since + place * span.interval for place in range(count))
-    return {round(time.timestamp() * 1000): rfc3339(time) for time in times}
+    return {round(time.timestamp() * 1000): format_rfc3339(time) for time in times}
 
 
 def _values(bucket: Json, starts: Mapping[int, str]) -> list[int]:

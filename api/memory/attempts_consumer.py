@@ -26,7 +26,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
-from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized, pod_key
+from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized, build_pod_key
 from schemas.topics import ATTEMPTS
 
 ObserveDelay = Callable[[str, float], None]
@@ -222,7 +222,7 @@ class AttemptsTopic:
         for record in records:
             event, taken = take_record(record.value, record.headers, self._latest, self.state, time.time)
             self._changes.read(
-                record.partition, record.offset, taken, pod_key(event.cluster, event.pod) if event else ""
+                record.partition, record.offset, taken, build_pod_key(event.cluster, event.pod) if event else ""
             )
             if event and self._tracing.is_on and self.state.replayed:
                 self._trace(record, event)

@@ -12,7 +12,7 @@ from api.memory.lru import Lru
 from engine.summaries.retries import resolve
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value
-from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
+from schemas.events import AttemptRepeated, AttemptSummarized, build_pod_key
 
 MAX_INCOMPLETE_ATTEMPTS: Final = 256
 """Maximum number of attempts with missing parts; the oldest, of a worker that died between two parts, leave first."""
@@ -84,7 +84,7 @@ class LatestAttempts:
         missing, and for a record that memory already has.
         """
         with self._lock:
-            pod, started_at = pod_key(part.cluster, part.pod), part.started_at.timestamp()
+            pod, started_at = build_pod_key(part.cluster, part.pod), part.started_at.timestamp()
             cached = self.pods.peek(pod)
             if cached and cached.recency == (started_at, part.version, part.attempt_id):
                 return None
@@ -99,7 +99,7 @@ class LatestAttempts:
         If memory does not have that attempt, it forgets the pod: its entry is out of date, and the index has both.
         """
         with self._lock:
-            pod, started_at = pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
+            pod, started_at = build_pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
             cached = self.pods.peek(pod)
             recency = (started_at, retry.version, retry.attempt_id)
             if cached and cached.recency == recency:

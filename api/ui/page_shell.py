@@ -18,7 +18,7 @@ from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import chosen_language
 from runtime.settings.object_names import subdomain_problem
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 
 
 def context_of(request: Request) -> PageContext:
@@ -81,8 +81,8 @@ class PageShell:
 def _moment(request: Request) -> dict[str, str]:
     """What leads to the first page of the list as it is now: its range in times that stay what they are."""
     now, query = datetime.now(UTC), request.query_params
-    asked = {"since": query.get("since"), "until": query.get("until") or rfc3339(now)}
-    return {"continue": ""} | {name: rfc3339(parse_time(text, now)) for name, text in asked.items() if text}
+    asked = {"since": query.get("since"), "until": query.get("until") or format_rfc3339(now)}
+    return {"continue": ""} | {name: format_rfc3339(parse_time(text, now)) for name, text in asked.items() if text}
 
 
 def cluster_of(request: Request) -> Cluster:

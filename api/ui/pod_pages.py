@@ -26,7 +26,7 @@ from page.node_map import node_map
 from page.views.node_groups import NodeGroup, codes_of
 from page.views.summarized_nodes import summarized_nodes
 from runtime.settings.object_names import subdomain_problem
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 DRAWN_NODES: Final = 40
@@ -168,7 +168,7 @@ class PodPages:
             at = parse_time(text, datetime.now(UTC))
         except (ValueError, OverflowError) as error:
             raise BadRequestError(f"parameter at: {error}", "Give a time (RFC 3339), or 15m, 2h, 7d ago.") from None
-        until = rfc3339(at + timedelta(microseconds=1))
+        until = format_rfc3339(at + timedelta(microseconds=1))
         found = await self.shell.ask(
             request, "/schedulerlogs", namespace=pod.namespace, pod=pod.name, until=until, limit="1"
         )

@@ -15,9 +15,9 @@ from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchMetadata
-from schemas.codec.records import encode_value, rfc3339
-from schemas.documents.attempts import reasons_of
-from schemas.documents.pod_states import state_after_attempt
+from schemas.codec.records import encode_value, format_rfc3339
+from schemas.documents.attempts import list_reasons
+from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized
 
 ViewName = Literal["pod", "attempts", "pending"]
@@ -63,7 +63,7 @@ class Decoded:
             "scheduler": event.scheduler,
             "workload": description.workload if description else "",
             "queue": description.queue if description else "",
-            "reason": event.reasons if isinstance(event, AttemptRepeated) else reasons_of(event),
+            "reason": event.reasons if isinstance(event, AttemptRepeated) else list_reasons(event),
         }
 
 
@@ -93,7 +93,7 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
         # It waits no longer: the fields of waiting pods do not apply to it.
         return encode_value(_name_pod(cluster, event))
     if view == "pending":
-        state = state_after_attempt(event)
+        state = derive_state_after_attempt(event)
         return pod_waiting(cluster, {"_source": state.fields}).model_dump_json().encode()
     item = search_item(cluster, event) if isinstance(event, AttemptSummarized) else _to_item_of_retry(cluster, event)
     return item.model_dump_json().encode()
@@ -115,8 +115,8 @@ def _to_item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
         namespace=retry.pod.namespace,
         name=retry.pod.name,
         scheduler=retry.scheduler,
-        started_at=rfc3339(retry.started_at),
-        ended_at=rfc3339(retry.ended_at) if retry.ended_at else None,
+        started_at=format_rfc3339(retry.started_at),
+        ended_at=format_rfc3339(retry.ended_at) if retry.ended_at else None,
         status=retry.status,
         complete=True,
         chosen=None,

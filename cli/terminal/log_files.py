@@ -108,13 +108,13 @@ def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogP
 def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
     """Diagnose the pods: a row for each."""
     from ingest.log_answers.answers import diagnose_pods
-    from schemas.codec.records import rfc3339
+    from schemas.codec.records import format_rfc3339
 
     return [
         {
             "attempts": answer.attempts,
             "node": answer.node,
-            "started_at": rfc3339(answer.started_at),
+            "started_at": format_rfc3339(answer.started_at),
             "diagnosis": answer.diagnosis.model_dump(mode="json"),
         }
         for answer in diagnose_pods(matches, pods.last_started_at)

@@ -27,9 +27,9 @@ from engine.summaries.messages import build_search_text
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import AttemptSummarized, PodRef
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.indices import ATTEMPTS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
 
@@ -162,7 +162,7 @@ def _history(model: AttemptSummarized, pod: str, now: datetime) -> Iterator[Atte
 
 def _attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> AttemptSummarized:
     uid = f"uid-{pod}"
-    name = attempt_id(model.cluster, model.scheduler, uid, started_at)
+    name = derive_attempt_id(model.cluster, model.scheduler, uid, started_at)
     report = model.reports[0].model_copy(update={"attempt_id": name, "started_at": started_at, "ended_at": started_at})
     own = {"attempt_id": name, "pod": PodRef(namespace="llm", name=pod, uid=uid), "reports": [report], "episode": name}
     times = {"started_at": started_at, "ended_at": started_at, "episode_started_at": started_at}
@@ -170,5 +170,5 @@ def _attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> Attemp
 
 
 def _document(attempt: AttemptSummarized) -> Document:
-    source = encode_value(attempt_document(attempt, build_search_text(attempt)))
+    source = encode_value(build_attempt_document(attempt, build_search_text(attempt)))
     return Document(ATTEMPTS.name(attempt.started_at), attempt.attempt_id, source, attempt.version)

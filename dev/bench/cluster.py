@@ -21,7 +21,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 Object = dict[str, Any]
 TOTAL_MIB = 81559
@@ -163,7 +163,7 @@ def states(whole: ClusterColumns) -> list[EncodedRecord]:
     """The states that changed since the last call."""
     now, due = datetime.now(UTC), whole.revisions.due(0)
     records = [encode(state) for state in StateBuilder(LIFE, whole).states(due, now)]
-    whole.revisions.written(due, microseconds(now))
+    whole.revisions.written(due, count_microseconds(now))
     return records
 
 

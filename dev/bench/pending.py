@@ -17,7 +17,7 @@ from dev.demo.stack import provisioned
 from pipeline.index.documents import make_pod_state_document
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import encode
-from schemas.documents.pod_states import state_after_attempt
+from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import (
     AttemptRepeated,
     DeviceKind,
@@ -28,7 +28,7 @@ from schemas.events import (
     PodWait,
     Request,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.indices import POD_STATES
 from schemas.topics import NODE_STATES as STATES_TOPIC
 
@@ -84,9 +84,9 @@ def _document(number: int, now: datetime) -> Document:
     started = now - timedelta(seconds=number % 600)
     owners = [Owner(kind="Job", name=f"train-{number // 50}")] if number < PODS // 2 else []
     uid = f"uid-{number}"
-    state = state_after_attempt(
+    state = derive_state_after_attempt(
         AttemptRepeated.model_construct(
-            cluster="default", attempt_id=attempt_id("default", "hami-scheduler", uid, started),
+            cluster="default", attempt_id=derive_attempt_id("default", "hami-scheduler", uid, started),
             pod=PodRef(namespace=f"team-{number % 20}", name=f"pod-{number}", uid=uid), scheduler="hami-scheduler",
             started_at=started, status="failed", reasons=[REASONS[number % 4]], attempts=number % 50 + 1,
             version=0, repeats="0", repeats_started_at=started, episode="0", episode_started_at=started, reports=[],

@@ -25,7 +25,7 @@ from schemas.events import (
     Request,
     SummaryLocation,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.topics import ATTEMPTS, DECISIONS, POD_HISTORIES
 
 PODS = 100_000
@@ -104,7 +104,7 @@ async def _fill(servers: str) -> None:
 def _histories() -> Iterator[EncodedRecord]:
     started = datetime.now(UTC)
     for number in range(PODS):
-        name = attempt_id("default", SCHEDULER, f"uid-{number}", started)
+        name = derive_attempt_id("default", SCHEDULER, f"uid-{number}", started)
         whole = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
         report = PublishedReport(source="scheduler", attempt_id=name, version=number, started_at=started)
         attempts = [
@@ -144,7 +144,8 @@ def _attempts(namespace: str) -> Sequence[EncodedRecord]:
     return [
         encode(
             AttemptConcluded(cluster="default",
-                attempt_id=attempt_id("default", SCHEDULER, pod.uid, now), pod=pod, scheduler=SCHEDULER, started_at=now,
+                attempt_id=derive_attempt_id("default", SCHEDULER, pod.uid, now), pod=pod, scheduler=SCHEDULER,
+                started_at=now,
                 ended_at=now, requests=[Request(container="main", vendor="NVIDIA", count=1)], offered_nodes=0,
                 judged_nodes=0, judged_devices=0, device_records=0, node_records=0, error="no node was offered",
             )

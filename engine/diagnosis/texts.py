@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from engine.diagnosis.facts import Unknown
 from engine.diagnosis.outcome import FoundObstacle, Word
 from schemas.answers.diagnosis import Actor, InBothLanguages
-from schemas.reasons import Language, catalogue
+from schemas.reasons import Language, read_catalogue
 
 Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration", "last"]
 """The most important first, as ``engine.diagnosis.obstacle`` chooses."""
@@ -146,7 +146,7 @@ def _named(text: str, names: Mapping[str, str]) -> str:
 
 
 def _explained(found: FoundObstacle, field: str) -> InBothLanguages:
-    entry, reason = texts().obstacles[found.code], catalogue().get(found.code)
+    entry, reason = texts().obstacles[found.code], read_catalogue().get(found.code)
     parts = {}
     for language in _LANGUAGES:
         own = getattr(getattr(entry, language), field).format_map(_InLanguage(found.words, language))
@@ -181,7 +181,7 @@ def obstacle_of_error(error: str) -> str:
 
 def _by_beginning(text: str, table: Mapping[str, str], otherwise: str) -> tuple[str, str]:
     # Reason codes are obstacles of their own name.
-    if text in catalogue():
+    if text in read_catalogue():
         return text, ""
     begin = next((begin for begin in table if text.startswith(begin)), None)
     return (otherwise, text) if begin is None else (table[begin], text.removeprefix(begin).strip(" .:"))

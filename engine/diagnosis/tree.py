@@ -15,7 +15,7 @@ from engine.diagnosis.pod_steps import ENDED, pod_steps
 from engine.diagnosis.scheduler_steps import refused_condition, scheduler_steps
 from engine.diagnosis.wording import of_condition, quoted, scheduler_of, since
 from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "ended", "missing", "not known"]
@@ -33,7 +33,7 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosi
         namespace=facts.namespace,
         name=facts.name,
         state=state,
-        at=rfc3339(facts.now),
+        at=format_rfc3339(facts.now),
         attempt=attempt_path if facts.attempt else None,
         sentence=obstacles[0].sentence if obstacles else _sentence(facts, state),
         obstacle=obstacles[0] if obstacles else None,
@@ -160,7 +160,7 @@ def _evidence(found: Sequence[Evidence]) -> list[DiagnosisEvidence]:
         DiagnosisEvidence(
             kind=evidence.kind,
             record=evidence.record,
-            at=rfc3339(evidence.at) if evidence.at else None,
+            at=format_rfc3339(evidence.at) if evidence.at else None,
             reported_by=evidence.reported_by,
             numbers=dict(evidence.numbers),
             words=evidence.words,

@@ -24,7 +24,7 @@ from engine.summaries.fold import summarize
 from runtime.kubernetes.pod_description import pod_description
 from schemas.codec.records import decode, encode
 from schemas.events import DEFAULT_CLUSTER, AttemptEvent, PodRef
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 
 def simulate(
@@ -60,7 +60,7 @@ def attempt_on(
     circumstances = Circumstances(pod_description(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
-        epoch = microseconds(now)
+        epoch = count_microseconds(now)
         return _as_read(event_builder.events_of(attempt, answer, now, epoch=epoch, circumstances=circumstances))
     if isinstance(answer, Failed):
         return _as_read([event_builder.failure_of(attempt, answer, len(nodes), now, circumstances)])

@@ -10,7 +10,7 @@ from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.texts import NOT_KNOWN, sentence
 from engine.summaries.named_pods import HIDDEN_POD
 from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit, Suggestions
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 _OTHERS_ZH: Final = "其他命名空间的 Pod"
@@ -38,7 +38,7 @@ def suggestions_of(
         namespace=summary.pod.namespace,
         name=summary.pod.name,
         attempt=attempt,
-        as_of=rfc3339(as_of),
+        as_of=format_rfc3339(as_of),
         state="placed" if summary.status == "succeeded" else "fits" if found.fits else "refused",
         items=[_item(item, summary, names) for item in found.items],
         excluded_by=found.excluded_by,

@@ -16,7 +16,7 @@ from engine.suggestions.texts import NOT_KNOWN
 from engine.suggestions.trial import Trial
 from schemas.answers.diagnosis import Actor, InBothLanguages
 from schemas.answers.suggestions import AdmittedWorkload, AdmittingChangeFound, SuggestionsForMany
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 MAX_PODS: Final = 200
@@ -89,7 +89,7 @@ def suggestions_for_many(
     return SuggestionsForMany(
         cluster=cluster,
         namespace=namespace,
-        as_of=rfc3339(as_of),
+        as_of=format_rfc3339(as_of),
         waiting=waiting,
         judged=len(judged.pods),
         fit=len(judged.admission.fit),

@@ -23,7 +23,7 @@ from engine.suggestions.ask import Ask
 from engine.suggestions.search import suggestion
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import NodeObserved, NodeStateChanged
 
 BIND_SECONDS: Final = timedelta(seconds=60)
@@ -120,7 +120,7 @@ def node_to_register(trial: Trial, ask: Ask, unregistered: UnregisteredNodes) ->
 def _last_time(since: datetime | None) -> tuple[str, str]:
     if since is None:
         return "never yet; its capacity names them", "从未注册；按节点容量评估"
-    at = rfc3339(since)
+    at = format_rfc3339(since)
     return f"last at {at}", f"上次注册于 {at}"
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from engine.summaries.messages import count_refused_by_code, summarize_bind, summarize_filter
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.attempts import Detail, NodeScore, PhaseStatus, SchedulerLog
-from schemas.codec.records import encode_value, rfc3339
+from schemas.codec.records import encode_value, format_rfc3339
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized
 
 NodeStatus = Literal["passed", "failed"]
@@ -181,8 +181,8 @@ def build_detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Det
         attempt_id=summary.attempt_id,
         scheduler=summary.scheduler,
         pod_uid=summary.pod.uid,
-        started_at=rfc3339(summary.started_at),
-        ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
+        started_at=format_rfc3339(summary.started_at),
+        ended_at=format_rfc3339(summary.ended_at) if summary.ended_at else None,
         complete=summary.complete,
         missing=summary.missing,
         reports=summary.reports,
@@ -202,7 +202,7 @@ def build_detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Det
         description=summary.description,
         constraints=summary.constraints,
         settings_digest=summary.settings_digest,
-        first_judged_at=rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
+        first_judged_at=format_rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
         bind=summary.bind,
         scores=_list_scores(summary, nodes or [summary.chosen]),
     )

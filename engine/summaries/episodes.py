@@ -11,7 +11,7 @@ from engine.summaries.cut import cut
 from engine.summaries.messages import summarize_filter
 from engine.summaries.retries import may_repeat
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
-from schemas.documents.attempts import Digests, reasons_of
+from schemas.documents.attempts import Digests, list_reasons
 from schemas.events import (
     FITS,
     MAX_REPEATED_TEXT,
@@ -76,7 +76,7 @@ def build_repetition(before: PublishedAttempt, summary: AttemptSummarized, diges
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
         judged_devices=summary.judged_devices,
-        reasons=reasons_of(summary),
+        reasons=list_reasons(summary),
         text=summarize_filter(summary)[:MAX_REPEATED_TEXT],
         scheduler_message=summary.scheduler_message if is_apart else None,
         nominated=summary.nominated if is_apart else None,

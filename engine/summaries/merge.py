@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from schemas.codec.code_tables import one_refusal_table, one_table
+from schemas.codec.code_tables import merge_refusal_tables, merge_tables
 from schemas.codec.records import encode_value
 from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Report, Status
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 Ints = npt.NDArray[np.int64]
 Fields = dict[str, object]
@@ -45,7 +45,7 @@ def derive_version(summary: AttemptSummarized) -> int:
         # A report of a poorer source counts only for its presence, whatever it says.
         facts += sum((report.ended_at is not None) + (report.bind_ended_at is not None) for report in summary.reports)
         further = _REPORT_WEIGHT * (len(summary.reports) - 1)
-    return microseconds(_find_latest_time(summary)) + min(entries + facts, _BIND_WEIGHT - 1) + bind + further
+    return count_microseconds(_find_latest_time(summary)) + min(entries + facts, _BIND_WEIGHT - 1) + bind + further
 
 
 def _find_latest_time(summary: AttemptSummarized) -> datetime:
@@ -142,8 +142,10 @@ def _merge_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Fields
     extra = [row for row, name in enumerate(poorer.nodes) if name not in fuller_nodes]
     names = [*fuller.nodes, *(poorer.nodes[row] for row in extra)]
     order = sorted(range(len(names)), key=names.__getitem__)
-    verdicts, verdict = one_table((fuller.verdicts, poorer.verdicts), (fuller.verdict, poorer.verdict[extra]))
-    refusals, refusal = one_refusal_table((fuller.refusals, poorer.refusals), (fuller.refusal, poorer.refusal[extra]))
+    verdicts, verdict = merge_tables((fuller.verdicts, poorer.verdicts), (fuller.verdict, poorer.verdict[extra]))
+    refusals, refusal = merge_refusal_tables(
+        (fuller.refusals, poorer.refusals), (fuller.refusal, poorer.refusal[extra])
+    )
     return {
         "nodes": [names[row] for row in order],
         "verdicts": verdicts,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from engine.summaries.merge import count_verdicts
 from engine.summaries.recount import NodeColumns, recount
 from engine.summaries.text import write_refusal
-from schemas.codec.code_tables import one_refusal_table, one_table
+from schemas.codec.code_tables import merge_refusal_tables, merge_tables
 from schemas.events import DevicesJudged, NodesJudged, Refusal
 
 Ints = npt.NDArray[np.int64]
@@ -52,8 +52,10 @@ class _RecordedNodes:
         self._names = list(chain.from_iterable(record.nodes for record in records))
         self._order = _sort_by_name(self._names)
         nodes = self._names if self._order is None else [self._names[row] for row in self._order.tolist()]
-        verdicts, verdict = one_table([record.verdicts for record in records], [record.verdict for record in records])
-        refusals, refusal = one_refusal_table(
+        verdicts, verdict = merge_tables(
+            [record.verdicts for record in records], [record.verdict for record in records]
+        )
+        refusals, refusal = merge_refusal_tables(
             [record.refusals for record in records], [record.refusal for record in records]
         )
         refused_by = _join_column(records, "refused_by", np.int64)
@@ -131,9 +133,9 @@ def _describe_first_disagreement(
 def _replace_refusals(recorded: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
     """Return the distinct refusals and their codes, with the device rows' counts where they differ."""
     refusal = recorded.refusal.copy()
-    # New codes follow the table of the records; ``one_refusal_table`` merges equal refusals again.
+    # New codes follow the table of the records; ``merge_refusal_tables`` merges equal refusals again.
     refusal[list(counted)] = len(recorded.refusals) + np.arange(len(counted))
     refusals = [*recorded.refusals, *counted.values()]
     used, codes = np.unique(refusal, return_inverse=True)
     none = int(used[0] < 0)
-    return one_refusal_table([[refusals[code] for code in used[none:].tolist()]], [codes.astype(np.int64) - none])
+    return merge_refusal_tables([[refusals[code] for code in used[none:].tolist()]], [codes.astype(np.int64) - none])

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from engine.summaries.attempt_audit import OVERCOMMITTED
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import DeviceAllocation, FindingReported, NodeRegistered
 from schemas.placements import PodPlacement
 
@@ -139,6 +139,6 @@ def _build_finding(
 def _write_line(placement: PodPlacement, uuid: str) -> str:
     parts = zip(calculate_peak(placement.allocations, uuid), _NAMES, strict=True)
     amounts = ", ".join(f"{number:,} {unit}" for number, (_, unit) in parts)
-    since = f"since {rfc3339(placement.started_at)}"
+    since = f"since {format_rfc3339(placement.started_at)}"
     origin = f"{placement.scheduler}, attempt {placement.attempt_id}" if placement.attempt_id else "no bind is known"
     return f"{placement.pod} holds {amounts} {since}: {origin}"

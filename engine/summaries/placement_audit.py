@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from engine.summaries.node_history import NodeHistory, NodeKey
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import (
     AttemptEvent,
     FindingReported,
@@ -30,9 +30,9 @@ from schemas.events import (
     NodeRegistered,
     PodRef,
     Request,
-    pod_key,
+    build_pod_key,
 )
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 OUTSIDE_POOL: Final = "OutsidePool"
 STALE_HANDSHAKE: Final = "StaleHandshake"
@@ -75,12 +75,13 @@ class Placed:
     @property
     def pod_key(self) -> str:
         """Name of the pod among those of all clusters."""
-        return pod_key(self.cluster, self.pod)
+        return build_pod_key(self.cluster, self.pod)
 
     @property
     def bind_evidence(self) -> str:
         """The event that reports the bind, as evidence."""
-        return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
+        bind = f"{self.attempt_id}/bind/{count_microseconds(self.bound_at)}"
+        return f"{bind}: bound to {self.node} at {format_rfc3339(self.bound_at)}"
 
 
 def to_placed(
@@ -168,8 +169,8 @@ def audit_memory(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported
                 MEMORY_CHANGED,
                 numbers,
                 [
-                    f"{before.id}: as it was judged at {rfc3339(placed.started_at)}",
-                    f"{after.id}: {change} at {rfc3339(after.observed_at)}",
+                    f"{before.id}: as it was judged at {format_rfc3339(placed.started_at)}",
+                    f"{after.id}: {change} at {format_rfc3339(after.observed_at)}",
                     placed.bind_evidence,
                 ],
                 uuid,
@@ -210,7 +211,7 @@ def report_bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
     where = f"on {seen.node}" if seen.node else "on no node"
     numbers = {"seen_after_seconds": _to_seconds(seen.seen_at - placed.bound_at)}
     return build_finding(
-        placed, BOUND_NOWHERE, numbers, [placed.bind_evidence, f"{seen.id}: {where} at {rfc3339(seen.seen_at)}"]
+        placed, BOUND_NOWHERE, numbers, [placed.bind_evidence, f"{seen.id}: {where} at {format_rfc3339(seen.seen_at)}"]
     )
 
 
@@ -218,8 +219,8 @@ def report_unreported_bind(chosen: Placed, sighting: Sighting) -> FindingReporte
     """Report a bind that no scheduler reported. `chosen`: an attempt without a reported bind; its `bound_at` is the end
     of its filter."""
     evidence = [
-        f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {rfc3339(chosen.bound_at)}",
-        f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.seen_at)}",
+        f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {format_rfc3339(chosen.bound_at)}",
+        f"{sighting.id}: on {sighting.node} at {format_rfc3339(sighting.seen_at)}",
     ]
     numbers = {"seen_after_seconds": _to_seconds(sighting.seen_at - chosen.bound_at), "devices": len(chosen.devices)}
     return build_finding(chosen, BIND_UNREPORTED, numbers, evidence)

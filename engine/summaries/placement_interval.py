@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from engine.summaries.pod_facts import DELETED, BindFact, PodSighting, rank_bind, rank_devices
 from schemas.events import DeviceAllocation
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class PlacementInterval:
         """Derive the placement's id. Without a UID the bind identifies it, else its beginning."""
         bind = self.bind
         # The id must not depend on facts that may still arrive: a UID never changes, a late bind moves the start.
-        which = self.uid or (bind.attempt_id if bind else str(microseconds(self.started_at)))
+        which = self.uid or (bind.attempt_id if bind else str(count_microseconds(self.started_at)))
         # The cluster is a part because files of a cluster (``--cluster``) are used twice, with all UIDs in them.
         parts = (cluster, "uid" if self.uid else "name", "" if self.uid else pod, which, self.generation, self.node)
         source = "\x1f".join(parts)

@@ -21,7 +21,7 @@ from engine.summaries.pod_facts import (
     PodSighting,
     rank_by_time,
 )
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 ADOPTED_WITHIN: Final = timedelta(minutes=10)
 """Longest time from a bind without a UID to the first sighting of its pod: clocks differ, watches lag."""
@@ -91,7 +91,7 @@ class PodTimeline:
         for timeline in placed[:1]:
             timeline.earlier_ends = [sight for nowhere in timelines if not nowhere.nodes for sight in nowhere.sights]
         for timeline, began_at in zip(timelines, (None, *beginnings), strict=True):
-            timeline.generation = str(microseconds(began_at)) if began_at and timeline is not placed[0] else ""
+            timeline.generation = str(count_microseconds(began_at)) if began_at and timeline is not placed[0] else ""
         return placed
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.summaries.reports import KUBE_EVENTS, find_filter_giver
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import Digests, verdict_digest
+from schemas.documents.attempts import Digests, compute_verdict_digest
 from schemas.events import AttemptRepeated, AttemptSummarized, PublishedAttempt
 
 MAX_HOURS_BACK: Final = 6
@@ -47,7 +47,7 @@ def derive_digests(summary: AttemptSummarized) -> Digests:
     itself. If a better source has the verdicts, the additions of the cluster's events are not in them, but in
     ``added``.
     """
-    verdicts = verdict_digest(summary)
+    verdicts = compute_verdict_digest(summary)
     source = find_filter_giver(summary)
     without = _NODE_COLUMNS if source is None or source.source == KUBE_EVENTS else (*_NODE_COLUMNS, *ADDED)
     shared = {

@@ -69,11 +69,11 @@ def write_schedulerlog(pod: PodInLog) -> dict[str, Any]:
 
 def _write_finding(finding: "FindingReported") -> dict[str, object]:
     """Write a finding as the API does, without the pod and attempt that the answer already names."""
-    from schemas.codec.records import rfc3339
+    from schemas.codec.records import format_rfc3339
 
     return {
         "finding": finding.finding,
-        "found_at": rfc3339(finding.found_at),
+        "found_at": format_rfc3339(finding.found_at),
         "node": finding.node,
         "device": finding.device,
         "numbers": finding.numbers,

@@ -63,7 +63,7 @@ class AttemptInLog:
     def list_devices(self) -> Iterator[DeviceLog]:
         """List the devices of all nodes as the API does with ``?detail=full&node=``."""
         for record in self.devices:
-            for row in record.each_device(lambda node, revision: self.states.get((node, revision))):
+            for row in record.iterate_devices(lambda node, revision: self.states.get((node, revision))):
                 yield DeviceLog(container=record.request.container, **row._asdict())
 
 

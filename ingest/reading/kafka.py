@@ -11,7 +11,7 @@ from runtime.kafka.producer import hand_over, idempotent_producer, is_too_large,
 from runtime.kafka.record import Outgoing
 from runtime.kafka.topics import missing
 from runtime.settings.kafka_connection import KafkaConnection
-from schemas.codec.oversize import shortened
+from schemas.codec.oversize import shorten
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
@@ -94,6 +94,6 @@ def _to_record(event: Event) -> Outgoing | None:
     log.error(
         "%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(record), record.topic
     )
-    instead = shortened(event)
+    instead = shorten(event)
     shortened_record = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
     return shortened_record if shortened_record and not is_too_large(shortened_record) else None

@@ -22,7 +22,7 @@ from runtime.opensearch.client import new_client
 from runtime.opensearch.refusals import explained, is_untrusted
 from runtime.opensearch.roles import PROVISIONER
 from runtime.settings.addresses import without_user_info
-from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, settings_template
+from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, build_settings_template
 from schemas.indices import INDICES
 
 Say = Callable[[str], None]
@@ -88,7 +88,7 @@ async def _provision_templates(settings: TemplateSettings, say: Say) -> None:
 
 async def _put_components(store: AsyncOpenSearch, settings: TemplateSettings, say: Say) -> set[str]:
     """Write the component templates; return the names of the operator's own ones."""
-    body = settings_template(settings.index_shards, settings.index_replicas)
+    body = build_settings_template(settings.index_shards, settings.index_replicas)
     await store.transport.perform_request("PUT", f"/_component_template/{SETTINGS_TEMPLATE}", body=body)
     answer = await store.transport.perform_request("GET", "/_component_template/schedulerlog*")
     names = {template["name"] for template in answer["component_templates"]}

@@ -22,7 +22,7 @@ from runtime.errors import UnreachableError
 from runtime.opensearch.client import new_client
 from runtime.opensearch.refusals import explained
 from runtime.opensearch.roles import PROVISIONER
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.index_family import Index
 from schemas.indices import INDICES
 
@@ -150,7 +150,7 @@ async def _drop_documents(
     """Delete the documents that were written about an earlier time, one by one; return their number."""
     query = {
         "bool": {
-            "filter": [{"range": {"@timestamp": {"lt": rfc3339(before)}}}],
+            "filter": [{"range": {"@timestamp": {"lt": format_rfc3339(before)}}}],
             "must_not": _match_clusters(kept_clusters),
         }
     }

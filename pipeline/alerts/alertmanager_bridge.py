@@ -22,7 +22,7 @@ from runtime.settings.addresses import HostPort, without_user_info
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import until_stopped
 from runtime.telemetry.health import always, serving
-from schemas.codec.records import decode, rfc3339
+from schemas.codec.records import decode, format_rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS
 
@@ -69,8 +69,8 @@ def _to_posted(alert: AlertChanged, now: datetime, resend: timedelta, base_urls:
     posted = {
         "labels": {"alertname": alert.rule, "severity": alert.severity} | alert.labels,
         "annotations": {"summary": alert.summary} | numbers | queries,
-        "startsAt": rfc3339(alert.started_at),
-        "endsAt": rfc3339(ends_at),
+        "startsAt": format_rfc3339(alert.started_at),
+        "endsAt": format_rfc3339(ends_at),
     }
     urls = (f"{base_urls[kind]}{path}" for kind, path in alert.query.items() if base_urls.get(kind))
     # It has to be a URI in Alertmanager's schema, so it is left out without a base URL.

@@ -65,12 +65,12 @@ AlertInput: TypeAlias = (
 
 
 _SCHEDULER: Final = re.compile(r"/clusters/([^/]+)/schedulers/([^/]+)")
-"""``ce_source`` of what is published of a scheduler (``schemas.events.source_of``)."""
+"""``ce_source`` of what is published of a scheduler (``schemas.events.build_source``)."""
 _CLUSTER: Final = re.compile(r"/clusters/([^/]+)")
 _CLUSTER_IN_KEY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,62})/", re.ASCII)
 _DECODED: Final = frozenset(
-    event_type.TYPE.encode()
-    for event_type in (
+    find_event_type.TYPE.encode()
+    for find_event_type in (
         AttemptConcluded,
         BindConcluded,
         DetailDropped,

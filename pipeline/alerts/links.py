@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 
@@ -29,20 +29,24 @@ def link_workload(cluster: str, namespace: str, workload: str, since: datetime, 
     # The refusals that the alert counted began before it.
     since, until = since - _MARGIN, until + _MARGIN
     return {
-        "api": _build_path(cluster, "schedulerlogs", **fields, since=rfc3339(since), until=rfc3339(until)),
+        "api": _build_path(
+            cluster, "schedulerlogs", **fields, since=format_rfc3339(since), until=format_rfc3339(until)
+        ),
         "opensearch": _search(ATTEMPTS.alias, cluster, fields, since, until),
     }
 
 
 def link_reason(cluster: str, reason: str, since: datetime, until: datetime) -> dict[str, str]:
-    api = _build_path(cluster, "schedulerlogs", reason=reason, since=rfc3339(since), until=rfc3339(until))
+    api = _build_path(cluster, "schedulerlogs", reason=reason, since=format_rfc3339(since), until=format_rfc3339(until))
     return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"reasons": reason}, since, until)}
 
 
 def link_node(cluster: str, node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
     filters = {"status": status} if status else {}
     since, until = since - _MARGIN, until + _MARGIN
-    api = _build_path(cluster, "schedulerlogs", node=node, since=rfc3339(since), until=rfc3339(until), **filters)
+    api = _build_path(
+        cluster, "schedulerlogs", node=node, since=format_rfc3339(since), until=format_rfc3339(until), **filters
+    )
     return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"nodes": node, **filters}, since, until)}
 
 
@@ -50,7 +54,7 @@ def link_checks(cluster: str, node: str, moment: datetime) -> dict[str, str]:
     """Link a node's registrations at that time, and the results of their checks."""
     path = f"nodes/{quote(node, safe='')}"
     return {
-        "api": _build_path(cluster, path, moment=rfc3339(moment)),
+        "api": _build_path(cluster, path, moment=format_rfc3339(moment)),
         "opensearch": _search(OBSERVATIONS.alias, cluster, {"kind": "node-checked", "node": node}),
     }
 
@@ -88,7 +92,7 @@ def _search(
 ) -> str:
     terms = [f"{name}:{_quote_phrase(value)}" for name, value in {"cluster": cluster, **fields}.items()]
     if since and until:
-        terms.append(f'@timestamp:["{rfc3339(since)}" TO "{rfc3339(until)}"]')
+        terms.append(f'@timestamp:["{format_rfc3339(since)}" TO "{format_rfc3339(until)}"]')
     return f"/{alias}/_search?{urlencode({'q': ' AND '.join(terms), 'sort': '@timestamp:desc'})}"
 
 

@@ -27,7 +27,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import first_of, until_stopped
 from runtime.telemetry.health import always, serving
 from runtime.telemetry.logs import about
-from schemas.codec.records import decode, encode, rfc3339
+from schemas.codec.records import decode, encode, format_rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
 
@@ -120,7 +120,7 @@ class _Reader:
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
         back = max(alerts.lookback.values(), default=timedelta(0))
-        logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(alerts.firing))
+        logger.info("reading from %s before %s; %d alerts fire", back, format_rfc3339(until), len(alerts.firing))
         return cls(consumer, alerts, ends, until - back)
 
     async def work(self, topics: TopicsSink, metrics: Metrics) -> None:
@@ -178,7 +178,7 @@ class _Reader:
     async def _commit(self, until: datetime) -> None:
         self._uncommitted_ticks = 0
         # The offset is of no use, since topics are read by time; the metadata of the commit is what is stored.
-        await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
+        await self._consumer.commit({_ALERTS: (0, format_rfc3339(until))})
 
 
 async def _read_committed(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:

@@ -10,7 +10,7 @@ from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
 from schemas.events import DEFAULT_CLUSTER, AlertChanged
-from schemas.events.alerts import fingerprint
+from schemas.events.alerts import compute_fingerprint
 
 REPEATED_EVERY: Final = timedelta(days=1)
 """Interval at which a firing alert is published again, because its topic drops records after a retention time."""
@@ -79,7 +79,7 @@ class AlertState:
         holding: set[str] = set()
         for rule, condition in self._rules:
             for case in condition.list_firing(now):
-                key = fingerprint(rule.name, case.labels)
+                key = compute_fingerprint(rule.name, case.labels)
                 holding.add(key)
                 if key not in self._firing:
                     self._firing[key] = _to_alert(rule, case, now)

@@ -16,10 +16,10 @@ from pipeline.index.documents import (
 from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
-from schemas.codec.records import Rejected, decode_value, event_type
+from schemas.codec.records import Rejected, decode_value, find_event_type
 from schemas.codec.trace_context import Trace, trace_of
 from schemas.documents.devices import JudgedNodes
-from schemas.documents.pod_states import state_after_attempt
+from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, Event
 
 Key = TypeVar("Key", str, tuple[str, str])
@@ -164,7 +164,9 @@ class DocumentBatchBuilder:
         except ValueError as error:
             return self._reject(records, str(error))
         self._batch.add(make_summary_document(summary, records))
-        self._batch.add_pod_state(make_pod_state_document(state_after_attempt(summary), summary.started_at, records))
+        self._batch.add_pod_state(
+            make_pod_state_document(derive_state_after_attempt(summary), summary.started_at, records)
+        )
         # The last record that came completed it.
         self._note_attempt(part.record)
         return "taken"
@@ -180,7 +182,7 @@ class DocumentBatchBuilder:
 
 
 def _decode(value: bytes, headers: Sequence[tuple[str, bytes]]) -> Event | Rejected:
-    kind = event_type(headers)
+    kind = find_event_type(headers)
     if isinstance(kind, Rejected):
         return kind
     # The worker has checked the columns before it forwarded the record; the document holds them as they are.

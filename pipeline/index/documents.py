@@ -10,12 +10,12 @@ from typing import NamedTuple
 from engine.summaries.messages import build_search_text
 from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, encode_source
-from schemas.documents.attempts import attempt_document, repeated_document
-from schemas.documents.devices import JudgedNodes, devices_document
-from schemas.documents.findings import finding_document
-from schemas.documents.node_states import node_state_document
-from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
-from schemas.documents.trends import trend_documents
+from schemas.documents.attempts import build_attempt_document, build_repeated_document
+from schemas.documents.devices import JudgedNodes, build_devices_document
+from schemas.documents.findings import build_finding_document
+from schemas.documents.node_states import build_node_state_document
+from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
+from schemas.documents.trends import build_trend_documents
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
@@ -49,7 +49,7 @@ def make_summary_document(summary: AttemptSummarized, records: Sequence[Source])
     A rollover alias or a data stream would keep a second, visible document.
     """
     value = records[0].value if len(records) == 1 else None
-    json = encode_source(attempt_document(summary, build_search_text(summary), value))
+    json = encode_source(build_attempt_document(summary, build_search_text(summary), value))
     return _make_attempt_document(summary, json, records)
 
 
@@ -72,8 +72,8 @@ def make_state_document_after(read: ReadEvent) -> Document | None:
     """Make the document of the pod's state that a single record gives; None if it gives none."""
     event = read.event
     if isinstance(event, AttemptRepeated):
-        return make_pod_state_document(state_after_attempt(event), event.started_at, (read.record,))
-    left = state_after_observation(event) if isinstance(event, PodObserved) else None
+        return make_pod_state_document(derive_state_after_attempt(event), event.started_at, (read.record,))
+    left = derive_state_after_observation(event) if isinstance(event, PodObserved) else None
     return make_pod_state_document(left, event.time, (read.record,)) if left else None
 
 
@@ -96,21 +96,21 @@ def make_device_document(event: JudgedNodes, read: ReadEvent) -> Document:
     return Document(
         DEVICES.name(event.started_at),
         event.id,
-        encode_source(devices_document(event, read.value)),
+        encode_source(build_devices_document(event, read.value)),
         None,
         (read.record,),
     )
 
 
 def make_repetition_document(event: AttemptRepeated, read: ReadEvent) -> Document:
-    return _make_attempt_document(event, encode_source(repeated_document(event, read.value)), (read.record,))
+    return _make_attempt_document(event, encode_source(build_repeated_document(event, read.value)), (read.record,))
 
 
 def make_node_state_document(event: NodeStateChanged, read: ReadEvent) -> Document:
     """Make the document of a state, in the index of the day on which it was written."""
     # By the record's own time and not by the clock: read again, it is the same document. Without a version: a revision
     # never changes, so the index keeps the first document of an id.
-    json = encode_source(node_state_document(event, event.observed_at, read.value))
+    json = encode_source(build_node_state_document(event, event.observed_at, read.value))
     return Document(NODE_STATES.name(event.observed_at), event.id, json, None, (read.record,))
 
 
@@ -122,7 +122,7 @@ def make_finding_document(event: FindingReported, read: ReadEvent) -> Document:
     return Document(
         FINDINGS.name(event.started_at),
         event.id,
-        encode_source(finding_document(event)),
+        encode_source(build_finding_document(event)),
         read.record.offset,
         (read.record,),
     )
@@ -131,5 +131,5 @@ def make_finding_document(event: FindingReported, read: ReadEvent) -> Document:
 def make_row_documents(event: TrendsCounted, read: ReadEvent) -> Iterator[Document]:
     """Make a document per row of a minute; the index keeps the greatest version of each."""
     index = TRENDS.name(event.started_at)
-    for name, fields in trend_documents(event):
+    for name, fields in build_trend_documents(event):
         yield Document(index, name, encode_source(fields), event.version, (read.record,))

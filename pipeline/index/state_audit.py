@@ -18,7 +18,7 @@ from runtime.kafka.record import Outgoing, about_attempt
 from schemas.codec.records import encode
 from schemas.documents.devices import JudgedNodes
 from schemas.events import NO_STATE, FindingReported
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.indices import NODE_STATES
 from schemas.topics import FINDINGS
 from schemas.topics import NODE_STATES as NODE_STATES_TOPIC
@@ -91,7 +91,9 @@ class StateAudit:
         for node, revision in changed:
             if revision != NO_STATE and len(self._waiting) < _MAX_WAITING:
                 revisions[node] = revision
-                self._waiting.setdefault(state_id(event.cluster, event.scheduler, node, event.epoch, revision), event)
+                self._waiting.setdefault(
+                    build_state_id(event.cluster, event.scheduler, node, event.epoch, revision), event
+                )
         # Forgotten, they are only looked for once more.
         if changed and sum(map(len, self._revisions.values())) > _MAX_KNOWN:
             self._revisions.clear()

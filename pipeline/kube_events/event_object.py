@@ -8,7 +8,7 @@ from typing import Any, Final
 from engine.summaries.cut import cut
 from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, derive_series
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import MessageEmitted
 
 SERIES: Final = "schedulerlog.io/series"
@@ -33,7 +33,7 @@ def make_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
             "annotations": {COUNTED: CountedAttempts().with_more(messages).write()},
         },
         # A late attempt may be published after later ones.
-        "eventTime": rfc3339(min(message.reported_at for message in messages)),
+        "eventTime": format_rfc3339(min(message.reported_at for message in messages)),
         "type": first.severity,
         # Cut rather than refused: a 422 would dead-letter the message.
         "reason": first.reason[:_MAX_REASON],
@@ -60,7 +60,7 @@ def _derive_action(reason: str) -> str:
 
 
 def _make_series(count: int, latest_at: datetime) -> dict[str, Any]:
-    return {"series": {"count": count, "lastObservedTime": rfc3339(latest_at)}}
+    return {"series": {"count": count, "lastObservedTime": format_rfc3339(latest_at)}}
 
 
 def make_patch(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> dict[str, Any]:

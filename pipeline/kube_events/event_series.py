@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Final, Self
 
 from schemas.events import MessageEmitted
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 FRESH: Final = timedelta(minutes=10)
 REMEMBERED: Final = 64
@@ -56,11 +56,11 @@ class CountedAttempts:
     """Microsecond and shortened id of the counted attempts after ``floor``, ascending."""
 
     def has(self, message: MessageEmitted) -> bool:
-        reported = microseconds(message.reported_at)
+        reported = count_microseconds(message.reported_at)
         return reported <= self.floor or (reported, message.attempt_id[:_ID_LENGTH]) in self.latest
 
     def with_more(self, messages: Iterable[MessageEmitted]) -> Self:
-        more = {(microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
+        more = {(count_microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
         attempts = sorted({*self.latest, *more})
         # What is forgotten raises the floor: an attempt that is older still counts as counted, rather than twice.
         oldest, recent = attempts[:-REMEMBERED], attempts[-REMEMBERED:]

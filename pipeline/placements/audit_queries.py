@@ -19,9 +19,9 @@ from pipeline.placements.occupancy_queries import (
     decode_stored,
 )
 from pipeline.sinks.msearch import Search, search_page, select_indices, sort_by_time
-from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.observations import observation_of
-from schemas.documents.placements import placement_of
+from schemas.codec.records import Rejected, format_rfc3339, read
+from schemas.documents.observations import read_observation
+from schemas.documents.placements import read_placement
 from schemas.events import SCHEDULER, AttemptEvent, NodeChecked, NodeRegistered, PodObserved
 from schemas.index_family import Index
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
@@ -71,7 +71,7 @@ def search_checks(node: NodeKey) -> list[Search]:
 
 def search_chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Search:
     """Search for attempts that began in this time, whose filter chose a node, and whose bind is not reported."""
-    began = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
+    began = {"range": {"@timestamp": {"gte": format_rfc3339(since), "lt": format_rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, began]
     return search_page(ATTEMPTS, filters, ("attempt_id",), PAGE, after, _source=list(_ATTEMPT_FIELDS))
 
@@ -93,13 +93,13 @@ def _search_latest(filters: list[Any], size: int, index: Index = OBSERVATIONS) -
 
 
 def _from(since: datetime) -> dict[str, Any]:
-    return {"range": {"@timestamp": {"gte": rfc3339(since)}}}
+    return {"range": {"@timestamp": {"gte": format_rfc3339(since)}}}
 
 
 def decode_binds(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
     """Decode the binds that placements began with. Their ``vendors`` are empty: the documents do not have them."""
     for document in decode_stored(hits):
-        placement = placement_of(document.id, document.source)
+        placement = read_placement(document.id, document.source)
         if not isinstance(placement, Rejected):
             yield from _decode_placement_binds(placement, document)
 
@@ -117,13 +117,13 @@ def _decode_placement_binds(placement: PodPlacement, document: StoredPlacement) 
 
 def decode_observations(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecked | NodeRegistered]:
     for hit in hits:
-        event = observation_of(hit["_source"])
+        event = read_observation(hit["_source"])
         if isinstance(event, PodObserved | NodeChecked | NodeRegistered):
             yield event
 
 
 def decode_latest_start(hits: Iterable[dict[str, Any]]) -> datetime | None:
-    placements = (placement_of(document.id, document.source) for document in decode_stored(hits))
+    placements = (read_placement(document.id, document.source) for document in decode_stored(hits))
     starts = (placement.started_at for placement in placements if not isinstance(placement, Rejected))
     return max(starts, default=None)
 

@@ -16,9 +16,9 @@ from pipeline.placements.input_decoder import BoundAttempt
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
 from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
 from pipeline.sinks.msearch import Search, search_page, select_indices, sort_by_time
-from schemas.codec.records import Rejected, rfc3339
-from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
-from schemas.documents.placements import placement_of
+from schemas.codec.records import Rejected, format_rfc3339
+from schemas.documents.observations import OBSERVATION_KINDS, Observed, read_observation
+from schemas.documents.placements import read_placement
 from schemas.indices import ATTEMPTS, FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ def search_refusals(attempt: BoundAttempt) -> Search:
     pod = attempt.pod
     terms = {"cluster": attempt.cluster, "namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid}
     filters: list[Any] = [{"term": {name: value}} for name, value in (terms | {"status": "failed"}).items()]
-    filters.append({"range": {"@timestamp": {"lt": rfc3339(attempt.started_at)}}})
+    filters.append({"range": {"@timestamp": {"lt": format_rfc3339(attempt.started_at)}}})
     body = {
         "query": {"bool": {"filter": filters}},
         "collapse": {"field": "episode"},
@@ -142,7 +142,7 @@ def _search_observations(query: dict[str, Any], size: int) -> dict[str, Any]:
 def search_holdings(since: datetime, after: list[Any] | None) -> Search:
     """Search for a page of the placements with devices that have not ended, or ended after ``since``."""
     # Those that ended lately too: records that arrive late may overlap with them.
-    recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
+    recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": format_rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
     return search_page(OCCUPANCY, filters, PLACEMENT_TIEBREAKERS, PAGE, after, version=True)
 
@@ -163,13 +163,13 @@ def decode_stored(hits: Iterable[dict[str, Any]]) -> list[StoredPlacement]:
 
 def decode_observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[ObservationDigest, Observed]]:
     for hit in hits:
-        event = observation_of(hit["_source"])
+        event = read_observation(hit["_source"])
         if not isinstance(event, Rejected):
             yield ObservationDigest(event.observed_at, hit["_id"], hit["_source"].get("digest") or ""), event
 
 
 def decode_holding(document: StoredPlacement) -> Holding | None:
-    placement = placement_of(document.id, document.source)
+    placement = read_placement(document.id, document.source)
     # The bind has the start of the attempt, which the placement itself does not keep.
     bind = next((fact for fact in decode_facts(document) if isinstance(fact, BindFact)), None)
     if isinstance(placement, Rejected):

@@ -34,8 +34,8 @@ from pipeline.placements.subjects import (
 )
 from pipeline.placements.waits import Waits
 from pipeline.sinks.bulk import Document, encode_source
-from schemas.documents.observations import Observed, observation_document, observation_kind
-from schemas.documents.placements import placement_document, placement_of
+from schemas.documents.observations import Observed, build_observation_document, find_observation_kind
+from schemas.documents.placements import build_placement_document, read_placement
 from schemas.events import (
     FindingReported,
     NodeChecked,
@@ -45,7 +45,7 @@ from schemas.events import (
     SchedulerObserved,
     WorkloadObserved,
 )
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 
 
@@ -57,7 +57,7 @@ class DocumentOrigin(NamedTuple):
 
 
 def make_observation_document(event: Observed, digest: str, origin: DocumentOrigin) -> Document:
-    json = encode_source(observation_document(event, digest))
+    json = encode_source(build_observation_document(event, digest))
     # Without a version: an observation never changes, so the index keeps the first document of an id.
     return Document(OBSERVATIONS.name(event.observed_at), event.id, json, None, origin)
 
@@ -111,7 +111,7 @@ class OccupancyState:
                 )
                 for fact in facts:
                     pod.facts.add(fact)
-                pod.resume(placement_of(document.id, document.source))
+                pod.resume(read_placement(document.id, document.source))
         self._pods[key] = pod
         self.holdings.put(key, derive_holdings(pod.facts.derive_placements()))
 
@@ -212,7 +212,7 @@ class OccupancyState:
         # False sorts before True: documents that are not written yet come first.
         for key in sorted(wanted, key=pod.written.__contains__):
             derived = wanted[key]
-            json = encode_source(placement_document(derived.placement, occupancy_queries.to_facts_field(derived)))
+            json = encode_source(build_placement_document(derived.placement, occupancy_queries.to_facts_field(derived)))
             written, digest = pod.written.get(key), digest_content(orjson.loads(json))
             if written is None or written.digest != digest:
                 version = self._take_version(now, written.version if written else 0)
@@ -225,7 +225,7 @@ class OccupancyState:
 
     def _take_version(self, now: datetime, before: int) -> int:
         """Take a version greater than any the document ever had; by the clock, since a deleted one is unknown here."""
-        self._version = max(self._version + 1, before + 1, microseconds(now))
+        self._version = max(self._version + 1, before + 1, count_microseconds(now))
         return self._version
 
     def forget(self, subjects: Iterable[Subject]) -> None:
@@ -257,4 +257,4 @@ class OccupancyState:
 
 
 def _stream(event: Observed) -> tuple[str, str]:
-    return observation_kind(event), getattr(event, "scheduler", "")
+    return find_observation_kind(event), getattr(event, "scheduler", "")

@@ -32,7 +32,7 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
-from schemas.possible_times import why_impossible
+from schemas.possible_times import describe_impossible
 from schemas.topics import DECISIONS
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class DecisionsAgent:
             event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
-        elif impossible := why_impossible(event.started_at, datetime.now(UTC)):
+        elif impossible := describe_impossible(event.started_at, datetime.now(UTC)):
             await self._reject(partition, record, f"started_at: {impossible}")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()

@@ -9,7 +9,7 @@ from engine.summaries.messages import build_messages
 from engine.summaries.reports import find_filter_giver
 from pipeline.worker.open_attempts import DeviceRecord
 from runtime.kafka.record import Outgoing, Place
-from schemas.codec.chunking import records_of
+from schemas.codec.chunking import encode_parts
 from schemas.codec.records import EncodedRecord, encode
 from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
 from schemas.events import (
@@ -29,7 +29,7 @@ from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, FINDINGS, 
 
 def encode_attempt(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[Outgoing]:
     """Encode a summary in its parts, or a repetition."""
-    records = records_of(event) if isinstance(event, AttemptSummarized) else [encode(event)]
+    records = encode_parts(event) if isinstance(event, AttemptSummarized) else [encode(event)]
     return [Outgoing(ATTEMPTS.name, with_trace(record, trace)) for record in records]
 
 

@@ -40,7 +40,7 @@ from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
-from schemas.events.pod_histories import history_key
+from schemas.events.pod_histories import build_history_key
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class BatchBuilder:
         """Add the attempt that the report is about, with what was published of it, unless the report adds nothing."""
         closed = write.closed
         report = closed.summary
-        key = HistoryKey(write.partition, history_key(report.cluster, report.pod, report.scheduler))
+        key = HistoryKey(write.partition, build_history_key(report.cluster, report.pod, report.scheduler))
         history = batch.histories.get(key) or self._histories.get(*key)
         if history and was_published(history, closed):
             return

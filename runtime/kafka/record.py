@@ -49,7 +49,7 @@ class Place(NamedTuple):
 def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
     """Name the attempt or the pod of a record for ``extra=`` of a log call, as its headers claim."""
     named = list(headers or ())
-    kind = records.event_type(named)
+    kind = records.find_event_type(named)
     if isinstance(kind, records.Rejected) or not issubclass(kind, AttemptEvent | PodObserved):
         return {}
     texts = {name: (value or b"")[:_MAX_LOGGED].decode(errors="replace") for name, value in named}

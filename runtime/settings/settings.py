@@ -23,7 +23,7 @@ from runtime.settings.cluster_name import cluster_name
 from runtime.settings.pod_labels import label_names
 from runtime.settings.secret_files import SUFFIX, is_secret, read_secret
 from runtime.settings.variables import PREFIX
-from schemas.described import texts_below_fields
+from schemas.described import list_field_texts
 
 S = TypeVar("S", bound="EnvironmentSettings")
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -147,5 +147,5 @@ def _field(model: type[EnvironmentSettings], place: str) -> str:
 
 def about(model: type[EnvironmentSettings], name: str) -> str:
     """What a field is for, in one line."""
-    texts = (texts_below_fields(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
+    texts = (list_field_texts(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
     return " ".join(next((found[name] for found in texts if name in found), "").split())

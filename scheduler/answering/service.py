@@ -35,7 +35,7 @@ from scheduler.log_fields import to_log_fields
 from scheduler.publish.node_states import NodeStates
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Scheduler:
         self._klog = records.klog
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
-        life = Life(identity, microseconds(clock()))
+        life = Life(identity, count_microseconds(clock()))
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
     async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
@@ -196,7 +196,7 @@ class Scheduler:
 
     def _traced(self, name: str, attempt: AttemptRef, started_at: datetime, trace: Trace) -> tuple[AttemptRef, Span]:
         """The attempt with the trace of the span, which its records get."""
-        began_ns = 1_000 * microseconds(started_at)
+        began_ns = 1_000 * count_microseconds(started_at)
         span = self._records.tracing.begin(name, trace, to_log_fields(attempt), kind="server", began_ns=began_ns)
         return attempt._replace(trace=span.trace) if span.trace else attempt, span
 

@@ -20,7 +20,7 @@ from engine.fit.events.identity import Identity
 from scheduler.publish.spool import files
 from scheduler.publish.spool.group_commit import GroupCommit
 from schemas.events import PodRef
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class OpenBind:
 
     @property
     def key(self) -> str:
-        return f"{self.attempt.id}/{microseconds(self.started_at)}"
+        return f"{self.attempt.id}/{count_microseconds(self.started_at)}"
 
 
 class BindJournal:

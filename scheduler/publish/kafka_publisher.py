@@ -25,10 +25,10 @@ from runtime.telemetry.spans import NO_TRACING, Tracing
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch
-from schemas.codec.oversize import shortened
+from schemas.codec.oversize import shorten
 from schemas.codec.records import decode, encode
 from schemas.codec.trace_context import Trace, trace_of, with_trace
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Publisher:
             extra=about_record(entry.record.headers),
         )  # fmt: skip
         self._metrics.unsendable.inc()
-        instead = shortened(decode(entry.record.value, entry.record.headers))
+        instead = shorten(decode(entry.record.value, entry.record.headers))
         if not instead:
             return None
         record = with_trace(encode(instead), trace_of(entry.record.headers))
@@ -168,7 +168,9 @@ class Publisher:
         if self._tracing.is_on:
             self._trace(batch.entries)
         self._metrics.published.inc(len(batch.entries))
-        self._metrics.publish_lag.set(max((microseconds(self._clock()) - batch.entries[-1].written_at_us) / 1e6, 0))
+        self._metrics.publish_lag.set(
+            max((count_microseconds(self._clock()) - batch.entries[-1].written_at_us) / 1e6, 0)
+        )
         if self.problem:
             self._start_pauses()
         self._trouble.note("")

@@ -11,7 +11,7 @@ from engine.fit.events.record_columns import Ints
 from engine.fit.events.state_builder import Life, StateBuilder
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 PAUSE_SECONDS: Final = 1.0
 PERIOD_HOURS: Final = 20
@@ -44,7 +44,7 @@ class NodeStates:
         self.life, self._columns, self._events, self._clock = life, columns, event_writer, clock
         self._metrics, self._problem = metrics, problem
         self._builder = StateBuilder(life, columns)
-        self._looked_at = microseconds(clock())
+        self._looked_at = count_microseconds(clock())
         self._owed = 0.0
         self._lost = self._lost_at = 0
 
@@ -56,7 +56,7 @@ class NodeStates:
     def write_again(self) -> None:
         """Write the states that were written longest ago, as many as the time since the last call asks for."""
         now = self._clock()
-        at = microseconds(now)
+        at = count_microseconds(now)
         # By a rate and not by age: all states are first written within a second, and would all be due within one.
         elapsed = max(at - self._looked_at, 0) / (PERIOD_HOURS * _HOUR)
         nodes = len(self._columns.node_names)
@@ -67,7 +67,7 @@ class NodeStates:
 
     def write_lost(self) -> None:
         """Let all states be due again where a full spool may have lost some of them."""
-        at, lost = microseconds(self._clock()), self._events.lost
+        at, lost = count_microseconds(self._clock()), self._events.lost
         if lost != self._lost:
             self._lost, self._lost_at = lost, at
         # Not while records are still being lost: the states would take the place of decisions, and be lost too.
@@ -90,7 +90,7 @@ class NodeStates:
             await asyncio.sleep(0)
 
     def _due(self, now: datetime) -> Ints:
-        return self._columns.revisions.due(microseconds(now) - LONGEST_AGE_HOURS * _HOUR)
+        return self._columns.revisions.due(count_microseconds(now) - LONGEST_AGE_HOURS * _HOUR)
 
     def _write(self, ids: Ints, now: datetime) -> None:
         revisions = self._columns.revisions
@@ -101,7 +101,7 @@ class NodeStates:
         self._events.write(chain(last_states, self._builder.states(ids, now)))
         for name in (*ended, *again):
             del revisions.gone[name]
-        revisions.written(ids, microseconds(now))
+        revisions.written(ids, count_microseconds(now))
         self._metrics.node_states.inc(len(ended) + ids.size)
 
     def _gone(self, ids: set[int]) -> tuple[list[str], list[str]]:

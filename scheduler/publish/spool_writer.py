@@ -19,7 +19,7 @@ from schemas.events import (
     PodObserved,
     SchedulerObserved,
 )
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS, Topic
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class SpoolWriter:
     def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
         """Append the events in one write. An event that has no JSON form is logged, counted and left out. trace:
         that they belong to."""
-        now_us = microseconds(self._clock())
+        now_us = count_microseconds(self._clock())
         entries = [entry for event in events if (entry := self._entry(event, now_us, trace))]
         self._spool.append(entries)
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events import AttemptSummarized, Refusal
-from ..events.columns import widest_character
-from .code_tables import cut_refusals, one_refusal_table
+from ..events.columns import measure_widest_character
+from .code_tables import cut_refusals, merge_refusal_tables
 from .records import MAX_VALUE_BYTES, EncodedRecord, encode, encode_value
 
 HEAD_BYTES: Final = 4 * 1024
@@ -26,7 +26,7 @@ _SLACK_BYTES: Final = 256
 """For numbers in the head that take more digits in a part than in the whole."""
 
 
-def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
+def divide_sizes(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
     """Yield consecutive slices of nodes whose ``sizes`` (bytes, shape ``(nodes,)``) add up to at most ``limit``.
 
     A single node above the limit gets a run of its own: a node is never cut.
@@ -41,13 +41,13 @@ def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES
         start = stop
 
 
-def refusal_runs(
+def divide_refusals(
     rows: npt.NDArray[np.int64], refusals: Sequence[Refusal], refusal: npt.NDArray[np.int64], limit: int
 ) -> Iterator[slice]:
     """Yield slices of nodes that take at most ``limit`` bytes: their ``rows``, and each of their refusals once.
 
-    ``rows`` (bytes) and ``refusal`` (index into ``refusals``; -1 for none) have the shape ``(nodes,)``. As in ``runs``,
-    a node is never cut.
+    ``rows`` (bytes) and ``refusal`` (index into ``refusals``; -1 for none) have the shape ``(nodes,)``. As in
+    ``divide_sizes``, a node is never cut.
     """
     # The last entry is what -1, no refusal, costs.
     words = np.array([*(len(encode_value(entry)) + 1 for entry in refusals), 0], dtype=np.int64)
@@ -68,15 +68,15 @@ def refusal_runs(
         start = stop
 
 
-def records_of(summary: AttemptSummarized) -> list[EncodedRecord]:
+def encode_parts(summary: AttemptSummarized) -> list[EncodedRecord]:
     """Encode the records of a summary: one when it is short enough, else a record for each part that ``split``
     makes."""
     # Most clusters are small: what shows that one record is enough is that record. To measure parts costs ten times as
     # much.
     if len(summary.nodes) <= _FEW_NODES:
-        whole = encode(_with_short_texts(summary))
-        if len(whole.value) <= MAX_VALUE_BYTES:
-            return [whole]
+        record = encode(_with_short_texts(summary))
+        if len(record.value) <= MAX_VALUE_BYTES:
+            return [record]
     return [encode(part) for part in split(summary)]
 
 
@@ -90,26 +90,26 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     """
     summary = _with_short_texts(summary)
     # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
-    head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
+    head = len(encode_value(summary.model_copy(update=_select_rows(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
-    rows = _row_bytes(summary)
+    rows = _bound_row_bytes(summary)
     # A summary without nodes (refused before any was judged) is still one record.
-    cuts = list(refusal_runs(rows, summary.refusals, summary.refusal, limit)) or [slice(0, 0)]
+    cuts = list(divide_refusals(rows, summary.refusals, summary.refusal, limit)) or [slice(0, 0)]
     numbers = {"parts": len(cuts)}
-    return [summary.model_copy(update=_only(summary, cut) | numbers | {"part": i}) for i, cut in enumerate(cuts)]
+    return [summary.model_copy(update=_select_rows(summary, cut) | numbers | {"part": i}) for i, cut in enumerate(cuts)]
 
 
 def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
-    bind = summary.bind and summary.bind.model_copy(update={"error": _shortened(summary.bind.error)})
+    bind = summary.bind and summary.bind.model_copy(update={"error": _cut_text(summary.bind.error)})
     texts = {
-        "error": _shortened(summary.error),
-        "missing": _shortened(summary.missing),
-        "scheduler_message": _shortened(summary.scheduler_message),
+        "error": _cut_text(summary.error),
+        "missing": _cut_text(summary.missing),
+        "scheduler_message": _cut_text(summary.scheduler_message),
     }
     return summary.model_copy(update=texts | {"bind": bind})
 
 
-def _shortened(text: str) -> str:
+def _cut_text(text: str) -> str:
     """Cut an error that quotes a whole API object. Its cause stands in front, so the end is cut, and the cut is
     counted."""
     over = len(text) - MAX_TEXT
@@ -118,7 +118,7 @@ def _shortened(text: str) -> str:
     return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
 
 
-def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
+def _bound_row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
     """Bound the bytes of each row: the name in quotes, three codes and a score."""
     names = summary.nodes
     quotes = np.flatnonzero(np.frombuffer(encode_value(names), np.uint8) == ord('"'))
@@ -128,14 +128,14 @@ def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
         sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
     # A code has at most as many digits as its table has entries, and -1 has two characters; each has a comma.
     codes = max(len(str(len(summary.refusals))), 2) + 1
-    codes += sum(widest_character(column) for column in (summary.verdict, summary.refused_by))
+    codes += sum(measure_widest_character(column) for column in (summary.verdict, summary.refused_by))
     # A float32 takes up to 16 characters; scores of 0 alone are left out, and terms of 0 are ``0.0``.
     floats = 17 if summary.score.any() else 0
     floats += sum(17 if column.any() else 4 for column in summary.score_terms.values())
     return sizes + codes + floats + 1
 
 
-def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
+def _select_rows(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
     names = ("nodes", "verdict", "score", "refused_by")
     columns: dict[str, object] = {name: getattr(summary, name)[cut] for name in names}
     columns["score_terms"] = {name: column[cut] for name, column in summary.score_terms.items()}
@@ -152,14 +152,14 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
     # Parts of two versions may lie on the topic side by side; mixed, they would be a summary that never existed.
     if len({(part.attempt_id, part.version, part.parts, *part.verdicts, *part.score_terms) for part in ordered}) != 1:
         raise ValueError("parts of different summaries can't be joined")
-    if len(ordered) != ordered[0].parts or any(part.part != place for place, part in enumerate(ordered)):
+    if len(ordered) != ordered[0].parts or any(part.part != position for position, part in enumerate(ordered)):
         raise ValueError(f"parts {[part.part for part in ordered][:20]} of {ordered[0].parts}")
     if len(ordered) == 1:
         return ordered[0]
     columns = {name: np.concatenate([getattr(p, name) for p in ordered]) for name in ("verdict", "score", "refused_by")}
     terms = {name: np.concatenate([p.score_terms[name] for p in ordered]) for name in ordered[0].score_terms}
-    refusals, refusal = one_refusal_table([p.refusals for p in ordered], [p.refusal for p in ordered])
-    whole = {
+    refusals, refusal = merge_refusal_tables([p.refusals for p in ordered], [p.refusal for p in ordered])
+    summary = {
         "part": 0,
         "parts": 1,
         "nodes": [name for part in ordered for name in part.nodes],
@@ -167,4 +167,4 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
         "refusal": refusal,
         "score_terms": terms,
     }
-    return ordered[0].model_copy(update=columns | whole)
+    return ordered[0].model_copy(update=columns | summary)

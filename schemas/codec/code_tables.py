@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)
 
 
-def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
+def merge_tables(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
     """Merge tables into one with distinct entries, and re-code all columns to it, concatenated; -1 remains -1."""
     places: dict[T, int] = {}
     moved = []
@@ -23,18 +23,18 @@ def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[l
     return list(places), np.concatenate(moved) if moved else np.empty(0, dtype=np.int64)
 
 
-def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
+def merge_refusal_tables(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
     """Merge tables of refusals: two are equal when their counts are, in any order."""
     by_key: dict[Hashable, Refusal] = {}
-    keys = [[refusal_key(refusal) for refusal in table] for table in tables]
+    keys = [[build_refusal_key(refusal) for refusal in table] for table in tables]
     for table, its_keys in zip(tables, keys, strict=True):
         # A ``Refusal`` holds a dict and can't be hashed; its key can.
         by_key |= dict(zip(its_keys, table, strict=True))
-    distinct, column = one_table(keys, columns)
+    distinct, column = merge_tables(keys, columns)
     return [by_key[key] for key in distinct], column
 
 
-def refusal_key(refusal: Refusal) -> Hashable:
+def build_refusal_key(refusal: Refusal) -> Hashable:
     """Build a key that is equal for two refusals with the same content."""
     counts = frozenset(refusal.counts.items())
     return counts, refusal.devices, refusal.bare, refusal.cause, tuple(refusal.uncounted)

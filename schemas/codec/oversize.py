@@ -9,23 +9,23 @@ _MAX_TEXT: Final = 10_000
 _CUT: Final = " … (cut: the record was too large)"
 
 
-def shortened(event: Event | Rejected) -> Event | None:
+def shorten(event: Event | Rejected) -> Event | None:
     """Shorten an event, and note in it what is left out; None for one of which nothing can be left out."""
     match event:
         case AttemptConcluded():
-            return _concluded(event)
+            return _shorten_conclusion(event)
         case DevicesJudged():
-            return _dropped(event)
+            return _drop_values(event)
         case _:
             return None
 
 
-def _concluded(event: AttemptConcluded) -> AttemptConcluded:
-    kept = event.requests[:MAX_REQUESTS]
+def _shorten_conclusion(event: AttemptConcluded) -> AttemptConcluded:
+    requests = event.requests[:MAX_REQUESTS]
     return event.model_copy(
         update={
-            "requests": kept,
-            "requests_left_out": event.requests_left_out + len(event.requests) - len(kept),
+            "requests": requests,
+            "requests_left_out": event.requests_left_out + len(event.requests) - len(requests),
             "constraints": None,
             "description": None,
             "error": _cut(event.error),
@@ -38,7 +38,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + _CUT
 
 
-def _dropped(event: DevicesJudged) -> DetailDropped:
+def _drop_values(event: DevicesJudged) -> DetailDropped:
     common: dict[str, Any] = {name: getattr(event, name) for name in ("cluster", "attempt_id", "pod", "scheduler")}
     return DetailDropped(
         **common,

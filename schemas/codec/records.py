@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..events import EVENTS, Event
 from ..events.base import Model
-from ..ids import schema_id
+from ..ids import build_schema_id
 
 CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024
@@ -36,7 +36,7 @@ _OF_TYPE: Final = {
     event.TYPE: (
         ("ce_specversion", b"1.0"),
         ("ce_type", event.TYPE.encode()),
-        ("ce_dataschema", schema_id(event.TYPE).encode()),
+        ("ce_dataschema", build_schema_id(event.TYPE).encode()),
         ("content-type", CONTENT_TYPE.encode()),
     )
     for event in EVENTS
@@ -73,7 +73,7 @@ def encode(event: Event) -> EncodedRecord:
     """
     key = event.key
     try:
-        return EncodedRecord(key.encode(), encode_value(event), _headers_of(event, key))
+        return EncodedRecord(key.encode(), encode_value(event), _build_headers(event, key))
     except UnicodeEncodeError as error:
         raise UnencodableError(
             f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"
@@ -83,12 +83,12 @@ def encode(event: Event) -> EncodedRecord:
 def encode_value(value: Any) -> bytes:
     """Encode models, numpy columns and times as JSON. Raises ``UnencodableError``."""
     try:
-        return orjson.dumps(value, default=_plain, option=_OPTIONS)
+        return orjson.dumps(value, default=_to_plain, option=_OPTIONS)
     except orjson.JSONEncodeError as error:
         raise UnencodableError(f"{type(value).__name__} has no JSON form: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     # orjson then writes the columns itself; pydantic's JSON serializer has no form for numpy arrays.
     if isinstance(value, Model):
         return value.json_fields()
@@ -99,12 +99,12 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form in the contract")
 
 
-def _headers_of(event: Event, key: str) -> list[tuple[str, bytes]]:
+def _build_headers(event: Event, key: str) -> list[tuple[str, bytes]]:
     return [
         *_OF_TYPE[event.TYPE],
         ("ce_id", event.id.encode()),
         ("ce_source", event.source.encode()),
-        ("ce_time", rfc3339(event.time).encode()),
+        ("ce_time", format_rfc3339(event.time).encode()),
         # What it is about, as its source spells it: the key without the cluster, which the source names.
         ("ce_subject", key.removeprefix(f"{event.cluster}/").encode()),
     ]
@@ -112,7 +112,7 @@ def _headers_of(event: Event, key: str) -> list[tuple[str, bytes]]:
 
 # The records of an attempt, and the states before it, share a few moments.
 @lru_cache(maxsize=64)
-def rfc3339(moment: datetime) -> str:
+def format_rfc3339(moment: datetime) -> str:
     """Format a time as UTC text to the microsecond, with the zone as ``Z``."""
     # Always six digits: OpenSearch and people sort such texts as they sort times.
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -120,7 +120,7 @@ def rfc3339(moment: datetime) -> str:
 
 def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> Event | Rejected:
     """Decode the event of a record, or return the reason why it has none."""
-    kind = event_type(headers)
+    kind = find_event_type(headers)
     if isinstance(kind, Rejected):
         return kind
     if value is None:
@@ -128,15 +128,15 @@ def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> 
     return decode_value(kind, value)
 
 
-def event_type(headers: Iterable[tuple[str, bytes]] | None) -> type[Event] | Rejected:
+def find_event_type(headers: Iterable[tuple[str, bytes]] | None) -> type[Event] | Rejected:
     """Look up the type of event in the headers of a record."""
-    kind = _TYPES.get(named := _header(headers, "ce_type"))
-    if kind is None and (cause := _header(headers, UNREADABLE)):
+    kind = _TYPES.get(named := _find_header(headers, "ce_type"))
+    if kind is None and (cause := _find_header(headers, UNREADABLE)):
         return Rejected(cause[:500].decode(errors="replace"))
     return kind or Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
 
 
-def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
+def _find_header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
     # Kafka allows a header without a value.
     return next((value for key, value in headers or () if key == name), b"") or b""
 
@@ -151,11 +151,11 @@ def decode_value(kind: type[E], value: bytes) -> E | Rejected:
     return read(kind, plain, "value")
 
 
-def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
-    """Validate parsed JSON as a model, or return the reason for its refusal; ``place`` names where the JSON was."""
+def read(kind: type[M], plain: Any, position: str) -> M | Rejected:
+    """Validate parsed JSON as a model, or return the reason for its refusal; ``position`` names where the JSON was."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         # The input is left out: a rejected record may be megabytes, and its bytes go to the dead letters anyway.
-        return Rejected(f"{first['msg']:.500}", ".".join(str(part)[:100] for part in (place, *first["loc"])))
+        return Rejected(f"{first['msg']:.500}", ".".join(str(part)[:100] for part in (position, *first["loc"])))

@@ -43,18 +43,18 @@ NO_TRACE: Final = Trace()
 
 def trace_of_caller(traceparent: bytes, tracestate: bytes = b"") -> Trace:
     """Parse untrusted headers; an invalid ``traceparent`` gives no trace, an invalid ``tracestate`` is left out."""
-    found = _PARENT.fullmatch(traceparent)
-    return Trace(b"00-" + found[1], _state(tracestate) if tracestate else b"") if found else NO_TRACE
+    match = _PARENT.fullmatch(traceparent)
+    return Trace(b"00-" + match[1], _cut_state(tracestate) if tracestate else b"") if match else NO_TRACE
 
 
 def trace_of(headers: Sequence[tuple[str, bytes]]) -> Trace:
     """Read the trace of a record."""
     # Most records have none, and each is looked at.
-    parent = _first(headers, PARENT_HEADER)
-    return trace_of_caller(parent, _first(headers, STATE_HEADER)) if parent else NO_TRACE
+    parent = _find_first(headers, PARENT_HEADER)
+    return trace_of_caller(parent, _find_first(headers, STATE_HEADER)) if parent else NO_TRACE
 
 
-def _first(headers: Sequence[tuple[str, bytes]], wanted: str) -> bytes:
+def _find_first(headers: Sequence[tuple[str, bytes]], wanted: str) -> bytes:
     for name, value in headers:
         if name == wanted:
             return value or b""
@@ -63,16 +63,16 @@ def _first(headers: Sequence[tuple[str, bytes]], wanted: str) -> bytes:
 
 def with_trace(record: EncodedRecord, trace: Trace) -> EncodedRecord:
     """Add the trace to the record; without a trace return the same record."""
-    return record._replace(headers=[*record.headers, *_headers(trace)]) if trace else record
+    return record._replace(headers=[*record.headers, *_build_headers(trace)]) if trace else record
 
 
-def _headers(trace: Trace) -> Iterator[tuple[str, bytes]]:
+def _build_headers(trace: Trace) -> Iterator[tuple[str, bytes]]:
     yield PARENT_HEADER, trace.parent
     if trace.state:
         yield STATE_HEADER, trace.state
 
 
-def _state(text: bytes) -> bytes:
+def _cut_state(text: bytes) -> bytes:
     members = [member for part in text.split(b",") if (member := part.strip(b" \t"))]
     if len(members) > _MAX_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
         return b""

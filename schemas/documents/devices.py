@@ -7,7 +7,7 @@ from pydantic import FailFast
 
 from ..codec.records import Rejected, read
 from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, Request, Words
-from .head import attempt_fields
+from .head import build_attempt_fields
 
 
 class JudgedNodes(AttemptEvent):
@@ -26,10 +26,10 @@ class JudgedNodes(AttemptEvent):
         return f"{self.attempt_id}/devices/{self.part}"
 
 
-def devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[str, Any]:
+def build_devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[str, Any]:
     """Build the document of one record of devices judged; its id is the event's id. ``value`` is the record's own
     JSON."""
-    return attempt_fields(event) | {
+    return build_attempt_fields(event) | {
         "container": event.request.container,
         "nodes": event.nodes,
         "reasons": sorted(set(event.verdicts) - NOT_REASONS),
@@ -38,6 +38,6 @@ def devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[s
     }
 
 
-def devices_of(document: dict[str, Any]) -> DevicesJudged | Rejected:
+def read_devices_judged(document: dict[str, Any]) -> DevicesJudged | Rejected:
     """Read the event of a document of the devices index (its ``_source``)."""
     return read(DevicesJudged, document.get("record"), "document.record")

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from ..codec.records import rfc3339
+from ..codec.records import format_rfc3339
 from ..events import (
     FindingReported,
 )
-from .head import attempt_fields
+from .head import build_attempt_fields
 
 
-def finding_document(event: FindingReported) -> dict[str, Any]:
+def build_finding_document(event: FindingReported) -> dict[str, Any]:
     """Build the document of a finding; its id is the event's id."""
-    return attempt_fields(event) | {
+    return build_attempt_fields(event) | {
         "finding": event.finding,
-        "found_at": rfc3339(event.found_at),
+        "found_at": format_rfc3339(event.found_at),
         "node": event.node,
         "device": event.device,
         "numbers": event.numbers,

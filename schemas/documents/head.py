@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from ..codec.records import rfc3339
+from ..codec.records import format_rfc3339
 from ..events import AttemptEvent, PodDescription
 
 
-def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
+def build_attempt_fields(event: AttemptEvent) -> dict[str, Any]:
     """Build the fields of an attempt. ``@timestamp`` is the start of the attempt."""
     return {
-        "@timestamp": rfc3339(event.started_at),
+        "@timestamp": format_rfc3339(event.started_at),
         "cluster": event.cluster,
         "attempt_id": event.attempt_id,
         "namespace": event.pod.namespace,
@@ -19,7 +19,7 @@ def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
     }
 
 
-def description_fields(description: PodDescription | None) -> dict[str, Any]:
+def build_description_fields(description: PodDescription | None) -> dict[str, Any]:
     """Build the fields of the pod's origin, for search and groups."""
     if description is None:
         return {}

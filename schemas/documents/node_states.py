@@ -5,17 +5,19 @@ from typing import Any
 
 import orjson
 
-from ..codec.records import Rejected, read, rfc3339
+from ..codec.records import Rejected, format_rfc3339, read
 from ..events import NodeStateChanged
 
 
-def node_state_document(event: NodeStateChanged, written_at: datetime, value: bytes | None = None) -> dict[str, Any]:
+def build_node_state_document(
+    event: NodeStateChanged, written_at: datetime, value: bytes | None = None
+) -> dict[str, Any]:
     """Build the document of a state; its id is the event's id. ``written_at`` names the day of its index.
 
     ``value`` is the record's own JSON, where it is known.
     """
     return {
-        "@timestamp": rfc3339(written_at),
+        "@timestamp": format_rfc3339(written_at),
         "cluster": event.cluster,
         "scheduler": event.scheduler,
         "node": event.node,
@@ -26,6 +28,6 @@ def node_state_document(event: NodeStateChanged, written_at: datetime, value: by
     }
 
 
-def node_state_of(document: dict[str, Any]) -> NodeStateChanged | Rejected:
+def read_node_state(document: dict[str, Any]) -> NodeStateChanged | Rejected:
     """Read the event of a document of the node states index (its ``_source``)."""
     return read(NodeStateChanged, document.get("state"), "document.state")

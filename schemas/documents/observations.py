@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from ..codec.records import Rejected, read, rfc3339
+from ..codec.records import Rejected, format_rfc3339, read
 from ..events import (
     Condition,
     NodeChecked,
@@ -27,35 +27,39 @@ OBSERVATION_KINDS: Final[dict[str, type[Observed]]] = {
 }
 
 
-def observation_kind(event: Observed) -> str:
+def find_observation_kind(event: Observed) -> str:
     # The exact type, because all of them share base classes.
     return next(name for name, kind in OBSERVATION_KINDS.items() if type(event) is kind)
 
 
-def observation_document(event: Observed, digest: str) -> dict[str, Any]:
+def build_observation_document(event: Observed, digest: str) -> dict[str, Any]:
     """Build the document of an observation; its id is the event's id. ``digest`` is equal for two with the same
     content."""
-    text = " ".join(word for word in (event.key, *_words(event)) if word)
-    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event), "cluster": event.cluster}
-    return head | _about(event) | {"digest": digest, "text": text, "event": event}
+    text = " ".join(word for word in (event.key, *_list_words(event)) if word)
+    head = {
+        "@timestamp": format_rfc3339(event.observed_at),
+        "kind": find_observation_kind(event),
+        "cluster": event.cluster,
+    }
+    return head | _build_subject(event) | {"digest": digest, "text": text, "event": event}
 
 
-def _about(event: Observed) -> dict[str, Any]:
+def _build_subject(event: Observed) -> dict[str, Any]:
     """Select the fields by which searches find it."""
     match event:
         case PodObserved():
-            return _about_pod(event)
+            return _build_pod_subject(event)
         case WorkloadObserved():
-            about = {"namespace": event.namespace, "workload": str(event.workload)}
-            return about | {"problems": [event.problem.reason]}
+            subject = {"namespace": event.namespace, "workload": str(event.workload)}
+            return subject | {"problems": [event.problem.reason]}
         case SchedulerObserved():
-            about = {"scheduler": event.scheduler, "instance": event.instance}
-            return about | {"settings_digest": event.settings_digest}
+            subject = {"scheduler": event.scheduler, "instance": event.instance}
+            return subject | {"settings_digest": event.settings_digest}
         case _:
-            return _about_node(event)
+            return _build_node_subject(event)
 
 
-def _about_pod(event: PodObserved) -> dict[str, Any]:
+def _build_pod_subject(event: PodObserved) -> dict[str, Any]:
     pod = event.pod
     return {
         "namespace": pod.namespace,
@@ -69,13 +73,13 @@ def _about_pod(event: PodObserved) -> dict[str, Any]:
     }
 
 
-def _about_node(event: NodeEvent) -> dict[str, Any]:
+def _build_node_subject(event: NodeEvent) -> dict[str, Any]:
     devices = event.uuid if isinstance(event, NodeRegistered) else []
     problems = [problem.code for problem in event.problems] if isinstance(event, NodeChecked) else []
     return {"node": event.node, "scheduler": event.scheduler, "devices": devices, "problems": problems}
 
 
-def _words(event: Observed) -> list[str]:
+def _list_words(event: Observed) -> list[str]:
     """Select the words of free-text search."""
     match event:
         case NodeRegistered():
@@ -89,12 +93,19 @@ def _words(event: Observed) -> list[str]:
         case PodObserved():
             ended = "deleted" if event.deleted else ""
             problems = [word for problem in event.problems for word in (problem.reason, problem.message)]
-            return [event.node, event.phase, ended, event.bind_phase, *_condition_words(event.conditions), *problems]
+            return [
+                event.node,
+                event.phase,
+                ended,
+                event.bind_phase,
+                *_list_condition_words(event.conditions),
+                *problems,
+            ]
         case _:
-            return _condition_words(event.conditions)
+            return _list_condition_words(event.conditions)
 
 
-def _condition_words(conditions: Iterable[Condition]) -> list[str]:
+def _list_condition_words(conditions: Iterable[Condition]) -> list[str]:
     return [
         word
         for condition in conditions
@@ -102,7 +113,7 @@ def _condition_words(conditions: Iterable[Condition]) -> list[str]:
     ]
 
 
-def observation_of(document: dict[str, Any]) -> Observed | Rejected:
+def read_observation(document: dict[str, Any]) -> Observed | Rejected:
     """Read the event of a document of the observations index (its ``_source``)."""
     kind = OBSERVATION_KINDS.get(str(document.get("kind")))
     if kind is None:

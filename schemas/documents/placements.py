@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from ..codec.records import Rejected, read, rfc3339
+from ..codec.records import Rejected, format_rfc3339, read
 from ..placements import PodPlacement
-from .head import description_fields
+from .head import build_description_fields
 
 
-def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:
-    """Build the document of a placement; its id is the placement's id. ``known``: the facts that it was derived
+def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> dict[str, Any]:
+    """Build the document of a placement; its id is the placement's id. ``facts``: the facts that it was derived
     from."""
     # Several containers may share a device; in their order, so that the document is the same whenever it is written.
     devices = list(dict.fromkeys(allocation.uuid for allocation in placement.allocations))
@@ -18,8 +18,8 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
     description = placement.description
     words += [description.workload, description.pod_group, description.queue] if description else []
     return {
-        "@timestamp": rfc3339(placement.started_at),
-        "ended_at": _text(placement.ended_at),
+        "@timestamp": format_rfc3339(placement.started_at),
+        "ended_at": _format_moment(placement.ended_at),
         # Null is not indexed, so ``exists`` finds only placements that have one.
         "ended_by": placement.ended_by or None,
         "cluster": placement.cluster,
@@ -32,26 +32,26 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
         "phase": placement.phase,
         "devices": devices,
         "allocations": placement.allocations,
-        **description_fields(description),
+        **build_description_fields(description),
         "description": description,
-        "created_at": _text(description.created_at if description else None),
-        "first_judged_at": _text(placement.first_judged_at),
-        "judged_at": _text(placement.judged_at),
-        "bound_at": _text(placement.bound_at),
-        "running_at": _text(placement.running_at),
+        "created_at": _format_moment(description.created_at if description else None),
+        "first_judged_at": _format_moment(placement.first_judged_at),
+        "judged_at": _format_moment(placement.judged_at),
+        "bound_at": _format_moment(placement.bound_at),
+        "running_at": _format_moment(placement.running_at),
         "waited_for": placement.waited_for,
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
-        "known": known,
+        "known": facts,
         "text": " ".join(word for word in words if word),
     }
 
 
-def _text(at: datetime | None) -> str | None:
-    return rfc3339(at) if at else None
+def _format_moment(moment: datetime | None) -> str | None:
+    return format_rfc3339(moment) if moment else None
 
 
-def placement_of(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
+def read_placement(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
     """Read the placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
     names = (
         "cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations", "description",

@@ -9,12 +9,12 @@ back.
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from ..codec.records import rfc3339
+from ..codec.records import format_rfc3339
 from ..events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
-from ..events.base import pod_key
-from ..ids import microseconds
-from .attempts import reasons_of
-from .head import attempt_fields, description_fields
+from ..events.base import build_pod_key
+from ..ids import count_microseconds
+from .attempts import list_reasons
+from .head import build_attempt_fields, build_description_fields
 
 WAITING: Final = "waiting"
 PLACED: Final = "placed"
@@ -35,29 +35,29 @@ class PodStateDocument(NamedTuple):
     fields: dict[str, Any]
 
 
-def state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> PodStateDocument:
+def derive_state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> PodStateDocument:
     """Derive the pod's state after its attempt."""
     description = event.description
     first = event.first_judged_at or event.episode_started_at or event.started_at
-    fields = attempt_fields(event) | {
+    fields = build_attempt_fields(event) | {
         "state": PLACED if event.status == "succeeded" else WAITING,
         "status": event.status,
-        "reasons": event.reasons if isinstance(event, AttemptRepeated) else reasons_of(event),
-        **description_fields(description),
+        "reasons": event.reasons if isinstance(event, AttemptRepeated) else list_reasons(event),
+        **build_description_fields(description),
         "group": _group(event.pod, description),
-        "created_at": rfc3339(description.created_at) if description and description.created_at else None,
-        "first_judged_at": rfc3339(first),
+        "created_at": format_rfc3339(description.created_at) if description and description.created_at else None,
+        "first_judged_at": format_rfc3339(first),
         "attempts": event.attempts or None,
         **(_wait_fields(event.wait, first) if event.wait else {}),
     }
-    version = microseconds(event.started_at) * 4 + _RANKS[event.status]
-    return PodStateDocument(pod_key(event.cluster, event.pod), version, fields)
+    version = count_microseconds(event.started_at) * 4 + _RANKS[event.status]
+    return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
 
 
 def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
     return {
         "obstacle": wait.code or None,
-        "obstacle_group": f"{wait.code}|{asked_text(wait)}",
+        "obstacle_group": f"{wait.code}|{describe_request(wait)}",
         "models": wait.models,
         "pools": wait.pools,
         "asked_devices": wait.devices,
@@ -67,35 +67,35 @@ def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
     }
 
 
-def asked_text(wait: PodWait) -> str:
+def describe_request(wait: PodWait) -> str:
     """Describe the request of a pod, such as ``2 x 40,000 MiB, 30 % of cores``; equal for pods with equal requests."""
-    asked = wait.asked
-    if asked is None:
+    request = wait.asked
+    if request is None:
         return f"{wait.devices} x device" if wait.devices else ""
-    memory = f"{asked.memory_mib:,} MiB" if asked.memory_mib else f"{asked.memory_percent or 100} % of memory"
-    cores = f", {asked.cores_percent} % of cores" if asked.cores_percent else ""
-    more = f" of {wait.devices}" if wait.devices != asked.count else ""
-    return f"{asked.count}{more} x {memory}{cores}"
+    memory = f"{request.memory_mib:,} MiB" if request.memory_mib else f"{request.memory_percent or 100} % of memory"
+    cores = f", {request.cores_percent} % of cores" if request.cores_percent else ""
+    more = f" of {wait.devices}" if wait.devices != request.count else ""
+    return f"{request.count}{more} x {memory}{cores}"
 
 
-def state_after_observation(event: PodObserved) -> PodStateDocument | None:
+def derive_state_after_observation(event: PodObserved) -> PodStateDocument | None:
     """Derive the state of a pod that no longer waits from an observation; None where it may still wait."""
-    if not (state := _left(event)):
+    if not (state := _derive_end(event)):
         return None
     fields = {
-        "@timestamp": rfc3339(event.observed_at),
+        "@timestamp": format_rfc3339(event.observed_at),
         "cluster": event.cluster,
         "namespace": event.pod.namespace,
         "pod": event.pod.name,
         "pod_uid": event.pod.uid,
         "state": state,
-        **description_fields(event.description),
+        **build_description_fields(event.description),
     }
-    version = microseconds(event.observed_at) * 4 + _OBSERVED
-    return PodStateDocument(pod_key(event.cluster, event.pod), version, fields)
+    version = count_microseconds(event.observed_at) * 4 + _OBSERVED
+    return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
 
 
-def _left(event: PodObserved) -> str:
+def _derive_end(event: PodObserved) -> str:
     if event.deleted:
         return DELETED
     if event.phase in _ENDED_PHASES:

@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from ..codec.records import rfc3339
+from ..codec.records import format_rfc3339
 from ..events import TrendsCounted
 
 
-def trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]]:
+def build_trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]]:
     """Build id and document of each row."""
-    started_at, recorded_at = rfc3339(event.started_at), rfc3339(event.recorded_at)
+    started_at, recorded_at = format_rfc3339(event.started_at), format_rfc3339(event.recorded_at)
     head = {
         "@timestamp": started_at,
         "cluster": event.cluster,

@@ -69,8 +69,8 @@ from .base import (
     Provenance,
     Refusal,
     Request,
-    pod_key,
-    source_of,
+    build_pod_key,
+    build_source,
 )
 from .decisions import (
     MAX_REQUESTS,
@@ -99,7 +99,7 @@ from .observations import (
 )
 from .pod_histories import PodHistoryChanged, PublishedAttempt, PublishedReport, SummaryLocation
 from .pods import Owner, PodDescription
-from .schedulers import SchedulerObserved, settings_digest_of
+from .schedulers import SchedulerObserved, compute_settings_digest
 from .summaries import (
     MAX_PARTS,
     MAX_REPEATED_TEXT,
@@ -188,9 +188,9 @@ __all__ = [
     "VendorFields",
     "Words",
     "WorkloadObserved",
-    "pod_key",
-    "settings_digest_of",
-    "source_of",
+    "build_pod_key",
+    "build_source",
+    "compute_settings_digest",
 ]
 
 EVENTS: Final[tuple[type[Event], ...]] = (

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ..ids import microseconds
+from ..ids import count_microseconds
 from .base import TYPE_PREFIX, Event
 from .field_types import Moment
 from .observations import NodeProblem
 
 
-def fingerprint(rule: str, labels: Mapping[str, str]) -> str:
+def compute_fingerprint(rule: str, labels: Mapping[str, str]) -> str:
     # Sorted: equal labels must give one alert, in whatever order a rule names them.
     source = "\x1f".join((rule, *(f"{name}={value}" for name, value in sorted(labels.items()))))
     return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -52,12 +52,12 @@ class AlertChanged(Event):
     @property
     def fingerprint(self) -> str:
         """Equal for every record of one alert, whatever its state: 16 hexadecimal digits."""
-        return fingerprint(self.rule, self.labels)
+        return compute_fingerprint(self.rule, self.labels)
 
     @property
     def id(self) -> str:
         # By the beginning and not by the time of publishing: the daily repetition is the same event.
-        return f"{self.fingerprint}/{self.state}/{microseconds(self.started_at)}"
+        return f"{self.fingerprint}/{self.state}/{count_microseconds(self.started_at)}"
 
     @property
     def key(self) -> str:

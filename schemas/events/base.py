@@ -49,20 +49,20 @@ class Model(DescribedModel):
             Pydantic looks for these in every field, and for the signature of every default's factory: a third of the
             worker's CPU for an attempt on ten nodes.
             """
-            made = cls.__new__(cls)
+            model = cls.__new__(cls)
             fields = {}
-            for name, has_default, default, factory in _defaults(cls):
+            for name, has_default, default, factory in _list_defaults(cls):
                 if name in values:
                     fields[name] = values[name]
                 elif has_default:
                     fields[name] = factory() if factory else default
-            object.__setattr__(made, "__dict__", fields)
+            object.__setattr__(model, "__dict__", fields)
             object.__setattr__(
-                made, "__pydantic_fields_set__", values.keys() & fields if _fields_set is None else _fields_set
+                model, "__pydantic_fields_set__", values.keys() & fields if _fields_set is None else _fields_set
             )
-            object.__setattr__(made, "__pydantic_extra__", None)
-            object.__setattr__(made, "__pydantic_private__", None)
-            return made
+            object.__setattr__(model, "__pydantic_extra__", None)
+            object.__setattr__(model, "__pydantic_private__", None)
+            return model
 
     def json_fields(self) -> dict[str, Any]:
         """Return the fields in the form of their JSON; columns may be numpy arrays."""
@@ -79,7 +79,7 @@ class _Default(NamedTuple):
 
 
 @cache
-def _defaults(kind: type[Model]) -> tuple[_Default, ...]:
+def _list_defaults(kind: type[Model]) -> tuple[_Default, ...]:
     """List the default of each field, in the order of the fields, which is that of their JSON."""
     return tuple(
         # A field's default value is shared by all models: only what can't change may be one.
@@ -192,12 +192,12 @@ class Event(Model):
         raise NotImplementedError
 
 
-def source_of(cluster: str, scheduler: str) -> str:
+def build_source(cluster: str, scheduler: str) -> str:
     """Build the CloudEvents source of a scheduler: a URI reference."""
     return f"/clusters/{cluster}/schedulers/{quote(scheduler, safe='')}"
 
 
-def pod_key(cluster: str, pod: PodRef) -> str:
+def build_pod_key(cluster: str, pod: PodRef) -> str:
     """Build the Kafka key of everything about a pod, so that consumers read it in order."""
     return f"{cluster}/{pod}"
 
@@ -219,7 +219,7 @@ class AttemptEvent(Event):
 
     @property
     def key(self) -> str:
-        return pod_key(self.cluster, self.pod)
+        return build_pod_key(self.cluster, self.pod)
 
     @property
     def time(self) -> datetime:
@@ -227,4 +227,4 @@ class AttemptEvent(Event):
 
     @property
     def source(self) -> str:
-        return source_of(self.cluster, self.scheduler)
+        return build_source(self.cluster, self.scheduler)

@@ -19,7 +19,7 @@ _BACKSLASH: Final = ord("\\") - _ZERO
 """The code whose character takes two bytes in JSON."""
 
 
-def _int64(values: Any) -> npt.NDArray[np.int64]:
+def _to_int64(values: Any) -> npt.NDArray[np.int64]:
     if isinstance(values, np.ndarray):
         # Unsigned 64 bits and floats are refused: they would wrap around or lose their fraction without an error.
         if values.ndim != 1 or not np.can_cast(values.dtype, np.int64, "safe"):
@@ -48,36 +48,36 @@ def _from_int64s(values: list[Any]) -> npt.NDArray[np.int64]:
     return np.frombuffer(array("q", values), dtype=np.int64)
 
 
-def _codes(values: Any) -> npt.NDArray[np.int64]:
-    codes = _int64(values)
+def _read_codes(values: Any) -> npt.NDArray[np.int64]:
+    codes = _to_int64(values)
     if codes.size and codes.min() < -1:
         raise ValueError("a code is an index into its table, or -1 for none")
     return codes
 
 
-def code_text(codes: Any) -> str:
+def write_code_text(codes: Any) -> str:
     """Write one character for each code, as a ``CodeText``. ``codes``: shape ``(rows,)``, each from -1 to 50,000."""
     characters = (np.asarray(codes, dtype=np.int64) + _ZERO).astype("<u4")
     return characters.tobytes().decode("utf-32-le")
 
 
-def widest_character(codes: npt.NDArray[Any]) -> int:
+def measure_widest_character(codes: npt.NDArray[Any]) -> int:
     """Return the most bytes that a code of the column takes as a character in JSON; 0 for an empty column."""
     if not codes.size:
         return 0
     largest = int(codes.max())
     # A backslash has another one before it. All characters behind it are taken to be as long.
-    return max(len(code_text([largest]).encode()), 2 if largest >= _BACKSLASH else 1)
+    return max(len(write_code_text([largest]).encode()), 2 if largest >= _BACKSLASH else 1)
 
 
 def _from_code_text(values: Any) -> npt.NDArray[np.int64]:
     if not isinstance(values, str):
-        return _codes(values)
-    return _codes(np.frombuffer(values.encode("utf-32-le"), dtype="<u4").astype(np.int64) - _ZERO)
+        return _read_codes(values)
+    return _read_codes(np.frombuffer(values.encode("utf-32-le"), dtype="<u4").astype(np.int64) - _ZERO)
 
 
-def _float32(values: Any) -> npt.NDArray[np.float32]:
-    numbers = values if isinstance(values, np.ndarray) else _float64(values)
+def _to_float32(values: Any) -> npt.NDArray[np.float32]:
+    numbers = values if isinstance(values, np.ndarray) else _to_float64(values)
     if numbers.ndim != 1 or numbers.dtype.kind not in "fiu":
         raise ValueError(f"a column of numbers: not {numbers.ndim} dimensions of {numbers.dtype}")
     # A NaN fails every comparison, so it can't be the maximum of anything within the limit.
@@ -86,7 +86,7 @@ def _float32(values: Any) -> npt.NDArray[np.float32]:
     return numbers.astype(np.float32, copy=False)
 
 
-def _float64(values: Any) -> npt.NDArray[np.float64]:
+def _to_float64(values: Any) -> npt.NDArray[np.float64]:
     if not isinstance(values, list):
         raise ValueError("a column is an array of numbers")
     try:
@@ -100,10 +100,10 @@ _CODES = {"type": "array", "items": {"type": "integer", "minimum": -1}}
 _CODE_TEXT = {"type": "string"}
 _NUMBERS = {"type": "array", "items": {"type": "number"}}
 
-Integers = Annotated[npt.NDArray[np.int64], BeforeValidator(_int64), WithJsonSchema(_INTEGERS)]
+Integers = Annotated[npt.NDArray[np.int64], BeforeValidator(_to_int64), WithJsonSchema(_INTEGERS)]
 """A column of 64-bit integers, shape ``(rows,)``."""
 
-Codes = Annotated[npt.NDArray[np.int64], BeforeValidator(_codes), WithJsonSchema(_CODES)]
+Codes = Annotated[npt.NDArray[np.int64], BeforeValidator(_read_codes), WithJsonSchema(_CODES)]
 """A column of indices into a table that stands in the same event, shape ``(rows,)``; -1 is none."""
 
 CodeText = Annotated[npt.NDArray[np.int64], BeforeValidator(_from_code_text), WithJsonSchema(_CODE_TEXT)]
@@ -111,7 +111,7 @@ CodeText = Annotated[npt.NDArray[np.int64], BeforeValidator(_from_code_text), Wi
 entry, ``1`` the second, and so on by code point; ``/`` is none. A text is read in a fifth of the time that an array of
 numbers takes. Producers give codes, as a list or an array."""
 
-Floats = Annotated[npt.NDArray[np.float32], BeforeValidator(_float32), WithJsonSchema(_NUMBERS)]
+Floats = Annotated[npt.NDArray[np.float32], BeforeValidator(_to_float32), WithJsonSchema(_NUMBERS)]
 """A column of 32-bit floats, shape ``(rows,)``. JSON holds the shortest text that gives the same float back."""
 
 

@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
-from ..ids import microseconds
+from ..ids import count_microseconds
 from .base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
 from .columns import Codes, CodeText, Floats, check_codes
 from .device_models import PickedDevice
 from .field_types import Count, Flag, Moment, Words
-from .node_columns import check_node_columns, restore_scores, written_node_columns
+from .node_columns import check_node_columns, restore_scores, write_node_columns
 from .pods import PodDescription
 
 MAX_REQUESTS: Final = 500
@@ -57,7 +57,7 @@ class NodesJudged(AttemptEvent):
         return f"{self.attempt_id}/nodes/{self.part}"
 
     def json_fields(self) -> dict[str, Any]:
-        return self.__dict__ | written_node_columns(self)
+        return self.__dict__ | write_node_columns(self)
 
 
 class AttemptConcluded(AttemptEvent):
@@ -139,7 +139,7 @@ class BindConcluded(AttemptEvent):
     @property
     def id(self) -> str:
         # With the time: an attempt may have several binds, one that failed and a later one.
-        return f"{self.attempt_id}/bind/{microseconds(self.ended_at)}"
+        return f"{self.attempt_id}/bind/{count_microseconds(self.ended_at)}"
 
     @property
     def time(self) -> datetime:
@@ -161,7 +161,7 @@ class DetailDropped(AttemptEvent):
     @property
     def id(self) -> str:
         # With the time: an attempt may lose records more than once.
-        return f"{self.attempt_id}/dropped/{microseconds(self.dropped_at)}"
+        return f"{self.attempt_id}/dropped/{count_microseconds(self.dropped_at)}"
 
     @property
     def time(self) -> datetime:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from .base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
-from .columns import CodeText, Integers, check_codes, check_lengths, code_text
+from .columns import CodeText, Integers, check_codes, check_lengths, write_code_text
 from .field_types import Count, Flag, Words
 from .node_states import NodeStateChanged
 
@@ -140,12 +140,12 @@ class DevicesJudged(AttemptEvent):
         return f"{self.attempt_id}/devices/{self.part}"
 
     def json_fields(self) -> dict[str, Any]:
-        written: dict[str, Any] = {"verdict": code_text(self.verdict), "check": code_text(self.check)}
+        written: dict[str, Any] = {"verdict": write_code_text(self.verdict), "check": write_code_text(self.check)}
         if np.array_equal(self.rows, self.devices):
             written["rows"] = []
         return self.__dict__ | written
 
-    def each_device(self, state_of: StateOf, nodes: Collection[str] | None = None) -> Iterator[DeviceRow]:
+    def iterate_devices(self, state_of: StateOf, nodes: Collection[str] | None = None) -> Iterator[DeviceRow]:
         """Yield the rows as objects, in the order of the record, for readers that prefer objects to columns.
 
         ``nodes``: only those of these nodes; None for all.
@@ -154,11 +154,11 @@ class DevicesJudged(AttemptEvent):
         for node, revision, rows in zip(self.nodes, self.revision.tolist(), self.rows.tolist(), strict=True):
             if nodes is None or node in nodes:
                 state = state_of(node, revision) if revision != NO_STATE else None
-                yield from self._rows_of(node, state, slice(start, start + rows))
+                yield from self._count_rows(node, state, slice(start, start + rows))
             start += rows
 
-    def _rows_of(self, node: str, state: NodeStateChanged | None, rows: slice) -> Iterator[DeviceRow]:
-        known_devices = _devices_of(node, state) if state else []
+    def _count_rows(self, node: str, state: NodeStateChanged | None, rows: slice) -> Iterator[DeviceRow]:
+        known_devices = _list_devices(node, state) if state else []
         positions = self.device[rows].tolist() if self.device.size else range(rows.stop - rows.start)
         columns = [getattr(self, name) for name in _PRINTED]
         printed = zip(
@@ -167,8 +167,8 @@ class DevicesJudged(AttemptEvent):
         checks = self.check[rows].tolist() if len(self.check) else repeat(NOT_REPORTED)
         for code, device, numbers, check in zip(self.verdict[rows].tolist(), positions, printed, checks, strict=False):
             # A state that contradicts the verdicts has fewer devices: the verdict is shown all the same.
-            known = known_devices[device] if device < len(known_devices) else _unknown(node)
-            index, memory, cores = map(_reported, numbers)
+            known = known_devices[device] if device < len(known_devices) else _build_unknown(node)
+            index, memory, cores = map(_read_reported, numbers)
             yield known._replace(
                 verdict=self.verdicts[code],
                 device_index=index if known.device_index is None else known.device_index,
@@ -178,23 +178,23 @@ class DevicesJudged(AttemptEvent):
             )
 
 
-def _devices_of(node: str, state: NodeStateChanged) -> list[DeviceRow]:
+def _list_devices(node: str, state: NodeStateChanged) -> list[DeviceRow]:
     """List the devices in the order of the state, each without a verdict."""
     # As lists at once: a number by itself takes ten times as long out of an array.
     columns = (state.index, state.numa, state.memory_used_mib, state.cores_used_percent, state.slots_used)
-    found = []
+    rows = []
     for uuid, code, *numbers in zip(
         state.uuid, state.kind.tolist(), *(column.tolist() for column in columns), strict=True
     ):
-        kind, (index, numa, memory, cores, slots) = state.kinds[code], map(_reported, numbers)
+        kind, (index, numa, memory, cores, slots) = state.kinds[code], map(_read_reported, numbers)
         sizes = (kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots)
-        found.append(DeviceRow(node, uuid, "", kind.model, numa, *sizes, index))
-    return found
+        rows.append(DeviceRow(node, uuid, "", kind.model, numa, *sizes, index))
+    return rows
 
 
-def _unknown(node: str) -> DeviceRow:
+def _build_unknown(node: str) -> DeviceRow:
     return DeviceRow(node, "", "", "", None, None, None, None, None, None, None)
 
 
-def _reported(number: int) -> int | None:
+def _read_reported(number: int) -> int | None:
     return None if number == NOT_REPORTED else number

@@ -16,7 +16,7 @@ def _from_text(moment: Any) -> Any:
     raise ValueError("a time is RFC 3339 text with a zone, as in 2026-01-02T03:04:05.678901Z")
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
     try:
@@ -29,7 +29,7 @@ def _in_utc(moment: datetime) -> datetime:
     return utc
 
 
-Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_to_utc)]
 """A time in UTC to the microsecond, from 1970 on; RFC 3339 in JSON."""
 
 # Strict: pydantic would take 1 and "yes" for True, and "12" for 12. Bounds are those of 64 bits, which Kafka's other

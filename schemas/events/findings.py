@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ..ids import microseconds
+from ..ids import count_microseconds
 from .base import TYPE_PREFIX, AttemptEvent
 from .field_types import Integer, Moment
 
@@ -43,7 +43,7 @@ class FindingReported(AttemptEvent):
 
     @property
     def id(self) -> str:
-        return f"{self.attempt_id}/finding/{self.finding}/{self.node}/{self.device}/{microseconds(self.found_at)}"
+        return f"{self.attempt_id}/finding/{self.finding}/{self.node}/{self.device}/{count_microseconds(self.found_at)}"
 
     @property
     def time(self) -> datetime:

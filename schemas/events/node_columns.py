@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .base import Refusal
-from .columns import Codes, CodeText, Floats, check_codes, check_lengths, code_text
+from .columns import Codes, CodeText, Floats, check_codes, check_lengths, write_code_text
 from .field_types import Words
 
 
@@ -43,13 +43,13 @@ def check_node_columns(event: HasNodeColumns, more: dict[str, Any]) -> None:
         raise ValueError("every node has a verdict")
 
 
-def written_node_columns(event: HasNodeColumns) -> dict[str, Any]:
+def write_node_columns(event: HasNodeColumns) -> dict[str, Any]:
     """Build the columns whose JSON differs from their arrays."""
     return {
-        "verdict": code_text(event.verdict),
+        "verdict": write_code_text(event.verdict),
         # Of thousands of nodes that do not fit, as a rule; a reader gets the zeros back.
         "score": event.score if np.any(event.score) else [],
-        "refused_by": code_text(event.refused_by),
+        "refused_by": write_code_text(event.refused_by),
     }
 
 

@@ -103,9 +103,9 @@ class NodeStateChanged(NodeEvent):
     @property
     def id(self) -> str:
         # Without the time: written again, it is the same state.
-        return state_id(self.cluster, self.scheduler, self.node, self.epoch, self.revision)
+        return build_state_id(self.cluster, self.scheduler, self.node, self.epoch, self.revision)
 
 
-def state_id(cluster: str, scheduler: str, node: str, epoch: int, revision: int) -> str:
+def build_state_id(cluster: str, scheduler: str, node: str, epoch: int, revision: int) -> str:
     """Build the id of the state that a verdict refers to."""
     return f"{cluster}/{scheduler}/{node}/state/{epoch}/{revision}"

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from ..ids import microseconds
-from .base import TYPE_PREFIX, Event, Model, PodRef, pod_key, source_of
+from ..ids import count_microseconds
+from .base import TYPE_PREFIX, Event, Model, PodRef, build_pod_key, build_source
 from .columns import Integers, check_lengths
 from .device_models import DeviceAllocation
 from .field_types import Count, Flag, Moment, Words
@@ -32,11 +32,11 @@ class NodeEvent(Event):
     def id(self) -> str:
         kind = self.TYPE.removeprefix(TYPE_PREFIX)
         # With the scheduler: two of them may register the same node at the same time, with different results.
-        return f"{self.cluster}/{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed_at)}"
+        return f"{self.cluster}/{self.scheduler}/{self.node}/{kind}/{count_microseconds(self.observed_at)}"
 
     @property
     def source(self) -> str:
-        return source_of(self.cluster, self.scheduler) if self.scheduler else f"/clusters/{self.cluster}"
+        return build_source(self.cluster, self.scheduler) if self.scheduler else f"/clusters/{self.cluster}"
 
 
 class NodeRegistered(NodeEvent):
@@ -166,11 +166,11 @@ class PodObserved(Event):
     @property
     def id(self) -> str:
         # Not every source has a UID (scheduler-sniffer has none).
-        return f"{self.cluster}/{self.pod.uid or self.pod}/observed/{microseconds(self.observed_at)}"
+        return f"{self.cluster}/{self.pod.uid or self.pod}/observed/{count_microseconds(self.observed_at)}"
 
     @property
     def key(self) -> str:
-        return pod_key(self.cluster, self.pod)
+        return build_pod_key(self.cluster, self.pod)
 
     @property
     def time(self) -> datetime:
@@ -193,7 +193,7 @@ class WorkloadObserved(Event):
 
     @property
     def id(self) -> str:
-        return f"{self.key}/observed/{microseconds(self.observed_at)}"
+        return f"{self.key}/observed/{count_microseconds(self.observed_at)}"
 
     @property
     def key(self) -> str:

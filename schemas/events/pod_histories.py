@@ -114,7 +114,7 @@ class PodHistoryChanged(Event):
 
     @property
     def key(self) -> str:
-        return history_key(self.cluster, self.pod, self.scheduler)
+        return build_history_key(self.cluster, self.pod, self.scheduler)
 
     @property
     def time(self) -> datetime:
@@ -125,7 +125,7 @@ class PodHistoryChanged(Event):
         return "/pipeline"
 
 
-def history_key(cluster: str, pod: PodRef, scheduler: str) -> str:
+def build_history_key(cluster: str, pod: PodRef, scheduler: str) -> str:
     """Build the key of the history of a pod's name at one scheduler."""
     # By scheduler: another one's verdicts are no repetition. Not by UID: reports of one attempt may leave it out.
     return f"{cluster}/{pod.namespace}/{pod.name}/{scheduler}"

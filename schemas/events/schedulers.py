@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from ..ids import microseconds
-from .base import TYPE_PREFIX, Event, source_of
+from ..ids import count_microseconds
+from .base import TYPE_PREFIX, Event, build_source
 from .field_types import Moment
 
 
@@ -28,11 +28,11 @@ class SchedulerObserved(Event):
     settings: dict[str, str] = Field(default_factory=dict)
     """By the name of the flag or the path in its configuration; without secrets."""
     settings_digest: Annotated[str, Field(min_length=1)]
-    """Equal for equal version and settings; attempts name it. See ``settings_digest_of``."""
+    """Equal for equal version and settings; attempts name it. See ``compute_settings_digest``."""
 
     @property
     def id(self) -> str:
-        return f"{self.key}/observed/{microseconds(self.observed_at)}"
+        return f"{self.key}/observed/{count_microseconds(self.observed_at)}"
 
     @property
     def key(self) -> str:
@@ -44,10 +44,10 @@ class SchedulerObserved(Event):
 
     @property
     def source(self) -> str:
-        return source_of(self.cluster, self.scheduler)
+        return build_source(self.cluster, self.scheduler)
 
 
-def settings_digest_of(implementation: str, version: str, settings: Mapping[str, str]) -> str:
+def compute_settings_digest(implementation: str, version: str, settings: Mapping[str, str]) -> str:
     """Compute 16 hexadecimal digits that are equal for equal arguments."""
     facts = json.dumps([implementation, version, sorted(settings.items())])
     return blake2b(facts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

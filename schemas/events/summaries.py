@@ -9,7 +9,7 @@ from .columns import Codes, CodeText, Floats, check_codes
 from .decisions import LockHolder
 from .device_models import PickedDevice
 from .field_types import Count, Flag, Moment, Words
-from .node_columns import check_node_columns, restore_scores, written_node_columns
+from .node_columns import check_node_columns, restore_scores, write_node_columns
 from .pods import PodDescription
 from .waits import PodWait
 
@@ -192,7 +192,7 @@ class AttemptSummarized(AttemptEvent):
         return f"{self.attempt_id}/summary/{self.version}/{self.part}"
 
     def json_fields(self) -> dict[str, Any]:
-        return self.__dict__ | written_node_columns(self)
+        return self.__dict__ | write_node_columns(self)
 
     @property
     def source(self) -> str:

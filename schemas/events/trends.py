@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from ..ids import microseconds
+from ..ids import count_microseconds
 from .base import TYPE_PREFIX, AttemptEvent, Event, Model
 from .columns import Integers, check_lengths
 from .field_types import Count, Moment, Words
@@ -98,7 +98,7 @@ class TrendsCounted(Event):
 
     @property
     def id(self) -> str:
-        minute, recorded = microseconds(self.started_at), microseconds(self.recorded_at)
+        minute, recorded = count_microseconds(self.started_at), count_microseconds(self.recorded_at)
         return f"{self.cluster}/trends/{minute}/{self.partition}/{recorded}/{self.version}/{self.part}"
 
     @property

@@ -175,7 +175,7 @@ def parse_float32(text: str) -> float:
 def _compare_devices(
     truth: Expected, events: list[AttemptEvent], log: Expected, state_of: StateOf
 ) -> Iterator[Difference]:
-    rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
+    rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.iterate_devices(state_of)]
     for row in rows:
         if row.node not in ("", log["gpu_uuid_to_node"].get(row.uuid)):
             yield Difference(row.node, "its devices", row.uuid, None)

@@ -16,7 +16,7 @@ from engine.summaries.fold import summarize
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from tests.conformance.cluster import build_cluster, get_policy
 from tests.conformance.objects import build_pod
 from tests.support.harness.states_in_memory import LIFE, build_states, read_back
@@ -54,9 +54,9 @@ def build_facts_of_decision(
 
 def list_device_rows(record: DevicesJudged, states: dict[str, Any]) -> Iterator[DeviceLog]:
     def find_state(node: str, revision: int) -> Any:
-        return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
+        return states.get(build_state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
-    for row in record.each_device(find_state):
+    for row in record.iterate_devices(find_state):
         yield DeviceLog(container=record.request.container, **row._asdict())
 
 

@@ -36,7 +36,7 @@ from schemas.events import (
     TrendsCounted,
     WorkloadObserved,
 )
-from schemas.events.schedulers import settings_digest_of
+from schemas.events.schedulers import compute_settings_digest
 from schemas.generate import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -153,7 +153,9 @@ def list_rows(event: DevicesJudged) -> list[DeviceRow]:
         for state in map(read, RECORDS)
         if isinstance(state, NodeStateChanged)
     }
-    return list(event.each_device(lambda node, revision: states.get((event.scheduler, event.epoch, node, revision))))
+    return list(
+        event.iterate_devices(lambda node, revision: states.get((event.scheduler, event.epoch, node, revision)))
+    )
 
 
 def count_verdicts(event: DevicesJudged, node: str) -> dict[str, int]:
@@ -535,7 +537,7 @@ def test_scheduler_observed_has_the_digest_that_b2sum_computes() -> None:
     event = read_golden(SchedulerObserved, "001")
     values = b'["HAMi", "v2.9.0", [["device-scheduler-policy", "spread"], ["node-scheduler-policy", "binpack"]]]'
     by_hand = subprocess.run(["b2sum", "-l", "64"], input=values, capture_output=True, check=True).stdout.split()[0]
-    digest = settings_digest_of(event.implementation, event.version, event.settings)
+    digest = compute_settings_digest(event.implementation, event.version, event.settings)
     assert event.settings_digest == digest == by_hand.decode()
     assert read_golden(AttemptConcluded, "001").settings_digest == digest
     assert read_golden(SchedulerObserved, "002").settings == {}

@@ -15,8 +15,8 @@ from api.index.reading.page_query import ListSource, PagePosition
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from engine.summaries.messages import summarize_bind, summarize_filter
 from schemas.answers.attempts import AttemptFound, NodeRefusalsFound, WorkloadFound
-from schemas.codec.records import Rejected, rfc3339
-from schemas.documents.attempts import reasons_of, summary_of
+from schemas.codec.records import Rejected, format_rfc3339
+from schemas.documents.attempts import list_reasons, read_summary
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
 from schemas.json_types import Json
@@ -187,7 +187,7 @@ def workload_found(bucket: Json) -> WorkloadFound:
 def decode_without_nodes(source: Json) -> AttemptSummarized | Rejected:
     """The summary of a document that was read as ``SUMMARY_WITHOUT_NODES``; its node columns are empty."""
     summary = source.get("summary")
-    return summary_of({"summary": summary | _EMPTY_NODE_COLUMNS} if isinstance(summary, dict) else source)
+    return read_summary({"summary": summary | _EMPTY_NODE_COLUMNS} if isinstance(summary, dict) else source)
 
 
 def filter_summary_needs_nodes(summary: AttemptSummarized) -> bool:
@@ -208,14 +208,14 @@ def search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound:
         namespace=namespace,
         name=name,
         scheduler=summary.scheduler,
-        started_at=rfc3339(summary.started_at),
-        ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
+        started_at=format_rfc3339(summary.started_at),
+        ended_at=format_rfc3339(summary.ended_at) if summary.ended_at else None,
         status=summary.status,
         complete=summary.complete,
         chosen=summary.chosen,
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
-        reasons=reasons_of(summary),
+        reasons=list_reasons(summary),
         summary=summarize_bind(summary) or summarize_filter(summary),
         workload=summary.description.workload if summary.description else "",
         attempt=cluster.link_attempt(summary.attempt_id),

@@ -20,12 +20,12 @@ from engine.summaries.retries import resolve
 from schemas.answers.attempts import AttemptFound
 from schemas.answers.devices import DeviceLog
 from schemas.codec.records import Rejected
-from schemas.documents.attempts import repeated_of, summary_of
-from schemas.documents.devices import devices_of
-from schemas.documents.node_states import node_state_of
+from schemas.documents.attempts import read_repetition, read_summary
+from schemas.documents.devices import read_devices_judged
+from schemas.documents.node_states import read_node_state
 from schemas.events import NO_STATE, AttemptRepeated, AttemptSummarized, DevicesJudged, NodeStateChanged
 from schemas.events.devices import DeviceRow
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 from schemas.json_types import Json
 
@@ -72,7 +72,7 @@ async def _whole(index: OpenSearch, hits: Iterable[Json]) -> tuple[AttemptSummar
         attempt_id, source = hit["_id"], hit["_source"]
         fields = attempt_queries.WHOLE_SUMMARY
         summaries = await resolve_retries(
-            index, [(hit["_index"], attempt_id)], {attempt_id: source}, fields, summary_of
+            index, [(hit["_index"], attempt_id)], {attempt_id: source}, fields, read_summary
         )
         if summary := summaries.get(attempt_id):
             retry = _retry_of(source, attempt_id)
@@ -110,7 +110,7 @@ async def resolve_retries(
 
 def _retry_of(source: Json, attempt_id: str) -> AttemptRepeated | None:
     """The event of a document that stores a retry; None for one that stores an attempt as a whole."""
-    return decode_document(repeated_of, source, attempt_id)
+    return decode_document(read_repetition, source, attempt_id)
 
 
 async def read_items(index: OpenSearch, cluster: Cluster, hits: list[Json]) -> list[AttemptFound]:
@@ -135,7 +135,7 @@ async def with_node_columns(
     # Two requests for a page: one for all without nodes, one for the few that need them, instead of megabytes for all.
     incomplete = [location for location in locations if needs_nodes(summaries[location[1]])]
     sources = await read_documents(index, incomplete, ["summary"])
-    whole = {name: decode_document(summary_of, source, name) for name, source in sources.items()}
+    whole = {name: decode_document(read_summary, source, name) for name, source in sources.items()}
     return [whole.get(name) or summaries[name] for _, name in locations]
 
 
@@ -159,7 +159,7 @@ async def read_devices(
     body = attempt_queries.device_records_query(cluster, attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started_at), body)
     hits = answer["hits"]["hits"]
-    records = [decode_document(devices_of, hit["_source"], hit["_id"]) for hit in hits]
+    records = [decode_document(read_devices_judged, hit["_source"], hit["_id"]) for hit in hits]
     records.sort(key=lambda record: (record.container, record.part))
     # A record holds about a thousand nodes.
     requested_nodes = frozenset(nodes)
@@ -184,13 +184,15 @@ async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str
         missing = [id_ for id_ in ids if id_ not in found and id_ not in sources]
         if missing:
             sources |= await read_documents(index, [(day, state) for state in missing], ["state"])
-    return found | {name: decode_document(node_state_of, source, name) for name, source in sources.items()}
+    return found | {name: decode_document(read_node_state, source, name) for name, source in sources.items()}
 
 
 def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
     """Node to the id of the state that the record refers to, for each of ``nodes``; empty where it refers to none."""
     return {
-        node: "" if revision == NO_STATE else state_id(record.cluster, record.scheduler, node, record.epoch, revision)
+        node: ""
+        if revision == NO_STATE
+        else build_state_id(record.cluster, record.scheduler, node, record.epoch, revision)
         for node, revision in zip(record.nodes, record.revision.tolist(), strict=True)
         if node in nodes
     }
@@ -200,10 +202,10 @@ def _device_rows(
     record: DevicesJudged, nodes: frozenset[str], states: Mapping[str, NodeStateChanged]
 ) -> list[DeviceLog]:
     def state_of(node: str, revision: int) -> NodeStateChanged | None:
-        return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
+        return states.get(build_state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
     container = record.request.container
-    rows = [dict(zip(DeviceRow._fields, row, strict=True)) for row in record.each_device(state_of, nodes)]
+    rows = [dict(zip(DeviceRow._fields, row, strict=True)) for row in record.iterate_devices(state_of, nodes)]
     return _device_logs().validate_python([row | {"container": container} for row in rows])
 
 

@@ -18,10 +18,10 @@ from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.waiting import DeviceRefused
-from schemas.codec.records import rfc3339
-from schemas.documents.devices import devices_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.devices import read_devices_judged
 from schemas.events import NO_STATE, NOT_REASONS, DevicesJudged, NodeStateChanged
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.indices import DEVICES, NODE_STATES
 from schemas.json_types import Json
 
@@ -54,7 +54,7 @@ def nodes_of_device_query(cluster: str, device: str, since: str | None) -> Json:
     """The body of a search for the nodes that had ``device``: all those of which a state names it."""
     # A state that still holds is written again once a day.
     start = datetime.fromisoformat(since) if since else None
-    earliest = rfc3339(start - min(timedelta(days=1), start - _FIRST)) if start else None
+    earliest = format_rfc3339(start - min(timedelta(days=1), start - _FIRST)) if start else None
     clauses = [of_cluster(cluster), term("devices", device), *time_range("@timestamp", earliest, None)]
     by_node = {"terms": {"field": "node", "size": _MAX_NODES}}
     return {"query": all_of(clauses), "size": 0, "track_total_hits": False, "aggs": {"nodes": by_node}}
@@ -113,7 +113,7 @@ def _whole_attempts(hits: list[Json]) -> list[Json]:
 async def _refusals(
     index: OpenSearch, cluster: Cluster, device: str, nodes: frozenset[str], hits: list[Json]
 ) -> list[DeviceRefused]:
-    records = [decode_document(devices_of, hit["_source"], hit["_id"]) for hit in hits]
+    records = [decode_document(read_devices_judged, hit["_source"], hit["_id"]) for hit in hits]
     states: dict[str, NodeStateChanged] = {}
     # A state is looked for in the indices of the days around its verdict.
     for _, of_day in groupby(records, key=lambda record: record.started_at.date()):
@@ -129,7 +129,7 @@ def _rows_of_nodes(record: DevicesJudged, nodes: frozenset[str]) -> Iterator[tup
     for node, revision, rows in zip(record.nodes, record.revision.tolist(), record.rows.tolist(), strict=True):
         if node in nodes:
             is_known = revision != NO_STATE
-            name = state_id(record.cluster, record.scheduler, node, record.epoch, revision) if is_known else ""
+            name = build_state_id(record.cluster, record.scheduler, node, record.epoch, revision) if is_known else ""
             yield range(start, start + rows), name
         start += rows
 
@@ -160,7 +160,7 @@ def _item(cluster: Cluster, record: DevicesJudged, state: NodeStateChanged, plac
         namespace=namespace,
         name=name,
         scheduler=record.scheduler,
-        started_at=rfc3339(record.started_at),
+        started_at=format_rfc3339(record.started_at),
         node=state.node,
         container=record.request.container,
         reason=verdict,

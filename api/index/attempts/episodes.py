@@ -12,8 +12,8 @@ from api.http.pagination import Position
 from api.http.param_types import Milliseconds
 from engine.summaries.answer import describe_bind, describe_filter
 from schemas.answers.attempts import BindLog, Episode
-from schemas.codec.records import rfc3339
-from schemas.documents.attempts import reasons_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.attempts import list_reasons
 from schemas.events import AttemptSummarized
 
 MAX_LISTED_IDS: Final = 100
@@ -115,7 +115,7 @@ def episode_of_run(
     bind_status, bind_text = describe_bind(latest)
     return Episode(
         first_seen_at=first_seen_at,
-        last_seen_at=rfc3339(latest.started_at),
+        last_seen_at=format_rfc3339(latest.started_at),
         attempts=run.attempts,
         attempt_ids=run.attempt_ids,
         attempt=cluster.link_attempt(latest.attempt_id),
@@ -123,6 +123,6 @@ def episode_of_run(
         filter={"status": filter_status, "summary": filter_text},
         bind=BindLog(status=bind_status, summary=bind_text),
         chosen=latest.chosen,
-        reasons=reasons_of(latest),
+        reasons=list_reasons(latest),
         changes=changes,
     )

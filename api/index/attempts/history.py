@@ -19,8 +19,8 @@ from api.index.attempts.episodes import (
 )
 from api.index.reading.client import OpenSearch
 from schemas.answers.attempts import Episode
-from schemas.codec.records import rfc3339
-from schemas.documents.attempts import episode_of, summary_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.attempts import find_episode, read_summary
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
 from schemas.json_types import Json
@@ -94,7 +94,7 @@ async def _attempts(
 def _outline(cached: AttemptSummarized) -> AttemptOutline:
     # Cut to milliseconds as OpenSearch does, so that both sort alike.
     started_ms = int(cached.started_at.timestamp() * 1000)
-    return AttemptOutline(cached.attempt_id, episode_of(cached), cached.status, started_ms, index_name="")
+    return AttemptOutline(cached.attempt_id, find_episode(cached), cached.status, started_ms, index_name="")
 
 
 async def _episodes(
@@ -110,7 +110,7 @@ async def _episodes(
     changes = {name: list(source.get("changes") or []) for name, source in firsts.items()}
     if cached:
         summaries[cached.attempt_id] = cached
-        first_seen_at[cached.attempt_id] = rfc3339(cached.started_at)
+        first_seen_at[cached.attempt_id] = format_rfc3339(cached.started_at)
         changes[cached.attempt_id] = cached.changes
     # A document may pass its retention between the search and the reading of it.
     return [
@@ -157,7 +157,7 @@ async def _latest_summaries(
     """
     small = [_location(attempt) for attempt in latest if _is_small(attempt)]
     whole_sources = {name: source for name, source in sources.items() if _is_small(stored[name])}
-    whole = await resolve_retries(index, small, whole_sources, True, summary_of)
+    whole = await resolve_retries(index, small, whole_sources, True, read_summary)
     large = [_location(attempt) for attempt in latest if not _is_small(attempt)]
     others = {name: source for name, source in sources.items() if name not in whole_sources}
     fields, decode = attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.decode_without_nodes

@@ -9,10 +9,10 @@ from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters
-from schemas.codec.records import rfc3339
-from schemas.documents.node_states import node_state_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.node_states import read_node_state
 from schemas.events import NO_STATE, AttemptSummarized, NodeStateChanged
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.indices import DEVICES, NODE_STATES
 from schemas.json_types import Json
 
@@ -54,7 +54,7 @@ async def read_states_of_attempt(index: OpenSearch, summary: AttemptSummarized, 
         # Every container names a node with the same revision: one decision sees one state of each.
         for node, revision in zip(record["nodes"], record["revision"], strict=True):
             if revision != NO_STATE:
-                ids[node] = state_id(summary.cluster, record["scheduler"], node, record.get("epoch", 0), revision)
+                ids[node] = build_state_id(summary.cluster, record["scheduler"], node, record.get("epoch", 0), revision)
     found: dict[str, NodeStateChanged] = {}
     for batch in _batches(sorted(ids.values())):
         found |= await read_states(index, summary.started_at, batch)
@@ -77,7 +77,7 @@ def latest_states_query(cluster: str, scheduler: str | None, at: datetime, after
     # The scheduler itself before readers of logs, whose epoch is 0; of one epoch, the one that was written last.
     order = [sort_by("epoch", "desc", "long"), sort_latest_first("@timestamp"), sort_by("revision", "desc", "long")]
     latest = {"top_hits": {"size": 1, "sort": order, "_source": ["state"]}}
-    written = {"range": {"@timestamp": {"gt": rfc3339(at - _WRITTEN_AGAIN), "lte": rfc3339(at)}}}
+    written = {"range": {"@timestamp": {"gt": format_rfc3339(at - _WRITTEN_AGAIN), "lte": format_rfc3339(at)}}}
     return {
         "query": all_of([of_cluster(cluster), *term_filters({"scheduler": scheduler}), written]),
         "size": 0,
@@ -96,7 +96,7 @@ async def read_states_at(index: OpenSearch, cluster: str, scheduler: str | None,
         buckets = nodes.get("buckets", [])
         for bucket in buckets:
             (hit,) = bucket["latest"]["hits"]["hits"]
-            states.append(decode_document(node_state_of, hit["_source"], hit["_id"]))
+            states.append(decode_document(read_node_state, hit["_source"], hit["_id"]))
         if len(buckets) < PAGE:
             # A state without a node has devices of which a log does not say the node.
             return ClusterStates([state for state in states if state.node and state.uuid], [], [])

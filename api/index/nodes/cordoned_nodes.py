@@ -5,7 +5,7 @@ from typing import Final
 
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.indices import OBSERVATIONS
 from schemas.json_types import Json
 
@@ -20,7 +20,7 @@ def statuses_query(cluster: str, at: datetime, after: str | None) -> Json:
         composite["after"] = {"node": after}
     sort = [sort_latest_first("@timestamp")]
     latest = {"top_hits": {"size": 1, "sort": sort, "_source": ["event.unschedulable"]}}
-    by_then = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
+    by_then = {"range": {"@timestamp": {"lte": format_rfc3339(at)}}}
     return {
         "query": all_of([of_cluster(cluster), term("kind", "node-observed"), by_then]),
         "size": 0,

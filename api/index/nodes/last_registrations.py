@@ -14,8 +14,8 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors
 from engine.suggestions.for_many import PendingPods
 from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
-from schemas.codec.records import rfc3339
-from schemas.documents.node_states import node_state_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.node_states import read_node_state
 from schemas.events import NodeObserved, NodeStateChanged
 from schemas.indices import NODE_STATES, OBSERVATIONS, OCCUPANCY
 from schemas.json_types import Json
@@ -30,7 +30,7 @@ def last_states_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
     # As in `cluster_states.latest_states_query`: the scheduler itself before readers of logs, whose epoch is 0.
     order = [sort_by("epoch", "desc", "long"), sort_latest_first("@timestamp"), sort_by("revision", "desc", "long")]
     latest = {"top_hits": {"size": 1, "sort": order, "_source": ["state"]}}
-    written = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
+    written = {"range": {"@timestamp": {"lte": format_rfc3339(at)}}}
     by_node = {"terms": {"field": "node", "size": MAX_NODES, "order": {"written": "desc"}}}
     aggregations = {"latest": latest, "written": {"max": {"field": "@timestamp"}}}
     of_nodes = {"terms": {"node": list(nodes)}}
@@ -47,7 +47,7 @@ def statuses_query(cluster: str, nodes: Sequence[str], at: datetime) -> Json:
     clauses = [of_cluster(cluster), term("kind", "node-observed"), {"terms": {"node": list(nodes)}}]
     by_node = {"terms": {"field": "node", "size": MAX_NODES}, "aggs": {"kinds": latest_by_scheduler(1)}}
     return {
-        "query": all_of([*clauses, {"range": {"@timestamp": {"lte": rfc3339(at)}}}]),
+        "query": all_of([*clauses, {"range": {"@timestamp": {"lte": format_rfc3339(at)}}}]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {"nodes": by_node},
@@ -62,7 +62,7 @@ async def read_unregistered(
         return None
     answer = await index.search(NODE_STATES.alias, last_states_query(cluster, nodes, at))
     hits = [bucket["latest"]["hits"]["hits"][0] for bucket in _buckets(answer)]
-    states = [decode_document(node_state_of, hit["_source"], hit["_id"]) for hit in hits]
+    states = [decode_document(read_node_state, hit["_source"], hit["_id"]) for hit in hits]
     known = {state.node for state in states}
     others = [node for node in nodes if node not in known]
     placements = await _placements(index, cluster, states, at)

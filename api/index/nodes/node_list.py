@@ -19,7 +19,7 @@ from api.index.observations import (
 from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term, time_range
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
 from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
 from schemas.events import BindOutcome, NodeChecked, NodeObserved, NodeRegistered
 from schemas.indices import NOT_ENDED
@@ -103,8 +103,10 @@ def locks_of(answer: Json) -> dict[str, NodeLock]:
         for hit in bucket["latest"]["hits"]["hits"]:
             bind = BindOutcome.model_validate((hit["_source"].get("summary") or {}).get("bind"))
             if holder := bind.lock_holder:
-                locked_at = rfc3339(holder.locked_at) if holder.locked_at else None
-                locks[bucket["key"]] = NodeLock(pod=holder.pod, locked_at=locked_at, seen_at=rfc3339(bind.ended_at))
+                locked_at = format_rfc3339(holder.locked_at) if holder.locked_at else None
+                locks[bucket["key"]] = NodeLock(
+                    pod=holder.pod, locked_at=locked_at, seen_at=format_rfc3339(bind.ended_at)
+                )
     return locks
 
 
@@ -120,7 +122,7 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
         registrations=[
             RegistrationListed(
                 reported_by=event.scheduler or "cluster",
-                observed_at=rfc3339(event.observed_at),
+                observed_at=format_rfc3339(event.observed_at),
                 registered=event.registered,
                 cause=event.cause,
                 handshake=event.handshake,

@@ -11,7 +11,7 @@ from functools import reduce
 from api.http.cluster import Cluster
 from engine.summaries.overcommit import DeviceAmounts, calculate_peak
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.events import DeviceAllocation
 from schemas.placements import PodPlacement
 
@@ -47,7 +47,7 @@ def node_occupancy(
     ]
     return NodeOccupancy(
         node=node,
-        at=rfc3339(at),
+        at=format_rfc3339(at),
         cordoned=cordoned,
         devices=devices,
         free_devices=0 if cordoned else sum(is_usable(row) and not row.held_by for row in devices),
@@ -101,7 +101,7 @@ def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
         memory_mib=row.memory_mib,
         cores_percent=row.cores_percent,
         slots=row.slots,
-        started_at=rfc3339(placement.started_at),
+        started_at=format_rfc3339(placement.started_at),
         attempt_id=placement.attempt_id,
     )
 
@@ -112,7 +112,7 @@ def _pod_on_node(cluster: Cluster, placement: PodPlacement) -> PodOnNode:
         name=placement.pod.name,
         pod_uid=placement.pod.uid,
         phase=placement.phase,
-        started_at=rfc3339(placement.started_at),
+        started_at=format_rfc3339(placement.started_at),
         devices=list(dict.fromkeys(row.uuid for row in placement.allocations)),
         schedulerlog=cluster.link_schedulerlog(placement.pod.namespace, placement.pod.name),
     )

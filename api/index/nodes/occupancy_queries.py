@@ -15,8 +15,8 @@ from api.index.reading.decoding import decode_document
 from api.index.reading.page_query import ListDefinition, ListSource, PagePosition
 from api.index.reading.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term_filters
 from schemas.answers.placements import PlacementLog, PodPlacements
-from schemas.codec.records import rfc3339
-from schemas.documents.placements import placement_of
+from schemas.codec.records import format_rfc3339
+from schemas.documents.placements import read_placement
 from schemas.indices import NOT_ENDED, OCCUPANCY
 from schemas.json_types import Json
 from schemas.placements import PodPlacement
@@ -59,8 +59,8 @@ def placements_on_nodes_query(cluster: str, nodes: Sequence[str], at: datetime, 
 
 
 def _placements_at(cluster: str, filters: Sequence[Json], at: datetime, since: datetime | None = None) -> Json:
-    began = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
-    clauses = [of_cluster(cluster), *filters, began, _not_ended("lt", rfc3339(since or at))]
+    began = {"range": {"@timestamp": {"lte": format_rfc3339(at)}}}
+    clauses = [of_cluster(cluster), *filters, began, _not_ended("lt", format_rfc3339(since or at))]
     return {
         "query": all_of(clauses),
         "sort": _SORT,
@@ -77,7 +77,7 @@ def _not_ended(operator: str, time: str) -> Json:
 
 def placement_of_hit(hit: Json) -> PodPlacement:
     """Raises ``UnreadableError``."""
-    return decode_document(partial(placement_of, hit["_id"]), hit["_source"], hit["_id"])
+    return decode_document(partial(read_placement, hit["_id"]), hit["_source"], hit["_id"])
 
 
 def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
@@ -87,7 +87,7 @@ def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
         "name": placement.pod.name,
         "pod_uid": placement.pod.uid,
         "node": placement.node,
-        "started_at": rfc3339(placement.started_at),
+        "started_at": format_rfc3339(placement.started_at),
         "ended_at": _text(placement.ended_at),
         "ended_by": placement.ended_by,
         "phase": placement.phase,
@@ -109,7 +109,7 @@ def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
 
 
 def _text(at: datetime | None) -> str | None:
-    return rfc3339(at) if at else None
+    return format_rfc3339(at) if at else None
 
 
 PLACEMENTS_LIST: Final = ListDefinition("placements", _SOURCE, PlacementsPosition, placement_item, PodPlacements)

@@ -17,7 +17,7 @@ from api.http.errors import BadRequestError
 from api.http.pagination import Position
 from api.http.param_types import MomentText, parse_time
 from api.index.reading.query_dsl import all_of
-from schemas.codec.records import rfc3339
+from schemas.codec.records import format_rfc3339
 from schemas.json_types import Json
 
 SortValues = TypeVar("SortValues", bound=tuple[int | str, ...])
@@ -69,10 +69,10 @@ def first_page_range(since: str | None, until: str | None, now: datetime) -> tup
     start, end = (parse_time(text, now) if text else None for text in (since, until))
     if start and end and start >= end:
         raise BadRequestError(
-            f"the range is empty: since ({rfc3339(start)}) is not before until ({rfc3339(end)})",
+            f"the range is empty: since ({format_rfc3339(start)}) is not before until ({format_rfc3339(end)})",
             "Give the earlier time as since; durations such as 2h count back from now.",
         )
-    return (rfc3339(start) if start else None), (rfc3339(end) if end else None)
+    return (format_rfc3339(start) if start else None), (format_rfc3339(end) if end else None)
 
 
 def first_page(position_type: type[P], since: str | None, until: str | None, now: datetime) -> P:

@@ -10,7 +10,7 @@ from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import all_of, of_cluster
 from api.index.waiting.waiting_pods import LONGEST_WAIT, waiting_filters
 from engine.suggestions.for_many import PendingPods
-from schemas.documents.attempts import summary_of
+from schemas.documents.attempts import read_summary
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, POD_STATES
 from schemas.json_types import Json
@@ -70,4 +70,4 @@ async def _read_attempts(index: OpenSearch, cluster: str, names: Sequence[str]) 
     hits = (await index.search(ATTEMPTS.alias, body))["hits"]["hits"]
     locations = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
-    return await resolve_retries(index, locations, sources, WHOLE_SUMMARY, summary_of)
+    return await resolve_retries(index, locations, sources, WHOLE_SUMMARY, read_summary)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from engine.fit.events.identity import Identity
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 
 
 class AttemptRef(NamedTuple):
@@ -22,7 +22,7 @@ class AttemptRef(NamedTuple):
     @classmethod
     def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
         """The attempt that starts now; its id is derived from the arguments."""
-        return cls(attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
+        return cls(derive_attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
 
     @property
     def common_fields(self) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from engine.fit.devices.node_entry import RegisteredKind
 from engine.fit.events.record_columns import Ints, NodeNames, code_table, column_budget, widest
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import ContainerJudgement, Decision
-from schemas.codec.chunking import runs
+from schemas.codec.chunking import divide_sizes
 from schemas.events import DevicesJudged, Request
-from schemas.events.columns import widest_character
+from schemas.events.columns import measure_widest_character
 
 _NO_POSITIONS: Final[Ints] = np.zeros(0, np.int64)
 _LARGEST_COUNT: Final = 2**31
@@ -34,7 +34,7 @@ def device_records(
         }
         models = {kind.model: _LARGEST_COUNT for kind in decision.kinds}
         budget = column_budget(dict.fromkeys(DevicesJudged.model_fields) | once | {"models": models})
-        for run in runs(columns.sizes, budget):
+        for run in divide_sizes(columns.sizes, budget):
             # Built without validation: the columns are right by construction, and validating them took longer than
             # everything else about a record.
             yield DevicesJudged.model_construct(**once, part=part, **columns.cut(run))
@@ -53,7 +53,9 @@ class _DeviceColumns:
     def _sizes(self) -> Ints:
         """Texts count as they are, each number as wide as the widest of its column: an upper bound without encoding."""
         rows = np.diff(self._judged.offsets)
-        row_bytes = widest_character(self._verdict) + (0 if self._judged.whole.all() else widest(self._judged.device))
+        row_bytes = measure_widest_character(self._verdict) + (
+            0 if self._judged.whole.all() else widest(self._judged.device)
+        )
         devices = self._judged.devices
         row_counts = 0 if np.array_equal(rows, devices) else widest(rows)
         node_bytes = widest(self._revision) + widest(devices) + row_counts

@@ -10,10 +10,10 @@ from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
 from engine.hami.reason_codes import ReasonCode
 from schemas import events
-from schemas.codec.chunking import refusal_runs
+from schemas.codec.chunking import divide_refusals
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import NodesJudged
-from schemas.events.columns import widest_character
+from schemas.events.columns import measure_widest_character
 
 _FLOAT_BYTES: Final = 17
 """A float32 in its shortest text, and a comma."""
@@ -55,12 +55,12 @@ class _NodeColumns:
 
     def runs(self, max_bytes: int) -> Iterator[slice]:
         """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
-        codes = widest(self._refusal) + sum(map(widest_character, (self._verdict, self._decision.refused_by)))
+        codes = widest(self._refusal) + sum(map(measure_widest_character, (self._verdict, self._decision.refused_by)))
         # A run in which no node fits has no scores.
         floats = (1 + len(self._terms)) if self._fits.any() else 0
         numbers = codes + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
         # 1: the comma behind the name.
-        return refusal_runs(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
+        return divide_refusals(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
 
     def cut(self, run: slice) -> dict[str, Any]:
         """The fields of a record about the nodes in `run`."""

@@ -11,7 +11,7 @@ from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.readers.hami.states import PrintedNumbers, parse_printed
 from ingest.readers.hami.tables import Keys, Rows, measure_json, parse_refusal
 from ingest.readers.node_states import LoggedState
-from schemas.codec.chunking import runs
+from schemas.codec.chunking import divide_sizes
 from schemas.events import NOT_REPORTED, PICKED, REFUSED, DevicesJudged, PickedDevice, Request
 
 _ROW_BYTES: Final = 40
@@ -62,7 +62,7 @@ class DeviceRecords:
         keys = sorted(key for key in self._rows if key[0] == container and (key in self._complete) == is_whole)
         pieces = [piece for key in keys for piece in self._iterate_pieces(key)]
         sizes = [len(piece.verdicts) * _ROW_BYTES + measure_json(piece.state.node) + _NODE_BYTES for piece in pieces]
-        for run in runs(np.array(sizes, dtype=np.int64), record_bytes):
+        for run in divide_sizes(np.array(sizes, dtype=np.int64), record_bytes):
             yield self._record(container, pieces[run])
 
     def _iterate_pieces(self, key: tuple[int, str]) -> Iterator[_Piece]:

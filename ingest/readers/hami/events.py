@@ -21,7 +21,7 @@ from ingest.readers.hami.tables import (
     measure_json,
 )
 from ingest.readers.node_states import EmittedStates
-from schemas.codec.chunking import refusal_runs
+from schemas.codec.chunking import divide_refusals
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import (
     FITS,
@@ -36,7 +36,7 @@ from schemas.events import (
     PodRef,
     Provenance,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 
 SOURCE: Final = "hami-log"
 
@@ -49,7 +49,7 @@ def build_shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> d
     """Build the fields that all events of the attempt share. Without a UID the pod's name goes into the id."""
     return {
         "cluster": cluster,
-        "attempt_id": attempt_id(cluster, scheduler, attempt.uid or attempt.pod, attempt.started_at),
+        "attempt_id": derive_attempt_id(cluster, scheduler, attempt.uid or attempt.pod, attempt.started_at),
         "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
         "scheduler": scheduler,
         "reader": SOURCE,
@@ -153,7 +153,7 @@ class _EventBuilder:
         refusals, refusal = build_refusal_table(lines)
         sizes = np.array([measure_json(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
         # One record per part: an attempt on thousands of nodes exceeds the size that Kafka takes.
-        for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _RECORD_BYTES)):
+        for part, run in enumerate(divide_refusals(sizes, refusals, refusal, _RECORD_BYTES)):
             table, column = cut_refusals(refusals, refusal[run])
             yield NodesJudged(
                 **self._shared,

@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.lines import klog
 from ingest.readers.hami.memory import LoggedSettings
-from schemas.events import SchedulerObserved, settings_digest_of
+from schemas.events import SchedulerObserved, compute_settings_digest
 
 IMPLEMENTATION: Final = "HAMi"
 MAX_FLAGS: Final = 500
@@ -50,7 +50,7 @@ def take_settings(settings: LoggedSettings, cluster: str, scheduler: str) -> Sch
     if not settings.is_open or settings.observed_at is None:
         return None
     settings.is_open = False
-    settings.digest = settings_digest_of(IMPLEMENTATION, settings.version, settings.flags)
+    settings.digest = compute_settings_digest(IMPLEMENTATION, settings.version, settings.flags)
     return SchedulerObserved(
         cluster=cluster,
         scheduler=scheduler,

@@ -11,7 +11,7 @@ from ingest.readers.kai.findings import find_contradictions
 from ingest.readers.kai.states import StateMemo
 from ingest.readers.kai.verdicts import NodeVerdict, derive_request, judge_nodes
 from ingest.readers.node_states import EmittedStates
-from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
+from schemas.codec.chunking import HEAD_BYTES, divide_refusals, divide_sizes
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
     PICKED,
@@ -27,7 +27,7 @@ from schemas.events import (
     Refusal,
     Request,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 
 SCHEDULER: Final = "kai-scheduler"
 SOURCE: Final = "kai-log"
@@ -74,7 +74,7 @@ def _head(attempt: KaiAttempt, cluster: str) -> dict[str, Any]:
     key = "/".join((attempt.pod, attempt.session or f"line {attempt.ordinal}"))
     return {
         "cluster": cluster,
-        "attempt_id": attempt_id(cluster, SCHEDULER, key, attempt.started_at),
+        "attempt_id": derive_attempt_id(cluster, SCHEDULER, key, attempt.started_at),
         "pod": PodRef(namespace=namespace, name=name),
         "scheduler": SCHEDULER,
         "reader": SOURCE,
@@ -87,7 +87,7 @@ def _build_device_records(head: dict[str, Any], request: Request, nodes: list[No
     sizes = np.array(
         [len(node.verdicts) * _ROW_BYTES + len(node.name) + _NODE_BYTES for node in listed], dtype=np.int64
     )
-    for part, run in enumerate(runs(sizes)):
+    for part, run in enumerate(divide_sizes(sizes)):
         yield DevicesJudged(**head, part=part, container=0, request=request, **_build_device_columns(listed[run]))
 
 
@@ -123,7 +123,7 @@ def _build_node_records(head: dict[str, Any], nodes: list[NodeVerdict]) -> Itera
     table, codes = _build_refusal_table(nodes)
     sizes = np.array([len(node.name.encode()) + _NODE_BYTES for node in nodes], dtype=np.int64)
     refusal = np.array(codes, dtype=np.int64)
-    for part, run in enumerate(refusal_runs(sizes, table, refusal, MAX_VALUE_BYTES - HEAD_BYTES)):
+    for part, run in enumerate(divide_refusals(sizes, table, refusal, MAX_VALUE_BYTES - HEAD_BYTES)):
         yield NodesJudged(**head, part=part, **_build_node_columns(nodes, table, codes, run))
 
 

@@ -24,7 +24,7 @@ from schemas.events import (
     Refusal,
     Request,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 
 SOURCE: Final = "kube-events"
 PREEMPTED: Final = "Preempted"
@@ -94,7 +94,7 @@ def _build_head(
     pod = _choose_pod_ref(first, facts)
     return {
         "cluster": cluster,
-        "attempt_id": attempt_id(cluster, first.scheduler, pod.uid or str(pod), known_by),
+        "attempt_id": derive_attempt_id(cluster, first.scheduler, pod.uid or str(pod), known_by),
         "pod": pod,
         "scheduler": first.scheduler,
         "reader": SOURCE,

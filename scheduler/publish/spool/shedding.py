@@ -6,7 +6,7 @@ from datetime import datetime
 from scheduler.publish.spool.frames import Entry, EntryKind
 from schemas.codec.records import decode, encode
 from schemas.events import DetailDropped, DevicesJudged
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from schemas.topics import DECISIONS
 
 
@@ -61,4 +61,4 @@ def _dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Ent
         cause=cause,
     )
     # As a verdict: the next thinning must not drop the report of this one.
-    return Entry(EntryKind.VERDICT, DECISIONS.name, encode(event), microseconds(dropped_at))
+    return Entry(EntryKind.VERDICT, DECISIONS.name, encode(event), count_microseconds(dropped_at))

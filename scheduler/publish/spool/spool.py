@@ -27,7 +27,7 @@ from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.memory_buffer import MemoryBuffer
 from scheduler.publish.spool.segment_log import MIB, LossCounts, SegmentLog, SpoolLimits
 from scheduler.publish.spool.segments import Segment
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 
 __all__ = ["LossCounts", "Spool", "SpoolBatch", "SpoolInUseError", "SpoolLimits"]
 
@@ -228,7 +228,7 @@ class Spool:
     def oldest_age_seconds(self) -> float:
         """How long the oldest unsent record has waited; 0 when there is none."""
         written = self._oldest_on_disk() or self._memory.oldest()
-        return max((microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
+        return max((count_microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
 
     def _oldest_on_disk(self) -> int | None:
         if (segment := self._files.at(self._sent)) is None:

@@ -15,8 +15,8 @@ import pytest
 from deploy.dashboards.overview import export
 from engine.summaries.trends import Minute, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import repeated_document
-from schemas.documents.trends import trend_documents
+from schemas.documents.attempts import build_repeated_document
+from schemas.documents.trends import build_trend_documents
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
@@ -115,12 +115,14 @@ def findings() -> list[FindingReported]:
 @pytest.fixture(scope="module", autouse=True)
 def filled(filling: Filling) -> None:
     filling.index(FIRST, OTHERWISE, PLACED, LOCKED, PENDING)
-    documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, repeated_document(AGAIN))]
+    documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, build_repeated_document(AGAIN))]
     for number, attempt in enumerate(COUNTED):
         minute = Minute("default", attempt.started_at, 0, at(0))
         minute.put(f"pod-{number}", list_weights(attempt.pod.namespace, derive_contribution(attempt, None)), ())
         for event in build_records(minute):
-            documents += [(TRENDS.name(event.started_at), *trend_document) for trend_document in trend_documents(event)]
+            documents += [
+                (TRENDS.name(event.started_at), *trend_document) for trend_document in build_trend_documents(event)
+            ]
     lines: list[bytes] = []
     for index, name, document in documents:
         lines += [orjson.dumps({"index": {"_index": index, "_id": name}}), encode_value(document)]

@@ -28,7 +28,7 @@ def at(minutes: float) -> datetime:
     return START + minutes * MINUTE
 
 
-def rfc3339(minutes: float) -> str:
+def format_rfc3339(minutes: float) -> str:
     return at(minutes).isoformat().replace("+00:00", "Z")
 
 
@@ -115,7 +115,7 @@ def node(api: Served, **query: str) -> dict[str, Any]:
 def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Served) -> None:
     answer = node(api)
     assert answer["status"] == {
-        "observed_at": rfc3339(40),
+        "observed_at": format_rfc3339(40),
         "reported_by": "cluster",
         "capacity": {"cpu": "8"},
         "allocatable": {"cpu": "8"},
@@ -125,21 +125,21 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
                 "status": "False",
                 "reason": "KubeletReady",
                 "message": "",
-                "last_transition_at": rfc3339(40),
+                "last_transition_at": format_rfc3339(40),
             }
         ],
         "cordoned": False,
     }
     hami, other = answer["registrations"]
     assert (hami["reported_by"], hami["observed_at"], [device["uuid"] for device in hami["devices"]]) == (
-        "hami-scheduler", rfc3339(30), ["GPU-n-0"]
+        "hami-scheduler", format_rfc3339(30), ["GPU-n-0"]
     )  # fmt: skip
-    assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", rfc3339(5))
+    assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", format_rfc3339(5))
     assert hami["devices"][0] == {
         "uuid": "GPU-n-0", "model": "NVIDIA A100", "mode": "hami-core", "index": 0, "memory_mib": 40960,
         "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True, "cordoned": False,
     }  # fmt: skip
-    assert answer["checks"] == [{"observed_at": rfc3339(20), "reported_by": "hami-scheduler", "problems": []}]
+    assert answer["checks"] == [{"observed_at": format_rfc3339(20), "reported_by": "hami-scheduler", "problems": []}]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
 def test_a_node_is_answered_as_it_was(
     api: Served, minute: float, ready: str | None, devices: list[str], problems: list[str] | None
 ) -> None:
-    answer = node(api, at=rfc3339(minute))
+    answer = node(api, at=format_rfc3339(minute))
     assert (answer["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
     assert [device["uuid"] for device in answer["registrations"][0]["devices"]] == devices
     found = [[problem["code"] for problem in check["problems"]] for check in answer["checks"]]
@@ -182,7 +182,7 @@ def test_what_is_held_now_is_answered_per_device_with_the_pods(api: Served) -> N
     first, second = answer["devices"]
     assert (first["uuid"], first["memory_held_mib"], first["memory_total_mib"]) == ("GPU-n-0", 2000, 40960)
     assert (second["uuid"], second["memory_held_mib"], second["memory_total_mib"]) == ("GPU-n-1", 2000, None)
-    assert [(holder["name"], holder["started_at"]) for holder in first["held_by"]] == [("b", rfc3339(20))]
+    assert [(holder["name"], holder["started_at"]) for holder in first["held_by"]] == [("b", format_rfc3339(20))]
     assert [pod["name"] for pod in answer["pods"]] == ["b", "a"]
 
 
@@ -199,7 +199,7 @@ def test_what_is_held_now_is_answered_per_device_with_the_pods(api: Served) -> N
 def test_what_was_held_at_any_time_in_the_past(
     api: Served, minute: float, pods: list[str], held: dict[str, int]
 ) -> None:
-    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=rfc3339(minute)).json()
+    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=format_rfc3339(minute)).json()
     assert [pod["name"] for pod in answer["pods"]] == pods
     assert {device["uuid"]: device["memory_held_mib"] for device in answer["devices"]} == held
 
@@ -213,10 +213,10 @@ def test_the_list_of_a_node_has_every_placement_that_overlaps_the_range(api: Ser
         return [item["name"] for item in body["items"]]
 
     assert found(limit="50") == ["a", "web", "b", "a"]
-    assert found(since=rfc3339(35), until=rfc3339(79)) == ["b", "a"]
-    assert found(since=rfc3339(50), until=rfc3339(79)) == ["b"]
-    assert found(until=rfc3339(20)) == ["a"]
-    assert found(since=rfc3339(0), device="GPU-n-1") == ["b"]
+    assert found(since=format_rfc3339(35), until=format_rfc3339(79)) == ["b", "a"]
+    assert found(since=format_rfc3339(50), until=format_rfc3339(79)) == ["b"]
+    assert found(until=format_rfc3339(20)) == ["a"]
+    assert found(since=format_rfc3339(0), device="GPU-n-1") == ["b"]
     seen, query = [], {"limit": "1"}
     while True:
         answer = api.get("/api/v1/nodes/n-node1/occupancy", **query).json()
@@ -230,9 +230,9 @@ def test_the_list_of_a_node_has_every_placement_that_overlaps_the_range(api: Ser
 def test_the_placements_of_a_pod_have_node_devices_start_and_end(api: Served) -> None:
     answer = api.get("/api/v1/namespaces/api-held/pods/a/occupancy").json()
     assert [(item["node"], item["started_at"], item["ended_at"], item["ended_by"]) for item in answer["items"]] == [
-        ("n-node1", rfc3339(80), None, ""),
-        ("n-node2", rfc3339(60), rfc3339(70), "Succeeded"),
-        ("n-node1", rfc3339(10), rfc3339(50), "Succeeded"),
+        ("n-node1", format_rfc3339(80), None, ""),
+        ("n-node2", format_rfc3339(60), format_rfc3339(70), "Succeeded"),
+        ("n-node1", format_rfc3339(10), format_rfc3339(50), "Succeeded"),
     ]
     assert answer["items"][1]["devices"] == [
         {
@@ -264,17 +264,21 @@ def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(fill
     path = "/api/v1/namespaces/api-seen/pods/a/observations"
     answer = api.get(path).json()
     assert [(item["observed_at"], item["phase"], item["node"], item["deleted"]) for item in answer["items"]] == [
-        (rfc3339(9), "Running", "n-node1", True),
-        (rfc3339(2), "Running", "n-node1", False),
-        (rfc3339(1), "Pending", "n-node1", False),
-        (rfc3339(0), "Pending", "", False),
+        (format_rfc3339(9), "Running", "n-node1", True),
+        (format_rfc3339(2), "Running", "n-node1", False),
+        (format_rfc3339(1), "Pending", "n-node1", False),
+        (format_rfc3339(0), "Pending", "", False),
     ]
     assert answer["items"][1]["conditions"][0]["type"] == "PodScheduled"
     last = answer["items"][0]
-    assert (last["bind_phase"], last["started_at"], last["scheduler"]) == ("success", rfc3339(2), "hami-scheduler")
+    assert (last["bind_phase"], last["started_at"], last["scheduler"]) == (
+        "success",
+        format_rfc3339(2),
+        "hami-scheduler",
+    )
     assert (last["problems"][0]["reason"], last["devices"][0]["uuid"]) == ("CreateContainerError", "GPU-n-0")
-    within = api.get(path, since=rfc3339(1), until=rfc3339(9)).json()
-    assert [item["observed_at"] for item in within["items"]] == [rfc3339(2), rfc3339(1)]
+    within = api.get(path, since=format_rfc3339(1), until=format_rfc3339(9)).json()
+    assert [item["observed_at"] for item in within["items"]] == [format_rfc3339(2), format_rfc3339(1)]
 
 
 def test_an_unknown_pod_or_node_is_not_found_with_what_to_check(filling: Filling, api: Served) -> None:
@@ -283,7 +287,7 @@ def test_an_unknown_pod_or_node_is_not_found_with_what_to_check(filling: Filling
         assert answer.status_code == 404
         assert "kubectl get node n-nobody" in answer.json()["next"]
     for path in ("/api/v1/nodes/n-node1", "/api/v1/nodes/n-node1/occupancy"):
-        answer = api.get(path, at=rfc3339(-1))
+        answer = api.get(path, at=format_rfc3339(-1))
         assert answer.status_code == 404
         rounded_up = at(0) + timedelta(milliseconds=1)  # the index does not know it more finely
         assert rounded_up.isoformat()[:23] in answer.json()["next"]
@@ -297,6 +301,6 @@ def test_an_unknown_pod_or_node_is_not_found_with_what_to_check(filling: Filling
 
 
 def test_a_node_that_is_known_held_nothing_while_nothing_was_on_it(api: Served) -> None:
-    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=rfc3339(0), device="GPU-none").json()
+    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=format_rfc3339(0), device="GPU-none").json()
     assert (answer["devices"], answer["pods"]) == ([], [])
-    assert api.get("/api/v1/nodes/n-node2/occupancy", since=rfc3339(71)).json()["items"] == []
+    assert api.get("/api/v1/nodes/n-node2/occupancy", since=format_rfc3339(71)).json()["items"] == []

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.codec.records import rfc3339
-from schemas.documents.pod_states import state_after_attempt
+from schemas.codec.records import format_rfc3339
+from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
@@ -181,7 +181,7 @@ def test_a_node_that_registers_nothing_any_more_is_judged_as_it_last_was(lost: N
     answer = api.get(path_of("lost")).json()
     (found,) = (item for item in answer["items"] if item["edits"][0]["constraint"] == "registration")
     # Of 10,000 MiB the pod that stays holds 2,000: what the other one held is free by now.
-    at = rfc3339(NOW - timedelta(minutes=70))
+    at = format_rfc3339(NOW - timedelta(minutes=70))
     assert found["edits"] == [{"constraint": "registration", "where": "l-gone", "before": f"last at {at}", "after": ""}]
     assert (found["node"], found["who_acts"]) == ("l-gone", "administrator")
     text = f"Get the device plugin of node l-gone to register its devices again (last at {at}): then it fits on l-gone."
@@ -200,7 +200,7 @@ def test_of_all_waiting_pods_so_many_are_let_in_by_a_node_that_registers_again(
     lost: None, filling: Filling, api: Served
 ) -> None:
     summary = of_lost("lost")
-    filling.index_pod_states([state_after_attempt(summary)])
+    filling.index_pod_states([derive_state_after_attempt(summary)])
     asked = partial(api.get, f"/api/v1/clusters/{LOST}/suggestions", since="1d")
     assert until(lambda: bool(asked().json()["items"])), asked().text
     (item,) = (suggestion for suggestion in asked().json()["items"] if suggestion["constraint"] == "registration")

@@ -17,7 +17,7 @@ from engine.summaries.fold import summarize
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import decode
-from schemas.documents.attempts import summary_of
+from schemas.documents.attempts import read_summary
 from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
@@ -90,7 +90,7 @@ def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: 
     assert set(found) == set(expected)
     assert "unknown" in output
     for attempt_id, events in expected.items():
-        summary = summary_of(found[attempt_id])
+        summary = read_summary(found[attempt_id])
         assert isinstance(summary, AttemptSummarized)
         assert json.loads(encode_schedulerlog(summary)) == json.loads(encode_schedulerlog(summarize(events)))
     named, states = verdicts_and_states(running, "one")
@@ -139,7 +139,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         found = indexed(running, "killed")
         assert set(found) == set(expected)
         for attempt_id, events in expected.items():
-            summary = summary_of(found[attempt_id])
+            summary = read_summary(found[attempt_id])
             assert isinstance(summary, AttemptSummarized)
             assert encode_schedulerlog(summary) == encode_schedulerlog(summarize(events))
         named, states = verdicts_and_states(running, "killed")

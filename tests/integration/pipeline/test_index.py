@@ -19,7 +19,7 @@ from runtime.settings.opensearch_connection import opensearch_at
 from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value
-from schemas.documents.node_states import node_state_of
+from schemas.documents.node_states import read_node_state
 from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
 from schemas.index_family import MAPPING_VERSION
 from schemas.json_types import Json
@@ -151,7 +151,7 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
 def stored_states(running: Pipeline) -> dict[str, bytes]:
     """Id to event, encoded, of every state in the index."""
     found = running.get_documents(alias="schedulerlog-node-states")
-    return {name: encode_value(node_state_of(document)) for name, document in found.items()}
+    return {name: encode_value(read_node_state(document)) for name, document in found.items()}
 
 
 def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_letters(running: Pipeline) -> None:

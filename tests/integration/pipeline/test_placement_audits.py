@@ -26,7 +26,7 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
-from schemas.ids import attempt_id, microseconds
+from schemas.ids import count_microseconds, derive_attempt_id
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
 from tests.support.builders.events import a_request, a_summary
 from tests.support.harness.pipeline_process import Pipeline, pipeline
@@ -56,9 +56,9 @@ def bound(name: str, node: str) -> list[Sent]:
     """Judged at 0 s, bound at 10 s, with the node's one device."""
     uuid, pod = f"GPU-{node}", a_pod(name)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id("default", SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0),
+        "attempt_id": derive_attempt_id("default", SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0),
         "ended_at": at(1),
-        "version": microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
+        "version": count_microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
         "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended_at=at(10)),
     }  # fmt: skip
     return [(ATTEMPTS, part) for part in split(a_summary([node], **plain))]
@@ -68,7 +68,7 @@ def chosen_alone(name: str, node: str) -> Sent:
     """The end of a filter whose bind is not reported."""
     pod = a_pod(name)
     event = AttemptConcluded(cluster="default",
-        attempt_id=attempt_id("default", SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
+        attempt_id=derive_attempt_id("default", SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
         started_at=at(0), ended_at=at(1),
         requests=[a_request(count=1)], offered_nodes=0, judged_nodes=0, judged_devices=0, device_records=0,
         node_records=0, chosen=node,

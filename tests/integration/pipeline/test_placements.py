@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaProducer
 from dev.demo.processes import free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
-from schemas.documents.placements import placement_of
+from schemas.documents.placements import read_placement
 from schemas.events import (
     BindOutcome,
     Event,
@@ -27,7 +27,7 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
-from schemas.ids import attempt_id, microseconds
+from schemas.ids import count_microseconds, derive_attempt_id
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
 from tests.support.builders.events import a_request, a_summary
@@ -78,12 +78,13 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
     started, ended = at(seconds - 2), at(seconds)
     picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id("default", "hami-scheduler", ref.uid, started), "pod": ref, "started_at": started,
-        "version": microseconds(ended), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
+        "attempt_id": derive_attempt_id("default", "hami-scheduler", ref.uid, started), "pod": ref,
+        "started_at": started,
+        "version": count_microseconds(ended), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
         "picked": [picked], "requests": [a_request(count=1)],
     }  # fmt: skip
     bind = BindOutcome(node=node, bound=True, ended_at=ended)
-    first = a_summary([node], **(plain | {"version": microseconds(started), "status": "pending"}))
+    first = a_summary([node], **(plain | {"version": count_microseconds(started), "status": "pending"}))
     whole = a_summary([node], **(plain | {"bind": bind} | fields))
     return [(ATTEMPTS, part) for summary in (first, whole) for part in split(summary)]
 
@@ -132,7 +133,7 @@ async def _send(servers: str, records: Sequence[Sent]) -> None:
 def placements(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
     found = {}
     for document_id, document in documents(running, "schedulerlog-occupancy").items():
-        placement = placement_of(document_id, document["_source"])
+        placement = read_placement(document_id, document["_source"])
         assert isinstance(placement, PodPlacement)
         ended = (placement.ended_at - HOUR_AGO).total_seconds() if placement.ended_at else None
         devices = tuple(allocation.uuid for allocation in placement.allocations)

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaProducer
 
 from schemas.codec.records import encode
 from schemas.events import AttemptEvent, DeviceAllocation, Event, NodeRegistered, PodObserved, PodRef
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.topics import ATTEMPTS, NODES, PODS, Topic
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt
 from tests.support.builders.node_states import write_uuid
@@ -33,7 +33,7 @@ def tried(cluster: str, second: int, devices: dict[str, Any], chosen: str | None
     started = STARTED + timedelta(seconds=second)
     common: dict[str, Any] = {
         "cluster": cluster,
-        "attempt_id": attempt_id(cluster, "hami-scheduler", POD.uid, started),
+        "attempt_id": derive_attempt_id(cluster, "hami-scheduler", POD.uid, started),
         "pod": POD,
         "started_at": started,
     }

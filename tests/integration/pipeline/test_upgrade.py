@@ -16,7 +16,7 @@ import pytest
 from engine.diagnosis.waiting import wait_of
 from engine.summaries.fold import summarize
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import summary_of
+from schemas.documents.attempts import read_summary
 from schemas.events import AttemptSummarized
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import ATTEMPTS, INDICES
@@ -81,7 +81,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     events = an_attempt(DEVICES, **build_common("upgraded", f"upgraded-{version}") | {"started_at": began})
     running.send(events)
     (document,) = until(lambda: running.get_attempts(f"upgraded-{version}"), bool).values()
-    summary = summary_of(document)
+    summary = read_summary(document)
     assert isinstance(summary, AttemptSummarized)
     # The first attempt of a pod begins an episode.
     began_at = events[0].started_at

@@ -15,8 +15,8 @@ from engine.summaries.retries import resolve
 from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
-from schemas.documents.attempts import repeated_of, summary_of
-from schemas.documents.devices import devices_of
+from schemas.documents.attempts import read_repetition, read_summary
+from schemas.documents.devices import read_devices_judged
 from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
@@ -67,7 +67,7 @@ def assert_each_is_stored_once_as_it_was_sent(
 
     def found() -> dict[str, AttemptSummarized]:
         documents = running.get_attempts(namespace)
-        return {key: plain(summary_of(document)) for key, document in documents.items()}
+        return {key: plain(read_summary(document)) for key, document in documents.items()}
 
     def is_right(found: dict[str, AttemptSummarized]) -> bool:
         return {key: encode_value(summary) for key, summary in found.items()} == {
@@ -107,7 +107,7 @@ def test_device_records_are_stored_as_they_were_sent(running: Pipeline) -> None:
     found = until(lambda: running.get_documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
     by_id = {event.id: event for events in sent for event in events if isinstance(event, DevicesJudged)}
     for name, document in found.items():
-        read = devices_of(document)
+        read = read_devices_judged(document)
         assert isinstance(read, DevicesJudged)
         assert encode_value(read) == encode_value(by_id[name])
 
@@ -155,8 +155,8 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
         assert [attempt["episode"] for attempt in documents] == [tries[at][0].attempt_id for at in [0] * 7 + [7, 8, 8]]
         assert documents[7]["changes"][0].startswith("node0: 1/3 CardCordoned, 1/3 CardInsufficientMemory")
         for events, document in zip(tries, documents, strict=True):
-            base = summary_of(found[document.get("repeats") or events[0].attempt_id])
-            repeated = repeated_of(document)
+            base = read_summary(found[document.get("repeats") or events[0].attempt_id])
+            repeated = read_repetition(document)
             assert isinstance(base, AttemptSummarized)
             whole = resolve(repeated, base) if isinstance(repeated, AttemptRepeated) else base
             assert encode_value(plain(whole)) == encode_value(summarize(events))

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.codec.records import decode
 from schemas.events import DevicesJudged
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
@@ -62,7 +62,7 @@ def states_named(reads: list[Read]) -> set[str]:
     """The ids of the states that the verdicts on devices name."""
     events = (decode(read.value, read.headers) for read in reads)
     return {
-        state_id(event.cluster, event.scheduler, node, event.epoch, revision)
+        build_state_id(event.cluster, event.scheduler, node, event.epoch, revision)
         for event in events
         if isinstance(event, DevicesJudged)
         for node, revision in zip(event.nodes, event.revision.tolist(), strict=True)

@@ -75,7 +75,7 @@ def list_states(events: Iterable[Event]) -> list[NodeStateChanged]:
 def list_devices(events: Sequence[Event]) -> list[DeviceRow]:
     """List the rows of all records, with what the states report of their devices."""
     state_of = build_lookup(list_states(events))
-    return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
+    return [row for event in events if isinstance(event, DevicesJudged) for row in event.iterate_devices(state_of)]
 
 
 def summarize_attempts(events: Iterable[Event]) -> list[AttemptSummarized]:

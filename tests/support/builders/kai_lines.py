@@ -65,7 +65,7 @@ def list_findings(events: Sequence[Event]) -> list[FindingReported]:
 def list_devices(events: Sequence[Event]) -> list[DeviceRow]:
     """List the rows of all records, with what the states report of their devices."""
     state_of = build_lookup(list_states(events))
-    return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
+    return [row for event in events if isinstance(event, DevicesJudged) for row in event.iterate_devices(state_of)]
 
 
 def list_states(events: Sequence[Event]) -> list[NodeStateChanged]:

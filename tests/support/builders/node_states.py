@@ -95,6 +95,6 @@ def _list_devices(event: DevicesJudged, index: int) -> tuple[int, ...]:
 
 
 def build_lookup(states: Sequence[NodeStateChanged]) -> StateOf:
-    """Build what ``each_device`` asks for the state of a node by its name and revision."""
+    """Build what ``iterate_devices`` asks for the state of a node by its name and revision."""
     states_by_revision = {(state.node, state.revision): state for state in states}
     return lambda node, revision: states_by_revision.get((node, revision))

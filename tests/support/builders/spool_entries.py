@@ -7,7 +7,7 @@ import numpy as np
 from scheduler.publish.spool.frames import Entry, EntryKind
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import DevicesJudged, PodRef, Request
-from schemas.ids import attempt_id, microseconds
+from schemas.ids import count_microseconds, derive_attempt_id
 from schemas.topics import DECISIONS
 from tests.support.builders.node_states import EPOCH, REVISION
 
@@ -30,14 +30,14 @@ class Clock:
 def a_verdict(name: str = "a", size: int = 10) -> Entry:
     """A record that is never given up as detail; its id is ``<name>/concluded``."""
     record = EncodedRecord(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
-    return Entry(EntryKind.VERDICT, DECISIONS.name, record, microseconds(NOW))
+    return Entry(EntryKind.VERDICT, DECISIONS.name, record, count_microseconds(NOW))
 
 
 def build_detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
     """Build an entry with the device rows of one attempt on one node."""
     event = DevicesJudged(
         cluster="default",
-        attempt_id=attempt_id("default", "s", pod, started_at),
+        attempt_id=derive_attempt_id("default", "s", pod, started_at),
         pod=PodRef(namespace="default", name=pod, uid=pod),
         scheduler="s",
         started_at=started_at,
@@ -53,4 +53,4 @@ def build_detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at:
         verdict=np.zeros(devices, np.int64),
         device=np.zeros(0, np.int64),
     )
-    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), devices)
+    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), count_microseconds(started_at), devices)

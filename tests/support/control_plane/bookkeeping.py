@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from schemas.codec.records import Rejected, decode
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeStateChanged
 from schemas.events.base import PICKED, Event
-from schemas.events.node_states import state_id
+from schemas.events.node_states import build_state_id
 from schemas.json_types import Json
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 from tests.support.control_plane.objects import (
@@ -152,7 +152,7 @@ def _enter(
             records_by_pod[event.pod.name].chosen[event.attempt_id] = event.chosen
             records_by_pod[event.pod.name].taken[event.attempt_id] = {device.uuid for device in event.picked}
         case DevicesJudged():
-            rows = event.each_device(lambda node, revision: _find_state(states, event, node, revision))
+            rows = event.iterate_devices(lambda node, revision: _find_state(states, event, node, revision))
             picked = {(row.node, row.uuid) for row in rows if row.verdict == PICKED}
             records_by_pod[event.pod.name].picked[event.attempt_id].update(picked)
         case BindConcluded() if event.bound:
@@ -164,17 +164,17 @@ def _enter(
 def _find_state(
     states: Mapping[str, ConsumerRecord], event: DevicesJudged, node: str, revision: int
 ) -> NodeStateChanged | None:
-    record = states.get(state_id(event.cluster, event.scheduler, node, event.epoch, revision))
+    record = states.get(build_state_id(event.cluster, event.scheduler, node, event.epoch, revision))
     state = decode(record.value, record.headers) if record else None
     return state if isinstance(state, NodeStateChanged) else None
 
 
-def list_differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[str]:
+def list_differences(pods: list[Json], encode_parts: Mapping[str, PodRecords]) -> list[str]:
     """List where the two sources disagree about these pods; empty if each bound pod has its records."""
     placements = list_placements(pods)
     disagreements = []
     for name, placement in placements.items():
-        records = records_of.get(name, PodRecords())
+        records = encode_parts.get(name, PodRecords())
         if sorted(records.bound.values()) != [placement.node]:
             disagreements.append(f"{name} is on {placement.node}, but its records say {sorted(records.bound.values())}")
         devices = {share.device for share in placement.shares}
@@ -188,9 +188,9 @@ def list_differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> 
             disagreements.append(f"{name} holds {sorted(devices)}, but its conclusions name {taken}")
     waiting = {pod["metadata"]["name"] for pod in pods} - set(placements)
     return disagreements + [
-        f"{name} is not bound, but its records say {records_of[name].bound}"
+        f"{name} is not bound, but its records say {encode_parts[name].bound}"
         for name in waiting
-        if name in records_of and records_of[name].bound
+        if name in encode_parts and encode_parts[name].bound
     ]
 
 
@@ -199,7 +199,7 @@ async def wait_for_agreement(
 ) -> dict[str, PodRecords]:
     """Return the records as soon as they agree with the API server; fail with the differences after the time."""
     deadline = time.monotonic() + timeout_seconds
-    while differs := list_differences(pods, records_of := await read_pod_records(bootstrap_servers, namespace)):
+    while differs := list_differences(pods, encode_parts := await read_pod_records(bootstrap_servers, namespace)):
         assert time.monotonic() < deadline, f"{len(differs)} differences:\n" + "\n".join(differs[:20])
         await asyncio.sleep(0.5)
-    return records_of
+    return encode_parts

@@ -19,7 +19,7 @@ from runtime.opensearch.serializer import OrjsonSerializer
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import AttemptSummarized
 from tests.support.harness.over_http import OverHttp
 
@@ -55,7 +55,8 @@ def hold(*summaries: AttemptSummarized) -> Answering:
 
     def answer(request: httpx.Request) -> httpx.Response:
         documents = [
-            (summary.attempt_id, orjson.loads(encode_value(attempt_document(summary, "")))) for summary in summaries
+            (summary.attempt_id, orjson.loads(encode_value(build_attempt_document(summary, ""))))
+            for summary in summaries
         ]
         hits = [
             {"_index": "i", "_id": name, "_source": source, "sort": [1, name], "fields": {"pod": [source["pod"]]}}

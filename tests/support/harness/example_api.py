@@ -9,7 +9,7 @@ from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import columns_of, simulate
 from engine.summaries.fold import summarize
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from tests.support.harness.api_app import Caller
 from tests.support.harness.states_in_memory import build_states
 
@@ -25,7 +25,9 @@ def build_caller(pod: str) -> Caller:
     )
     caller = Caller()
     caller.remember(summarize(events))
-    for state in build_states(columns_of(cluster), Life(Identity("default", "hami-scheduler"), microseconds(STARTED))):
+    for state in build_states(
+        columns_of(cluster), Life(Identity("default", "hami-scheduler"), count_microseconds(STARTED))
+    ):
         caller.app.state.devices.take(state)
     caller.app.state.devices.is_caught_up = True
     return caller

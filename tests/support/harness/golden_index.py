@@ -11,13 +11,13 @@ import orjson
 
 from engine.diagnosis.waiting import wait_of
 from schemas.codec.records import decode, encode_value
-from schemas.documents.attempts import attempt_document
-from schemas.documents.devices import devices_document
-from schemas.documents.findings import finding_document
-from schemas.documents.node_states import node_state_document
-from schemas.documents.observations import OBSERVATION_KINDS, observation_document
-from schemas.documents.placements import placement_document
-from schemas.documents.pod_states import state_after_attempt
+from schemas.documents.attempts import build_attempt_document
+from schemas.documents.devices import build_devices_document
+from schemas.documents.findings import build_finding_document
+from schemas.documents.node_states import build_node_state_document
+from schemas.documents.observations import OBSERVATION_KINDS, build_observation_document
+from schemas.documents.placements import build_placement_document
+from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import (
     AttemptSummarized,
     DeviceAllocation,
@@ -62,7 +62,7 @@ def _list_observations(body: Json) -> Iterator[Json]:
             event: Any = read_golden(kind, "003" if kind is PodObserved else "001")[0]
             if kind is PodObserved and event.pod.name not in re.findall(r"[-a-z0-9]+", wanted):
                 continue
-            yield build_hit(observation_document(event, "0"), event.id)
+            yield build_hit(build_observation_document(event, "0"), event.id)
 
 
 def _build_placement() -> Json:
@@ -86,7 +86,7 @@ def _build_placement() -> Json:
             for uuid in summary.picked_devices
         ],
     )
-    return build_hit(placement_document(placement, {}), placement.id)
+    return build_hit(build_placement_document(placement, {}), placement.id)
 
 
 def _list_hits(alias: str, body: Json) -> list[Json]:
@@ -98,18 +98,22 @@ def _list_hits(alias: str, body: Json) -> list[Json]:
             return [_build_placement()]
         case "schedulerlog-findings":
             finding: Any = read_golden(FindingReported, "002")[0]
-            return [build_hit(finding_document(finding), finding.id)]
+            return [build_hit(build_finding_document(finding), finding.id)]
         case "schedulerlog-devices":
             devices: Any
             devices, value = read_golden(DevicesJudged, "005")
-            return [build_hit(devices_document(devices, value), devices.id)]
+            return [build_hit(build_devices_document(devices, value), devices.id)]
         case "schedulerlog-node-states":
             state: Any
             state, value = read_golden(NodeStateChanged, "009")
-            return [build_hit(node_state_document(state, state.observed_at, value), state.id)]
+            return [build_hit(build_node_state_document(state, state.observed_at, value), state.id)]
         case "schedulerlog-pod-states":
-            return [build_hit(state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod")]
-    return [build_hit(attempt_document(summary, ""), summary.attempt_id)]
+            return [
+                build_hit(
+                    derive_state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod"
+                )
+            ]
+    return [build_hit(build_attempt_document(summary, ""), summary.attempt_id)]
 
 
 def _aggregate(body: Json, hits: list[Json]) -> Json:

@@ -13,14 +13,14 @@ from engine.summaries.merge import settle
 from engine.summaries.messages import build_search_text
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, encode, encode_value
-from schemas.documents.attempts import attempt_document
-from schemas.documents.devices import devices_document
-from schemas.documents.findings import finding_document
-from schemas.documents.node_states import node_state_document
-from schemas.documents.observations import Observed, observation_document
-from schemas.documents.placements import placement_document
-from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
-from schemas.documents.trends import trend_documents
+from schemas.documents.attempts import build_attempt_document
+from schemas.documents.devices import build_devices_document
+from schemas.documents.findings import build_finding_document
+from schemas.documents.node_states import build_node_state_document
+from schemas.documents.observations import Observed, build_observation_document
+from schemas.documents.placements import build_placement_document
+from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
+from schemas.documents.trends import build_trend_documents
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
@@ -34,8 +34,8 @@ from schemas.events import (
     Request,
     TrendsCounted,
 )
-from schemas.ids import attempt_id
-from schemas.index_family import SETTINGS_TEMPLATE, Index, settings_template
+from schemas.ids import derive_attempt_id
+from schemas.index_family import SETTINGS_TEMPLATE, Index, build_settings_template
 from schemas.indices import (
     ATTEMPTS,
     DEVICES,
@@ -75,7 +75,7 @@ def an_attempt(
         bind = BindOutcome(
             node=chosen or "", bound=bound, error=error, ended_at=started_at + timedelta(milliseconds=40)
         )
-    name_of_attempt = attempt_id("default", "hami-scheduler", uid, started_at)
+    name_of_attempt = derive_attempt_id("default", "hami-scheduler", uid, started_at)
     ended_at = started_at + timedelta(milliseconds=13)
     summary = AttemptSummarized(
         cluster="default",
@@ -139,7 +139,10 @@ def write_lines(*summaries: AttemptSummarized) -> bytes:
     for summary in summaries:
         head: dict[str, Any] = {"_index": ATTEMPTS.name(summary.started_at), "_id": summary.attempt_id}
         head |= {"version": summary.version, "version_type": "external_gte"}
-        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(summary, build_search_text(summary)))]
+        lines += [
+            orjson.dumps({"index": head}),
+            encode_value(build_attempt_document(summary, build_search_text(summary))),
+        ]
     return b"\n".join([*lines, b""])
 
 
@@ -152,7 +155,9 @@ class Filling:
 
     def provision(self) -> None:
         asyncio.run(provision_all(self.bootstrap_servers))
-        httpx.put(f"{self.url}/_component_template/{SETTINGS_TEMPLATE}", json=settings_template()).raise_for_status()
+        httpx.put(
+            f"{self.url}/_component_template/{SETTINGS_TEMPLATE}", json=build_settings_template()
+        ).raise_for_status()
         for index in INDICES:
             httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
 
@@ -180,7 +185,7 @@ class Filling:
 
     def index(self, *summaries: AttemptSummarized) -> None:
         self.send_bulk(write_lines(*summaries))
-        self.index_pod_states(map(state_after_attempt, summaries))
+        self.index_pod_states(map(derive_state_after_attempt, summaries))
 
     def index_pod_states(self, states: Iterable[PodStateDocument | None]) -> None:
         """Index as the index writer does: the latest of each pod counts, whatever was indexed before."""
@@ -193,34 +198,39 @@ class Filling:
 
     def index_devices(self, *events: DevicesJudged) -> None:
         self._index(
-            (DEVICES, event.started_at, event.id, devices_document(event, encode(event).value)) for event in events
+            (DEVICES, event.started_at, event.id, build_devices_document(event, encode(event).value))
+            for event in events
         )
 
     def index_states(self, *states: NodeStateChanged, written_at: datetime | None = None) -> None:
         """Index on the day on which they were written: when they were observed, or later again."""
         for state in states:
             day = written_at or state.observed_at
-            self._index([(NODE_STATES, day, state.id, node_state_document(state, day))])
+            self._index([(NODE_STATES, day, state.id, build_node_state_document(state, day))])
 
     def index_findings(self, *events: FindingReported) -> None:
-        self._index((FINDINGS, event.started_at, event.id, finding_document(event)) for event in events)
+        self._index((FINDINGS, event.started_at, event.id, build_finding_document(event)) for event in events)
 
     def index_placements(self, *placements: PodPlacement) -> None:
         self._index(
-            (OCCUPANCY, placement.started_at, placement.id, placement_document(placement, {}))
+            (OCCUPANCY, placement.started_at, placement.id, build_placement_document(placement, {}))
             for placement in placements
         )
 
     def index_trends(self, *events: TrendsCounted) -> None:
         self._index(
-            (TRENDS, event.started_at, name, document) for event in events for name, document in trend_documents(event)
+            (TRENDS, event.started_at, name, document)
+            for event in events
+            for name, document in build_trend_documents(event)
         )
 
     def index_observations(self, *events: Observed) -> None:
         self._index(
-            (OBSERVATIONS, event.observed_at, event.id, observation_document(event, event.id)) for event in events
+            (OBSERVATIONS, event.observed_at, event.id, build_observation_document(event, event.id)) for event in events
         )
-        self.index_pod_states(state_after_observation(event) for event in events if isinstance(event, PodObserved))
+        self.index_pod_states(
+            derive_state_after_observation(event) for event in events if isinstance(event, PodObserved)
+        )
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []

@@ -24,7 +24,7 @@ from schemas.events import (
     Request,
     TrendsCounted,
 )
-from schemas.ids import attempt_id, microseconds
+from schemas.ids import count_microseconds, derive_attempt_id
 from schemas.placements import PodPlacement
 from tests.support.harness.index_filling import Filling, a_finding, an_attempt
 from tests.support.harness.states_in_memory import build_states
@@ -45,7 +45,7 @@ REVERSED: Final = "\u202edetrever\u2066"
 def fill(filling: Filling) -> None:
     columns = columns_of(manifests.read(EXAMPLES / "cluster.yaml"))
     for started_at in (EARLIER, NOW):
-        states = build_states(columns, Life(Identity(CLUSTER, "hami-scheduler"), microseconds(started_at)))
+        states = build_states(columns, Life(Identity(CLUSTER, "hami-scheduler"), count_microseconds(started_at)))
         filling.publish_states(*states)
         filling.index_states(*states, written_at=started_at)
     refused, placed = _simulate_example("2-gpu-pod-default", NOW), _simulate_example("1-gpu-pod", EARLIER)
@@ -158,6 +158,9 @@ def build_hostile() -> AttemptSummarized:
 
 
 def _retag(plain: AttemptSummarized, **fields: object) -> AttemptSummarized:
-    identity = {"cluster": CLUSTER, "attempt_id": attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at)}
+    identity = {
+        "cluster": CLUSTER,
+        "attempt_id": derive_attempt_id(CLUSTER, plain.scheduler, plain.pod.uid, plain.started_at),
+    }
     attempt = AttemptSummarized.model_validate(plain.model_dump() | identity | fields)
     return settle(attempt)

@@ -13,7 +13,7 @@ from api.memory.change_log import ChangeLog
 from api.memory.latest_attempts import LatestAttempts
 from schemas.codec.chunking import split
 from schemas.codec.records import encode
-from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
+from schemas.events import AttemptRepeated, AttemptSummarized, build_pod_key
 from tests.support.harness.api_app import Caller
 
 Published = AttemptSummarized | AttemptRepeated
@@ -38,7 +38,9 @@ class WrittenTopic:
             for part in split(attempt) if isinstance(attempt, AttemptSummarized) else [attempt]:
                 _, value, headers = encode(part)
                 _, taken = take_record(value, headers, latest, TopicState(), time.time)
-                self.changes.read(partition, self._offsets[partition], taken, pod_key(attempt.cluster, attempt.pod))
+                self.changes.read(
+                    partition, self._offsets[partition], taken, build_pod_key(attempt.cluster, attempt.pod)
+                )
                 self._offsets[partition] += 1
 
     async def watch(self, path: str, *attempts: Published, **headers: str) -> httpx.Response:

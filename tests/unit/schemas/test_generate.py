@@ -19,12 +19,12 @@ from schemas.topics import TOPICS
 from tests.support.builders.events import build_devices_judged
 
 ROOT = Path(__file__).parents[3]
-ASYNCAPI = yaml.safe_load(generate.asyncapi_text())
+ASYNCAPI = yaml.safe_load(generate.write_asyncapi())
 SCHEMAS = sorted(path.relative_to(ROOT) for path in (ROOT / "schemas/generated").rglob("*.json"))
 
 
 def test_the_checked_in_documents_are_those_of_the_models() -> None:
-    assert generate.differences() == "", "run `python -m schemas generate`"
+    assert generate.compare_documents() == "", "run `python -m schemas generate`"
 
 
 def test_a_document_that_differs_is_shown_and_written_again(tmp_path: Path) -> None:
@@ -33,18 +33,18 @@ def test_a_document_that_differs_is_shown_and_written_again(tmp_path: Path) -> N
     stale.write_text("{}\n")
     reasons = tmp_path / "docs/reasons.md"
     reasons.write_text(reasons.read_text().replace("# Why", "# Whence"))
-    diff = generate.differences(tmp_path)
+    diff = generate.compare_documents(tmp_path)
     assert "-# Whence" in diff
     assert "+# Why" in diff
     assert "-{}" in diff
     assert generate.write(tmp_path) == [Path("docs/reasons.md"), stale.relative_to(tmp_path)]
-    assert generate.differences(tmp_path) == ""
+    assert generate.compare_documents(tmp_path) == ""
     assert generate.write(tmp_path) == []
 
 
 def test_check_fails_with_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(app, ["check"]).exit_code == 0
-    monkeypatch.setattr(generate, "differences", lambda: "-old\n+new\n")
+    monkeypatch.setattr(generate, "compare_documents", lambda: "-old\n+new\n")
     result = CliRunner().invoke(app, ["check"])
     assert result.exit_code == 1
     assert "-old\n+new" in result.output
@@ -68,7 +68,7 @@ def test_a_schema_is_valid_and_open_to_fields_of_later_versions(path: Path) -> N
 
 
 def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
-    schema = generate.json_schema(DevicesJudged, "x")
+    schema = generate.build_json_schema(DevicesJudged, "x")
     assert schema["properties"]["devices"]["description"].endswith("the Y of ``X/Y Reason``.")
     assert schema["properties"]["verdict"]["type"] == "string"
     assert schema["properties"]["revision"]["items"] == {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
@@ -91,7 +91,7 @@ def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
     ids=lambda change: next(iter(change)),
 )
 def test_a_schema_refuses_what_the_model_refuses(change: dict[str, Any]) -> None:
-    schema = Draft202012Validator(generate.json_schema(DevicesJudged, "x"))
+    schema = Draft202012Validator(generate.build_json_schema(DevicesJudged, "x"))
     value = json.loads(encode(build_devices_judged()).value)
     assert schema.is_valid(value)
     assert not schema.is_valid(value | change)
@@ -115,7 +115,7 @@ def test_the_schema_of_the_answer_takes_the_proposals_json() -> None:
         },
         "bind": {"status": "failed", "summary": "Failed to lock node"},
     }
-    schema = Draft202012Validator(generate.json_schema(SchedulerLog, "x"))
+    schema = Draft202012Validator(generate.build_json_schema(SchedulerLog, "x"))
     assert list(schema.iter_errors(answer)) == []
     assert not schema.is_valid(answer | {"status": "passed"})
 

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from schemas.codec.records import Rejected, encode, encode_value
-from schemas.documents.observations import Observed, observation_document, observation_of
-from schemas.documents.placements import placement_document, placement_of
+from schemas.documents.observations import Observed, build_observation_document, read_observation
+from schemas.documents.placements import build_placement_document, read_placement
 from schemas.events import (
     Condition,
     DeviceAllocation,
@@ -93,7 +93,7 @@ ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "pha
     ],
 )
 def test_a_placement_comes_back_from_its_document(placement: PodPlacement) -> None:
-    assert placement_of(placement.id, stored(placement_document(placement, {}))) == placement
+    assert read_placement(placement.id, stored(build_placement_document(placement, {}))) == placement
 
 
 def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> None:
@@ -122,12 +122,12 @@ def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> 
 def test_how_long_a_pod_waited_is_known_where_both_times_are(
     fields: dict[str, Any], placed: float | None, started: float | None
 ) -> None:
-    document = placement_document(a_placement(**fields), {})
+    document = build_placement_document(a_placement(**fields), {})
     assert (document["placement_seconds"], document["start_seconds"]) == (placed, started)
 
 
 def test_a_placement_is_found_by_where_its_pod_comes_from() -> None:
-    document = placement_document(a_placement(description=DESCRIPTION, waited_for=["NumaNotFit"]), {})
+    document = build_placement_document(a_placement(description=DESCRIPTION, waited_for=["NumaNotFit"]), {})
     names = ("workload", "pod_group", "queue", "priority_class", "service_account", "labels", "waited_for")
     assert [document[name] for name in names] == [
         "Job/train", "train", "team-a", "high", "trainer", ["team=a"], ["NumaNotFit"]
@@ -136,20 +136,20 @@ def test_a_placement_is_found_by_where_its_pod_comes_from() -> None:
 
 
 def test_a_placement_is_found_by_what_people_look_for() -> None:
-    document = placement_document(a_placement(allocations=[HELD, HELD]), {})
+    document = build_placement_document(a_placement(allocations=[HELD, HELD]), {})
     assert document["devices"] == ["GPU-1"]
     assert document["text"] == "llm/deepseek-a node1 GPU-1 A100"
 
 
 @pytest.mark.parametrize("event", OBSERVED, ids=lambda event: type(event).__name__)
 def test_an_observation_comes_back_from_its_document(event: Observed) -> None:
-    again = observation_of(stored(observation_document(event, "d1")))
+    again = read_observation(stored(build_observation_document(event, "d1")))
     assert not isinstance(again, Rejected)
     assert encode(again) == encode(event)
 
 
 def test_documents_of_observations_say_what_they_are_found_by() -> None:
-    pod, node, registered, checked, job, scheduler = (observation_document(event, "d1") for event in OBSERVED)
+    pod, node, registered, checked, job, scheduler = (build_observation_document(event, "d1") for event in OBSERVED)
     assert [document["kind"] for document in (pod, node, registered, checked, job, scheduler)] == [
         "pod-observed", "node-observed", "node-registered", "node-checked", "workload-observed", "scheduler-observed"
     ]  # fmt: skip
@@ -166,10 +166,14 @@ def test_documents_of_observations_say_what_they_are_found_by() -> None:
 
 
 def test_every_field_is_declared_in_the_strict_mappings() -> None:
-    assert set(placement_document(a_placement(description=DESCRIPTION), {})) == set(OCCUPANCY.properties)
-    assert {name for event in OBSERVED for name in observation_document(event, "")} == set(OBSERVATIONS.properties)
+    assert set(build_placement_document(a_placement(description=DESCRIPTION), {})) == set(OCCUPANCY.properties)
+    assert {name for event in OBSERVED for name in build_observation_document(event, "")} == set(
+        OBSERVATIONS.properties
+    )
 
 
 def test_a_document_of_no_known_kind_is_rejected_with_its_place() -> None:
-    assert observation_of({"kind": "rumour"}) == Rejected("no kind of observation is called 'rumour'", "document.kind")
-    assert isinstance(placement_of("5d", {"pod": "a"}), Rejected)
+    assert read_observation({"kind": "rumour"}) == Rejected(
+        "no kind of observation is called 'rumour'", "document.kind"
+    )
+    assert isinstance(read_placement("5d", {"pod": "a"}), Rejected)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
+from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
 from schemas.events import (
     AttemptRepeated,
     BindOutcome,
@@ -32,13 +32,13 @@ WAIT = PodWait(
 
 def seen(seconds: float, **fields: Any) -> PodStateDocument | None:
     at = STARTED + timedelta(seconds=seconds)
-    return state_after_observation(
+    return derive_state_after_observation(
         PodObserved.model_validate({"cluster": "default", "pod": POD, "observed_at": at, "phase": "Pending", **fields})
     )
 
 
 def tried(seconds: float, **fields: Any) -> PodStateDocument:
-    return state_after_attempt(a_summary(pod=POD, started_at=STARTED + timedelta(seconds=seconds), **fields))
+    return derive_state_after_attempt(a_summary(pod=POD, started_at=STARTED + timedelta(seconds=seconds), **fields))
 
 
 def latest_of(*found: PodStateDocument | None) -> str:
@@ -79,7 +79,9 @@ def test_what_becomes_of_an_attempt_counts_more_than_its_beginning() -> None:
 
 
 def test_a_waiting_pod_is_described_with_what_lists_need() -> None:
-    state = state_after_attempt(a_summary(pod=POD, description=TRAIN, attempts=3, first_judged_at=STARTED)).fields
+    state = derive_state_after_attempt(
+        a_summary(pod=POD, description=TRAIN, attempts=3, first_judged_at=STARTED)
+    ).fields
     assert state["group"] == "llm/Job/train"
     assert (state["workload"], state["queue"], state["attempts"]) == ("Job/train", "blue", 3)
     assert state["first_judged_at"] == state["created_at"] == "2026-11-21T03:06:23.217054Z"
@@ -89,17 +91,17 @@ def test_a_waiting_pod_is_described_with_what_lists_need() -> None:
 def test_a_repetition_says_as_much_as_the_attempt_that_it_repeats() -> None:
     first = STARTED - timedelta(hours=1)
     repeated: AttemptRepeated = a_repetition(pod=POD, description=TRAIN, first_judged_at=first, attempts=9)
-    state = state_after_attempt(repeated).fields
+    state = derive_state_after_attempt(repeated).fields
     assert (state["workload"], state["attempts"], state["state"]) == ("Job/train", 9, "waiting")
     assert datetime.fromisoformat(state["first_judged_at"]) == first
     assert state["reasons"] == repeated.reasons
-    without = state_after_attempt(repeated.model_copy(update={"first_judged_at": None})).fields
+    without = derive_state_after_attempt(repeated.model_copy(update={"first_judged_at": None})).fields
     assert datetime.fromisoformat(without["first_judged_at"]) == repeated.episode_started_at
 
 
 def test_the_devices_of_equal_pods_can_be_summed_over_the_time_that_they_wait() -> None:
     first = STARTED - timedelta(hours=1)
-    state = state_after_attempt(a_repetition(pod=POD, first_judged_at=first, wait=WAIT)).fields
+    state = derive_state_after_attempt(a_repetition(pod=POD, first_judged_at=first, wait=WAIT)).fields
     assert (state["obstacle"], state["obstacle_group"]) == (
         "CardInsufficientMemory",
         "CardInsufficientMemory|4 x 20,000 MiB",
@@ -110,7 +112,7 @@ def test_the_devices_of_equal_pods_can_be_summed_over_the_time_that_they_wait() 
 
 
 def test_every_field_has_a_mapping() -> None:
-    fields = state_after_attempt(a_summary(pod=POD, description=TRAIN, wait=WAIT)).fields.keys()
+    fields = derive_state_after_attempt(a_summary(pod=POD, description=TRAIN, wait=WAIT)).fields.keys()
     seen_fields = seen(0, deleted=True, description=TRAIN)
     assert seen_fields is not None
     assert fields | seen_fields.fields.keys() == POD_STATES.properties.keys()

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import NOT_REASONS
-from schemas.reasons import catalogue, explain
+from schemas.reasons import explain, read_catalogue
 
-CODES = list(catalogue())
+CODES = list(read_catalogue())
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -36,7 +36,7 @@ def names(text: str) -> list[str]:
 
 
 def test_every_refusal_of_a_device_names_something_to_look_at() -> None:
-    refusals = [code for code, reason in catalogue().items() if reason.scope == "device"]
+    refusals = [code for code, reason in read_catalogue().items() if reason.scope == "device"]
     assert all("`" in explain(code).remedy for code in refusals)
 
 
@@ -51,11 +51,11 @@ def test_a_language_tag_is_enough(tag: str, language: str) -> None:
 def test_an_unknown_code_gets_a_neutral_entry(code: str, language: str) -> None:
     entry = explain(code, language)
     assert entry.code == code
-    assert entry.known == (code in catalogue())
+    assert entry.known == (code in read_catalogue())
     assert entry.meaning
     assert entry.likely_cause
     assert entry.remedy
 
 
 def test_what_is_no_refusal_is_no_reason_code() -> None:
-    assert not NOT_REASONS & set(catalogue())
+    assert not NOT_REASONS & set(read_catalogue())

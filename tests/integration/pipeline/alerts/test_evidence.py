@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.alerts import links
 from schemas.codec.records import encode_value
-from schemas.documents.findings import finding_document
-from schemas.documents.observations import observation_document
+from schemas.documents.findings import build_finding_document
+from schemas.documents.observations import build_observation_document
 from schemas.events import FindingReported, NodeChecked, NodeProblem, Owner, PodDescription, PodRef
 from schemas.indices import FINDINGS, OBSERVATIONS
 from tests.support.backends import Addresses
@@ -45,8 +45,8 @@ def filling(backends: Addresses) -> Filling:
         cluster="default", node="evidence-1", observed_at=STARTED, scheduler="hami-scheduler", problems=[problem]
     )
     for index, event, document in (
-        (FINDINGS, finding, finding_document(finding)),
-        (OBSERVATIONS, check, observation_document(check, "digest")),
+        (FINDINGS, finding, build_finding_document(finding)),
+        (OBSERVATIONS, check, build_observation_document(check, "digest")),
     ):
         head = {"index": {"_index": index.name(STARTED), "_id": event.id}}
         filling.send_bulk(b"\n".join([orjson.dumps(head), encode_value(document), b""]))

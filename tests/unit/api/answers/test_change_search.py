@@ -7,8 +7,8 @@ import httpx
 import orjson
 
 from schemas.codec.records import encode_value
-from schemas.documents.node_states import node_state_document
-from schemas.documents.placements import placement_document
+from schemas.documents.node_states import build_node_state_document
+from schemas.documents.placements import build_placement_document
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
@@ -81,11 +81,11 @@ class Index:
     def __call__(self, request: httpx.Request) -> httpx.Response:
         found: dict[str, Any] = {"hits": {"total": {"value": 0}, "hits": []}, "aggregations": {}, "docs": []}
         if "node-states" in request.url.path:
-            source = node_state_document(self.state, self.state.observed_at)
+            source = build_node_state_document(self.state, self.state.observed_at)
             hit = {"_id": self.state.id, "_source": orjson.loads(encode_value(source))}
             found["aggregations"] = {"nodes": {"buckets": [{"key": "gone", "latest": {"hits": {"hits": [hit]}}}]}}
         if "occupancy" in request.url.path:
-            source = orjson.loads(encode_value(placement_document(self.pod, {})))
+            source = orjson.loads(encode_value(build_placement_document(self.pod, {})))
             found["hits"] = {"total": {"value": 1}, "hits": [{"_id": self.pod.id, "_source": source}]}
         return httpx.Response(200, json=found)
 

@@ -10,7 +10,7 @@ from api.http.pagination import TOTAL_HEADER
 from schemas.answers.attempts import Error
 from schemas.answers.placements import Findings
 from schemas.codec.records import encode_value
-from schemas.documents.findings import finding_document
+from schemas.documents.findings import build_finding_document
 from schemas.events import FindingReported
 from tests.support.builders.events import ATTEMPT, STARTED, a_summary
 from tests.support.harness.api_app import Caller, answer_nothing, refuse
@@ -27,7 +27,7 @@ def a_finding(**fields: Any) -> FindingReported:
 def a_hit(finding: FindingReported) -> dict[str, Any]:
     at = int(finding.found_at.timestamp() * 1000)
     sort = [at, finding.attempt_id, finding.finding, finding.node, finding.device]
-    source = orjson.loads(encode_value(finding_document(finding)))
+    source = orjson.loads(encode_value(build_finding_document(finding)))
     return {"_index": "i", "_id": finding.id, "_source": source, "sort": sort}
 
 

@@ -6,7 +6,7 @@ from string import Formatter
 import pytest
 
 from engine.diagnosis.texts import obstacle_of_error, obstacle_of_word, phrase, texts
-from schemas.reasons import catalogue
+from schemas.reasons import read_catalogue
 
 PLACE = re.compile(r"\{(\w+)")
 
@@ -17,12 +17,12 @@ def places(text: str) -> set[str]:
 
 def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy() -> None:
     entries = texts().obstacles
-    assert catalogue().keys() <= entries.keys()
+    assert read_catalogue().keys() <= entries.keys()
     for name, entry in entries.items():
         for language in (entry.en, entry.zh):
             assert language.sentence
             # A reason code's are in the catalogue: in one place.
-            assert (name in catalogue()) != bool(language.likely_cause and language.remedy), name
+            assert (name in read_catalogue()) != bool(language.likely_cause and language.remedy), name
         assert entry.who, name
 
 

@@ -3,7 +3,7 @@
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from engine.diagnosis.waiting import MAX_NEAREST, wait_of
-from schemas.documents.pod_states import asked_text
+from schemas.documents.pod_states import describe_request
 from schemas.events import AttemptSummarized, Balance, BindOutcome, PodWait, Refusal, Request
 from schemas.events.decisions import LockHolder
 from tests.support.builders.events import STARTED, a_refusal, a_summary
@@ -99,8 +99,8 @@ def test_models_and_pools_of_what_was_judged_are_sorted_and_named_once() -> None
 
 
 def test_what_is_asked_is_written_equally_for_equal_requests() -> None:
-    assert asked_text(waits(a_summary(requests=[FOUR]))) == "4 x 20,000 MiB, 30 % of cores"
+    assert describe_request(waits(a_summary(requests=[FOUR]))) == "4 x 20,000 MiB, 30 % of cores"
     half = Request(container="main", vendor="NVIDIA", count=1, memory_percent=50)
-    assert asked_text(waits(a_summary(requests=[half]))) == "1 x 50 % of memory"
+    assert describe_request(waits(a_summary(requests=[half]))) == "1 x 50 % of memory"
     both = [half, FOUR.model_copy(update={"container": "other"})]
-    assert asked_text(waits(a_summary(requests=both, refused_by=[1, 1]))) == "4 of 5 x 20,000 MiB, 30 % of cores"
+    assert describe_request(waits(a_summary(requests=both, refused_by=[1, 1]))) == "4 of 5 x 20,000 MiB, 30 % of cores"

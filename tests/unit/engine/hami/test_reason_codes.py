@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
-from schemas.reasons import catalogue
+from schemas.reasons import read_catalogue
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = sorted({path.parent.name for path in ROOT.glob("*/__init__.py")} - {"schemas"})
@@ -21,11 +21,11 @@ WORDS = [code for code in ReasonCode if not code[0].isupper()]
 
 
 def test_every_code_has_an_explanation_in_the_same_order() -> None:
-    assert [code.value for code in ReasonCode] == list(catalogue())
+    assert [code.value for code in ReasonCode] == list(read_catalogue())
 
 
 def test_the_codes_of_devices_are_those_whose_explanation_is_about_devices() -> None:
-    about_devices = [code for code, reason in catalogue().items() if reason.scope == "device"]
+    about_devices = [code for code, reason in read_catalogue().items() if reason.scope == "device"]
     assert [code.value for code in DEVICE_REASON_CODES] == about_devices
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from engine.summaries.fold import AttemptFold, merge_summaries, summarize, with_bind
 from schemas.codec.records import decode, encode, encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import (
     NOT_REASONS,
     AttemptConcluded,
@@ -214,7 +214,7 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
     slow: dict[tuple[int, str], Counter[str]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
-            for row in event.each_device(lambda _node, _revision: None):
+            for row in event.iterate_devices(lambda _node, _revision: None):
                 slow.setdefault((event.container, row.node), Counter())[row.verdict] += 1
     # With nothing in the node records but who refused, every count must come from the rows.
     silent = [
@@ -271,7 +271,7 @@ def test_a_summary_travels_as_a_record_and_makes_a_document(devices: Any) -> Non
     again = decode(record.value, record.headers)
     assert isinstance(again, AttemptSummarized)
     assert same(again, summary)
-    assert attempt_document(again, "")["complete"]
+    assert build_attempt_document(again, "")["complete"]
 
 
 @given(attempts, st.booleans())

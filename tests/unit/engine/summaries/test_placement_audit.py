@@ -11,7 +11,7 @@ from hypothesis import given
 from engine.summaries.placement_audit import Placed, Pools, Sighting, report_unreported_bind, to_placed
 from engine.summaries.placement_auditor import PlacementAuditor
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
-from schemas.ids import microseconds
+from schemas.ids import count_microseconds
 from tests.support.builders.attempts import a_bind
 from tests.support.builders.placements import a_check, a_placed, a_pod, a_problem, a_registration, a_sighting, to_time
 
@@ -61,7 +61,7 @@ def test_a_node_outside_of_the_pools_of_its_namespace_is_found_with_both() -> No
     assert finding.numbers == {"devices": 1, "expected_pools": 2}
     assert finding.evidence == [
         "ml may use a100, h100; node2 is in t4",
-        f"attempt-trainer-0/bind/{microseconds(to_time(1))}: bound to node2 at 2026-11-21T03:06:24.217054Z",
+        f"attempt-trainer-0/bind/{count_microseconds(to_time(1))}: bound to node2 at 2026-11-21T03:06:24.217054Z",
     ]
     assert finding.evidence_pods == ["ml/trainer"] * 2
 

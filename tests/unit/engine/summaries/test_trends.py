@@ -10,9 +10,9 @@ from engine.hami.reason_codes import ReasonCode
 from engine.summaries.fold import summarize
 from engine.summaries.trends import Minute, Weight, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import node_reasons, reasons_of
+from schemas.documents.attempts import list_node_reasons, list_reasons
 from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 
 BEGAN = STARTED.replace(second=0, microsecond=0)
@@ -28,7 +28,7 @@ def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) 
     started = BEGAN + timedelta(seconds=second)
     common = build_common(pod) | {
         "started_at": started,
-        "attempt_id": attempt_id("default", "hami-scheduler", f"uid-{pod}", started),
+        "attempt_id": derive_attempt_id("default", "hami-scheduler", f"uid-{pod}", started),
     }
     events = an_attempt(FREE if free else FULL, chosen="gpu-1" if free else None, **common)
     if bound is not None:
@@ -71,7 +71,7 @@ def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_a
     found = derive_contribution(summary, None)
     reasons = [value for name, value in zip(found.dimension, found.value, strict=True) if name == "reason"]
     # What a search by reason finds the attempt by.
-    assert reasons == reasons_of(summary) == ["CardCordoned"]
+    assert reasons == list_reasons(summary) == ["CardCordoned"]
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, co
     found = derive_contribution(summary, None)
     columns = zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)
     assert [row[1:] for row in columns if row[0] == "reason"] == [("CardCordoned", 1, 3), (code, 1, 0)]
-    assert set(reasons_of(summary)) == {"CardCordoned", code}
-    assert node_reasons(summary) == ["gpu-2|CardCordoned", f"gpu-1|{code}"]
+    assert set(list_reasons(summary)) == {"CardCordoned", code}
+    assert list_node_reasons(summary) == ["gpu-2|CardCordoned", f"gpu-1|{code}"]
     assert summary.status == "failed"
 
 
 def test_a_bind_that_succeeded_is_no_reason() -> None:
-    assert reasons_of(an("one", 1, free=True, bound=True)) == ["CardCordoned"]
+    assert list_reasons(an("one", 1, free=True, bound=True)) == ["CardCordoned"]
 
 
 def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:

@@ -12,7 +12,7 @@ from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import summary_of
+from schemas.documents.attempts import read_summary
 from schemas.events import AttemptSummarized, Event, FindingReported, MessageEmitted
 from schemas.indices import POD_STATES
 from schemas.topics import ATTEMPTS, DEAD_LETTERS
@@ -193,7 +193,7 @@ def contents(index: DocumentsByVersion) -> dict[str, Any]:
     for (family, name), document in index.documents.items():
         if family.startswith(POD_STATES.alias):
             continue
-        summary = summary_of(document)
+        summary = read_summary(document)
         assert isinstance(summary, AttemptSummarized)
         assert (summary.part, summary.parts) == (0, 1)
         assert encode_value(summary.nodes) == encode_value(document["nodes"])

@@ -7,7 +7,7 @@ from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
 from schemas.codec.records import encode
-from schemas.documents.node_states import node_state_of
+from schemas.documents.node_states import read_node_state
 from schemas.events import NodeStateChanged, PodObserved, PodRef
 from schemas.topics import DEAD_LETTERS, NODE_STATES
 from tests.support.builders.node_states import EPOCH, a_node_state
@@ -43,7 +43,7 @@ async def test_a_state_is_a_document_of_the_day_on_which_it_was_written_under_it
     ((place, document),) = index.documents.items()
     assert place == ("schedulerlog-node-states-2026.11.21", ID)
     assert (document["@timestamp"], document["node"]) == ("2026-11-21T23:59:00.000000Z", "node1")
-    read = node_state_of(document)
+    read = read_node_state(document)
     assert isinstance(read, NodeStateChanged)
     assert encode(read) == encode(state)
     assert causes == []

@@ -12,9 +12,9 @@ from pipeline.placements.audit_queries import BIND_REPORT_TIMEOUT
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Search
-from schemas.codec.records import encode_value, rfc3339
-from schemas.documents.observations import Observed, observation_document
-from schemas.documents.placements import placement_document
+from schemas.codec.records import encode_value, format_rfc3339
+from schemas.documents.observations import Observed, build_observation_document
+from schemas.documents.placements import build_placement_document
 from schemas.events import DeviceAllocation, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from tests.support.builders.placements import a_check, a_pod, a_problem, a_registration, a_sighting, to_time
@@ -37,14 +37,17 @@ class FakeIndex:
 
     def put_placement(self, pod: PodRef, *facts: Fact) -> None:
         for made in Facts("default", pod.namespace, pod.name, facts).derive_placements():
-            self.put(OCCUPANCY.alias, placement_document(made.placement, {"binds": made.binds, "sights": made.sights}))
+            self.put(
+                OCCUPANCY.alias, build_placement_document(made.placement, {"binds": made.binds, "sights": made.sights})
+            )
 
     def put_observation(self, event: Observed) -> None:
-        self.put(OBSERVATIONS.alias, observation_document(event, "digest"))
+        self.put(OBSERVATIONS.alias, build_observation_document(event, "digest"))
 
     def put_attempt(self, **fields: Any) -> None:
         plain = {
-            "@timestamp": rfc3339(to_time(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
+            "@timestamp": format_rfc3339(to_time(0)), "ended_at": format_rfc3339(BOUND), "attempt_id": "a1",
+            "namespace": "ml",
             "cluster": "default",
             "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
             "chosen": "node1", "picked_devices": ["GPU-node1-0"], "sources": ["scheduler"],

@@ -19,7 +19,7 @@ from pipeline.placements.subjects import PodKey, SchedulerKey, WorkloadKey, get_
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
-from schemas.documents.placements import placement_of
+from schemas.documents.placements import read_placement
 from schemas.events import (
     BindOutcome,
     DeviceAllocation,
@@ -34,7 +34,7 @@ from schemas.events import (
     SchedulerObserved,
     WorkloadObserved,
 )
-from schemas.events.schedulers import settings_digest_of
+from schemas.events.schedulers import compute_settings_digest
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
 from tests.support.stress import count_examples
@@ -135,7 +135,7 @@ def placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
     """Day of the index, node, start, end, what ended it."""
     found = []
     for hit in reversed(store.of(OCCUPANCY.alias)):
-        placement = placement_of(hit.id, hit.source)
+        placement = read_placement(hit.id, hit.source)
         assert not isinstance(placement, Rejected)
         until = (placement.ended_at - NIGHT).total_seconds() if placement.ended_at else None
         found.append(
@@ -188,7 +188,7 @@ def a_failure(seconds: float, message: str = "exceeded quota", name: str = "trai
 
 def settings_of(seconds: float, policy: str, **fields: Any) -> SchedulerObserved:
     plain: dict[str, Any] = {"cluster": "default", "scheduler": "hami-scheduler", "observed_at": at(seconds)}
-    digest = settings_digest_of("HAMi", "2.10.0", {"policy": policy})
+    digest = compute_settings_digest("HAMi", "2.10.0", {"policy": policy})
     facts = {"settings": {"policy": policy}, "settings_digest": digest}
     return SchedulerObserved.model_validate(plain | facts | fields)
 
@@ -232,7 +232,7 @@ def test_a_pod_from_before_the_installation_holds_the_devices_that_it_carries() 
     state = OccupancyState()
     store = taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED])], state=state)
     (document,) = store.of(OCCUPANCY.alias)
-    placement = placement_of(document.id, document.source)
+    placement = read_placement(document.id, document.source)
     assert not isinstance(placement, Rejected)
     assert (placement.attempt_id, placement.allocations) == ("", [CARRIED])
     # It counts together with what a scheduler of ours places beside it, also after a restart.

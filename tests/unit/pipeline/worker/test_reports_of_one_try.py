@@ -24,7 +24,7 @@ from schemas.events import (
     Provenance,
     Request,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.topics import ATTEMPT_COUNTS
 from tests.support.builders.attempts import STARTED, an_attempt
 from tests.support.fakes.topics import FakeTopics, Log, list_published
@@ -46,7 +46,8 @@ Chunk = list[AttemptEvent]
 
 def about(reader: str, started_at: datetime, pod: PodRef = POD) -> dict[str, Any]:
     return {
-        "cluster": "default", "attempt_id": attempt_id("default", f"hami-scheduler/{reader}", pod.uid, started_at),
+        "cluster": "default",
+        "attempt_id": derive_attempt_id("default", f"hami-scheduler/{reader}", pod.uid, started_at),
         "pod": pod, "scheduler": "hami-scheduler", "reader": reader, "started_at": started_at,
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from engine.summaries.fold import summarize
 from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 from tests.support.fakes.topics import FakeTopics, Log, list_published
@@ -25,7 +25,7 @@ def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEven
     """An attempt of the one pod, ``minute`` minutes after the first."""
     started = STARTED + timedelta(minutes=minute)
     common = build_common() | {
-        "attempt_id": attempt_id("default", "hami-scheduler", "uid-trainer", started),
+        "attempt_id": derive_attempt_id("default", "hami-scheduler", "uid-trainer", started),
         "started_at": started,
     }
     events = an_attempt(devices or FULL, **common, **fields)

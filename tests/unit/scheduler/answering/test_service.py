@@ -31,7 +31,7 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
-from schemas.ids import attempt_id
+from schemas.ids import derive_attempt_id
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
@@ -154,7 +154,7 @@ async def test_what_is_reported_about_a_placed_pod_is_under_one_attempt_id(servi
     written = serving.take_events()
     assert {type(event) for event in written} >= {DevicesJudged, AttemptConcluded, BindConcluded}
     assert {event.attempt_id for event in written if isinstance(event, AttemptEvent)} == {
-        attempt_id("default", "hami-scheduler", "uid-pod1", began)
+        derive_attempt_id("default", "hami-scheduler", "uid-pod1", began)
     }
     assert [event.bound for event in written if isinstance(event, BindConcluded)] == [True]
 
@@ -218,7 +218,7 @@ async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving)
     (event,) = serving.take_events()
     assert isinstance(event, BindConcluded)
     assert event.started_at == event.bind_started_at
-    assert event.attempt_id == attempt_id("default", "hami-scheduler", "uid-pod1", event.bind_started_at)
+    assert event.attempt_id == derive_attempt_id("default", "hami-scheduler", "uid-pod1", event.bind_started_at)
 
 
 async def test_binding_an_unknown_pod_is_answered_as_hami_does(serving: Serving) -> None:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.text import write_refusal
-from schemas.codec.chunking import MAX_TEXT, join, records_of, runs, split
+from schemas.codec.chunking import MAX_TEXT, divide_sizes, encode_parts, join, split
 from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
-from schemas.documents.attempts import verdict_digest
+from schemas.documents.attempts import compute_verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
 from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.stress import count_examples
@@ -71,7 +71,7 @@ def test_joined_parts_say_each_refusal_once() -> None:
     whole = join(split(summary))
     texts = [write_refusal(refusal) for refusal in whole.refusals]
     assert len(texts) == len(set(texts)) <= 2_000
-    assert verdict_digest(whole) == verdict_digest(summary)
+    assert compute_verdict_digest(whole) == compute_verdict_digest(summary)
 
 
 @settings(max_examples=count_examples(10))
@@ -101,14 +101,14 @@ def test_a_short_summary_is_one_part() -> None:
 @pytest.mark.parametrize("nodes", [1, 400, 999, 3_000])
 def test_the_records_of_a_summary_fit_and_join_to_it(nodes: int) -> None:
     summary = a_big_summary(nodes, 50)
-    records = records_of(summary)
+    records = encode_parts(summary)
     assert max(len(record.value) for record in records) <= MAX_VALUE_BYTES
     parts = [decode(record.value, record.headers) for record in records]
     assert values(join([part for part in parts if isinstance(part, AttemptSummarized)])) == values(summary)
 
 
 def test_a_small_cluster_has_one_record_an_attempt() -> None:
-    assert len(records_of(a_big_summary(10, 5))) == 1
+    assert len(encode_parts(a_big_summary(10, 5))) == 1
 
 
 def test_a_summary_without_nodes_is_one_part() -> None:
@@ -158,7 +158,7 @@ def test_parts_that_are_no_whole_are_refused(parts: list[dict[str, Any]], why: s
 
 @given(st.lists(st.integers(0, 100)), st.integers(1, 300))
 def test_runs_cover_every_node_once_and_are_as_long_as_they_may_be(sizes: list[int], limit: int) -> None:
-    cuts = list(runs(np.array(sizes, dtype=np.int64), limit))
+    cuts = list(divide_sizes(np.array(sizes, dtype=np.int64), limit))
     assert [place for cut in cuts for place in range(cut.start, cut.stop)] == list(range(len(sizes)))
     for cut in cuts:
         assert sum(sizes[cut]) <= limit or cut.stop - cut.start == 1

@@ -45,7 +45,7 @@ def used(event: Event) -> None:
     # Only devices of which a log does not report the node have no key.
     assert record.key or (isinstance(event, NodeStateChanged) and not event.node)
     if isinstance(event, DevicesJudged):
-        assert len(list(event.each_device(build_lookup([])))) == len(event.verdict)
+        assert len(list(event.iterate_devices(build_lookup([])))) == len(event.verdict)
     if isinstance(event, NodesJudged | AttemptSummarized):
         assert all(event.verdicts[code] for code in event.verdict.tolist() if event.verdicts[code])
     if isinstance(event, AttemptSummarized):

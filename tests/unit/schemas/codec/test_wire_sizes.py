@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from schemas.codec.chunking import runs
+from schemas.codec.chunking import divide_sizes
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import DevicesJudged
 from tests.support.builders.events import build_devices_judged
@@ -23,7 +23,7 @@ def values() -> list[bytes]:
     # A node: its name, three numbers, and two characters for each device's verdict.
     sizes = np.full(NODES, len(names[0]) + 3 + 3 * 5 + EACH * 2)
     draw = random.Random(1)
-    return [encode(a_run(names[cut], part, draw)).value for part, cut in enumerate(runs(sizes))]
+    return [encode(a_run(names[cut], part, draw)).value for part, cut in enumerate(divide_sizes(sizes))]
 
 
 def a_run(names: list[str], part: int, draw: random.Random) -> DevicesJudged:

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.attempts import (
-    attempt_document,
-    reason_codes,
-    repeated_document,
-    repeated_of,
-    summary_of,
-    verdict_digest,
+    build_attempt_document,
+    build_repeated_document,
+    compute_verdict_digest,
+    list_reason_codes,
+    read_repetition,
+    read_summary,
 )
-from schemas.documents.devices import devices_document, devices_of
-from schemas.documents.findings import finding_document
+from schemas.documents.devices import build_devices_document, read_devices_judged
+from schemas.documents.findings import build_finding_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodDescription, Refusal
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, build_devices_judged
@@ -38,28 +38,28 @@ def test_a_summary_comes_back_from_its_document() -> None:
     summary = a_summary(
         refusals=[MEMORY, UNREGISTERED], refusal=[0, 1], score=[0, 7.4607077], bind=bind, ended_at=STARTED
     )
-    again = summary_of(stored(attempt_document(summary, "text")))
+    again = read_summary(stored(build_attempt_document(summary, "text")))
     assert isinstance(again, AttemptSummarized)
     assert encode(again) == encode(summary)
 
 
 def test_devices_judged_come_back_from_their_document() -> None:
     event = build_devices_judged(["node1", "node2"])
-    again = devices_of(stored(devices_document(event, encode(event).value)))
+    again = read_devices_judged(stored(build_devices_document(event, encode(event).value)))
     assert isinstance(again, DevicesJudged)
     assert encode(again) == encode(event)
 
 
 def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
     described = a_summary(description=PodDescription(labels={"team": "vision"}))
-    whole, repeated = attempt_document(described, ""), repeated_document(a_repetition())
+    whole, repeated = build_attempt_document(described, ""), build_repeated_document(a_repetition())
     assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
 
 
 def test_a_repetition_comes_back_from_its_document_and_is_found_by_what_it_says() -> None:
     repeated = a_repetition(reasons=["CardInsufficientMemory", "NumaNotFit"], text="no available node")
-    document = stored(repeated_document(repeated, encode(repeated).value))
-    assert repeated_of(document) == repeated
+    document = stored(build_repeated_document(repeated, encode(repeated).value))
+    assert read_repetition(document) == repeated
     found_by = {name: document[name] for name in ("status", "reasons", "text", "episode", "repeats", "fit_nodes")}
     assert found_by == {
         "status": "failed",
@@ -73,31 +73,31 @@ def test_a_repetition_comes_back_from_its_document_and_is_found_by_what_it_says(
 
 def test_an_attempt_names_the_episode_that_its_summary_names_and_else_its_own() -> None:
     earlier = STARTED - timedelta(minutes=1)
-    continued = attempt_document(a_summary(episode="1e" * 16, episode_started_at=earlier), "")
+    continued = build_attempt_document(a_summary(episode="1e" * 16, episode_started_at=earlier), "")
     assert (continued["episode"], continued["episode_started_at"]) == ("1e" * 16, "2026-11-21T03:05:23.217054Z")
-    alone = attempt_document(a_summary(), "")
+    alone = build_attempt_document(a_summary(), "")
     assert (alone["episode"], alone["episode_started_at"]) == (ATTEMPT["attempt_id"], alone["@timestamp"])
 
 
 def test_a_summary_of_one_record_is_stored_as_the_bytes_of_its_record() -> None:
     summary = a_summary(changes=["node2: 8/8 CardInsufficientMemory became fit"])
     value = encode(summary).value
-    document = attempt_document(summary, "", value)
+    document = build_attempt_document(summary, "", value)
     assert value in encode_value(document)
     assert document["changes"] == ["node2: 8/8 CardInsufficientMemory became fit"]
 
 
 def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
     finding = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
-    assert set(finding_document(finding)) == set(FINDINGS.properties)
+    assert set(build_finding_document(finding)) == set(FINDINGS.properties)
 
 
 def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:
-    assert set(devices_document(build_devices_judged(), b"{}")) == set(DEVICES.properties)
+    assert set(build_devices_document(build_devices_judged(), b"{}")) == set(DEVICES.properties)
 
 
 def test_an_attempt_is_found_by_its_reasons() -> None:
-    document = attempt_document(a_summary(refusals=[NUMA, UNREGISTERED, MEMORY], refusal=[0, 1]), "free text")
+    document = build_attempt_document(a_summary(refusals=[NUMA, UNREGISTERED, MEMORY], refusal=[0, 1]), "free text")
     assert document["reasons"] == ["CardCordoned", "CardInsufficientMemory", "NumaNotFit", "node unregistered"]
     assert (document["@timestamp"], document["namespace"], document["pod"]) == (
         "2026-11-21T03:06:23.217054Z",
@@ -108,22 +108,22 @@ def test_an_attempt_is_found_by_its_reasons() -> None:
 
 def test_verdicts_that_are_no_refusal_are_no_reason() -> None:
     event = build_devices_judged(verdicts=["picked", "fits", "not reached", "NumaNotFit"])
-    assert devices_document(event, b"{}")["reasons"] == ["NumaNotFit"]
+    assert build_devices_document(event, b"{}")["reasons"] == ["NumaNotFit"]
 
 
 def test_reason_codes_of_nothing_are_none() -> None:
-    assert reason_codes([]) == []
+    assert list_reason_codes([]) == []
 
 
 @pytest.mark.parametrize("source", [{}, {"summary": None}, {"summary": []}, {"summary": {"attempt_id": 1}}])
 def test_a_document_without_a_summary_is_rejected_with_its_place(source: dict[str, Any]) -> None:
-    outcome = summary_of(source)
+    outcome = read_summary(source)
     assert isinstance(outcome, Rejected)
     assert outcome.place.startswith("document.summary")
 
 
 def test_a_devices_document_without_a_record_is_rejected_with_its_place() -> None:
-    outcome = devices_of({"record": {}})
+    outcome = read_devices_judged({"record": {}})
     assert isinstance(outcome, Rejected)
     assert outcome.place == "document.record.cluster"
 
@@ -142,14 +142,14 @@ def test_the_order_of_the_tables_does_not_matter_to_the_digest(refusals: list[Re
         verdict=[verdicts.index(word) for word in ("refused", "refused", "picked")],
         refused_by=[0, 0, -1],
     )
-    assert verdict_digest(summary) == verdict_digest(REFERENCE)
+    assert compute_verdict_digest(summary) == compute_verdict_digest(REFERENCE)
 
 
 def test_the_order_of_counts_and_a_repeated_refusal_do_not_matter_to_the_digest() -> None:
     turned = Refusal(counts=dict(reversed(NUMA.counts.items())), devices=8)
     table = [NUMA, MEMORY, MEMORY, turned]
     summary = a_summary(NODES, refusals=table, refusal=[2, 3, -1], verdict=[0, 0, 2], refused_by=[0, 0, -1])
-    assert verdict_digest(summary) == verdict_digest(REFERENCE)
+    assert compute_verdict_digest(summary) == compute_verdict_digest(REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_order_of_counts_and_a_repeated_refusal_do_not_matter_to_the_digest(
 def test_times_scores_and_counts_do_not_matter_to_the_digest(changed: dict[str, Any]) -> None:
     plain: dict[str, Any] = {"refusals": [MEMORY, NUMA], "refusal": [0, 1, -1]}
     plain |= {"verdict": [0, 0, 2], "refused_by": [0, 0, -1]}
-    assert verdict_digest(a_summary(NODES, **plain, **changed)) == verdict_digest(REFERENCE)
+    assert compute_verdict_digest(a_summary(NODES, **plain, **changed)) == compute_verdict_digest(REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,14 @@ def test_every_verdict_matters_to_the_digest(changed: dict[str, Any]) -> None:
     plain: dict[str, Any] = {"refusals": [MEMORY, NUMA], "refusal": [0, 1, -1], "verdict": [0, 0, 2]}
     plain |= {"nodes": NODES, "refused_by": [0, 0, -1]} | changed
     summary = a_summary(**plain)
-    assert verdict_digest(summary) != verdict_digest(REFERENCE)
+    assert compute_verdict_digest(summary) != compute_verdict_digest(REFERENCE)
 
 
 def test_when_it_was_bound_does_not_matter_to_the_digest_but_the_error_does() -> None:
     def bound(error: str, ended_at: str) -> str:
-        return verdict_digest(a_summary(bind={"node": "n", "bound": False, "error": error, "ended_at": ended_at}))
+        return compute_verdict_digest(
+            a_summary(bind={"node": "n", "bound": False, "error": error, "ended_at": ended_at})
+        )
 
     assert bound("locked", "2026-01-01T00:00:00Z") == bound("locked", "2026-01-01T00:00:09Z")
     assert bound("locked", "2026-01-01T00:00:00Z") != bound("gone", "2026-01-01T00:00:00Z")
@@ -209,7 +211,7 @@ def test_each_node_is_paired_with_every_code_that_it_was_refused_for() -> None:
         refusals=[a_refusal(NumaNotFit=2, CardCordoned=6, CardNotHealth=0), MEMORY, UNREGISTERED],
         refusal=[0, 1, -1, 2, -1],
     )
-    assert attempt_document(summary, "")["node_reasons"] == [
+    assert build_attempt_document(summary, "")["node_reasons"] == [
         "a|CardCordoned",
         "a|NumaNotFit",
         "b|CardInsufficientMemory",
@@ -220,4 +222,4 @@ def test_each_node_is_paired_with_every_code_that_it_was_refused_for() -> None:
 
 def test_codes_without_counts_are_paired_too() -> None:
     summary = a_summary(["a"], refusals=[Refusal(uncounted=["NumaNotFit"])], refusal=[0])
-    assert attempt_document(summary, "")["node_reasons"] == ["a|NumaNotFit"]
+    assert build_attempt_document(summary, "")["node_reasons"] == ["a|NumaNotFit"]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from schemas.documents.trends import trend_documents
+from schemas.documents.trends import build_trend_documents
 from schemas.indices import TRENDS
 from tests.support.builders.events import build_trends
 
@@ -20,7 +20,7 @@ ROWS = {
 
 def test_each_row_is_a_document_with_its_numbers() -> None:
     event = build_trends(**ROWS, partition=7)
-    documents = dict(trend_documents(event))
+    documents = dict(build_trend_documents(event))
     whole = {
         "cluster": "default",
         "@timestamp": "2026-11-21T03:06:00.000000Z",
@@ -38,8 +38,8 @@ def test_each_row_is_a_document_with_its_numbers() -> None:
 
 def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() -> None:
     event = build_trends(**ROWS)
-    ids = [name for name, _ in trend_documents(event)]
-    assert [name for name, _ in trend_documents(build_trends(**ROWS, version=9))] == ids
+    ids = [name for name, _ in build_trend_documents(event)]
+    assert [name for name, _ in build_trend_documents(build_trends(**ROWS, version=9))] == ids
     others = [
         build_trends(**ROWS, cluster="west"),
         build_trends(**ROWS, partition=1),
@@ -47,5 +47,5 @@ def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() 
         build_trends(**ROWS, started_at=event.started_at + timedelta(minutes=1)),
         build_trends(**ROWS | {"value": ["", "CardNotHealth"], "dimension": ["pool", "reason"]}),
     ]
-    different = [name for other in others for name, _ in trend_documents(other)]
+    different = [name for other in others for name, _ in build_trend_documents(other)]
     assert len({*ids, *different}) == 2 + 5 * 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from schemas.events.columns import Codes, CodeText, Floats, Integers, code_text, widest_character
+from schemas.events.columns import Codes, CodeText, Floats, Integers, measure_widest_character, write_code_text
 
 ARRAYS = ConfigDict(arbitrary_types_allowed=True)
 INTEGERS: TypeAdapter[Integers] = TypeAdapter(Integers, config=ARRAYS)
@@ -57,7 +57,7 @@ def test_codes_are_indices_or_minus_one() -> None:
 
 def test_a_text_of_codes_has_a_character_for_each_row() -> None:
     # Written out by hand: digits, what follows them in ASCII, and the character before 0 for none.
-    assert code_text([0, 1, 9, 10, 17, 49, -1]) == "019:Aa/"
+    assert write_code_text([0, 1, 9, 10, 17, 49, -1]) == "019:Aa/"
     assert CODE_TEXTS.validate_python("019:Aa/").tolist() == [0, 1, 9, 10, 17, 49, -1]
     # A producer's own codes.
     assert CODE_TEXTS.validate_python([0, -1]).tolist() == [0, -1]
@@ -65,10 +65,10 @@ def test_a_text_of_codes_has_a_character_for_each_row() -> None:
 
 @given(st.lists(st.integers(-1, 50_000)))
 def test_a_text_of_codes_comes_back_and_takes_no_more_bytes_than_its_widest_character(codes: list[int]) -> None:
-    text = code_text(codes)
+    text = write_code_text(codes)
     assert CODE_TEXTS.validate_python(text).tolist() == codes
     json = orjson.dumps(text)
-    assert len(json) - 2 <= len(codes) * widest_character(np.array(codes, dtype=np.int64))
+    assert len(json) - 2 <= len(codes) * measure_widest_character(np.array(codes, dtype=np.int64))
 
 
 @pytest.mark.parametrize("wrong", ["0.", "- ", "\ud800", None, 7, {"0": 1}, ["0"], [[1]]], ids=repr)

@@ -303,7 +303,7 @@ def test_a_state_may_be_of_a_node_that_its_source_does_not_name() -> None:
 
 def test_each_row_is_a_device_of_the_state_in_order() -> None:
     event = build_devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3])
-    rows = list(event.each_device(build_lookup(build_states(event))))
+    rows = list(event.iterate_devices(build_lookup(build_states(event))))
     assert [(row.node, row.uuid, row.verdict) for row in rows] == [
         ("node1", "GPU-node1-0", "CardInsufficientMemory"),
         ("node1", "GPU-node1-1", "CardInsufficientCore"),
@@ -322,7 +322,7 @@ def test_a_row_has_what_a_log_prints_of_its_device() -> None:
             "check": np.array([0, -1]),
         }
     )
-    first, second = event.each_device(build_lookup([]))
+    first, second = event.iterate_devices(build_lookup([]))
     assert (first.device_index, first.memory_requested_mib, first.cores_requested_percent) == (6, 20480, None)
     assert (second.device_index, second.memory_requested_mib) == (None, None)
     assert (first.checks, second.checks) == ({"enough_idle": False}, {})
@@ -336,7 +336,7 @@ def test_a_column_of_what_is_printed_has_an_entry_per_row_or_none() -> None:
 
 def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
     event = build_devices_judged(["node1", "node2"], per_node=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
-    rows = event.each_device(build_lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
+    rows = event.iterate_devices(build_lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
     assert [row.uuid for row in rows] == ["GPU-node1-3", "GPU-node1-3", "GPU-node2-1", "GPU-node2-0"]
 
 
@@ -348,14 +348,14 @@ def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
     for event in (record.model_copy(update=printed) for record in (in_order, by_position)):
         states = build_lookup([a_node_state("node1", 4), a_node_state("node2", 2)])
         for node in ("node1", "node2"):
-            expected = [row for row in event.each_device(states) if row.node == node]
-            assert list(event.each_device(states, {node})) == expected
+            expected = [row for row in event.iterate_devices(states) if row.node == node]
+            assert list(event.iterate_devices(states, {node})) == expected
 
 
 @pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
     event = build_devices_judged(per_node=2, verdict=[0, 3])
-    assert list(event.each_device(build_lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
+    assert list(event.iterate_devices(build_lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=6), st.integers(0, 3), st.integers(-1, 8))
@@ -364,7 +364,7 @@ def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_ver
 ) -> None:
     event = build_devices_judged(per_node=len(device), device=device, verdict=[0] * len(device), revision=[revision])
     state = a_node_state("node1", size)
-    rows = list(event.each_device(build_lookup([state])))
+    rows = list(event.iterate_devices(build_lookup([state])))
     known = state.uuid if revision == state.revision else []
     assert [row.uuid for row in rows] == [known[index] if index < len(known) else "" for index in device]
 

@@ -24,7 +24,7 @@ from api.index.reading.client import IndexDownError, IndexRefusedError, error_of
 from api.index.reading.page_query import first_page, page_body
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import AttemptSummarized, BindOutcome
 from tests.support.builders.events import STARTED, a_summary
 
@@ -130,7 +130,7 @@ def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
 
 def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
     """As the index gives it when the node columns are left out."""
-    document = orjson.loads(encode_value(attempt_document(summary, "")))
+    document = orjson.loads(encode_value(build_attempt_document(summary, "")))
     for column in NODE_COLUMNS:
         del document["summary"][column.removeprefix("summary.")]
     return decode_without_nodes(document)

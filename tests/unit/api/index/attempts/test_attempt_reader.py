@@ -13,9 +13,9 @@ from api.index.attempts.attempt_reader import read_devices, read_latest_attempt,
 from api.memory.recent_states import RecentStates
 from schemas.answers.devices import DeviceLog
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import attempt_document, repeated_document, summary_of
-from schemas.documents.devices import devices_document
-from schemas.documents.node_states import node_state_document
+from schemas.documents.attempts import build_attempt_document, build_repeated_document, read_summary
+from schemas.documents.devices import build_devices_document
+from schemas.documents.node_states import build_node_state_document
 from schemas.events import AttemptSummarized, DevicesJudged, NodeStateChanged
 from tests.support.builders.events import STARTED, a_repetition, a_summary, build_devices_judged
 from tests.support.builders.node_states import EPOCH, a_node_state
@@ -34,9 +34,9 @@ class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
     def __init__(self, *, has_original: bool = True) -> None:
-        self.sources = {RETRY.attempt_id: stored(repeated_document(RETRY))}
+        self.sources = {RETRY.attempt_id: stored(build_repeated_document(RETRY))}
         if has_original:
-            self.sources[ORIGINAL.attempt_id] = stored(attempt_document(ORIGINAL, ""))
+            self.sources[ORIGINAL.attempt_id] = stored(build_attempt_document(ORIGINAL, ""))
 
     async def search_for(self, _alias: str, item: str, *_: object) -> dict[str, Any]:
         source = self.sources[RETRY.attempt_id]
@@ -63,7 +63,7 @@ async def test_a_retry_whose_original_has_expired_is_left_out() -> None:
         places,
         index.sources,
         attempt_queries.WHOLE_SUMMARY,
-        summary_of,
+        read_summary,
     )
     assert summaries == {}
 
@@ -75,10 +75,11 @@ class Devices:
         self.recent_states = RecentStates()
         self.states_in_memory = self.recent_states.find
         self._hits = [
-            {"_id": record.id, "_source": stored(devices_document(record, encode(record).value))} for record in records
+            {"_id": record.id, "_source": stored(build_devices_document(record, encode(record).value))}
+            for record in records
         ]
         self._states = {
-            (f"schedulerlog-node-states-{day}", state.id): stored(node_state_document(state, state.observed_at))
+            (f"schedulerlog-node-states-{day}", state.id): stored(build_node_state_document(state, state.observed_at))
             for day, written in states.items()
             for state in written
         }

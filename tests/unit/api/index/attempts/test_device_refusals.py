@@ -11,8 +11,8 @@ from api.index.attempts import device_refusals
 from api.index.attempts.device_refusals import RefusalsPosition, read_refusals
 from api.memory.recent_states import RecentStates
 from schemas.codec.records import encode, encode_value
-from schemas.documents.devices import devices_document
-from schemas.documents.node_states import node_state_document
+from schemas.documents.devices import build_devices_document
+from schemas.documents.node_states import build_node_state_document
 from schemas.events import DevicesJudged
 from tests.support.builders.events import STARTED, build_devices_judged
 from tests.support.builders.node_states import a_node_state
@@ -25,7 +25,7 @@ class Index:
         self.hits = [
             {
                 "_id": record.id,
-                "_source": orjson.loads(encode_value(devices_document(record, encode(record).value))),
+                "_source": orjson.loads(encode_value(build_devices_document(record, encode(record).value))),
                 "sort": [-place, record.attempt_id],
             }
             for place, record in enumerate(records)
@@ -33,7 +33,7 @@ class Index:
         for hit, record in zip(self.hits, records, strict=True):
             hit["sort"] = [int(record.started_at.timestamp() * 1000), record.attempt_id]
         self.states_in_memory = RecentStates().find
-        self.state = orjson.loads(encode_value(node_state_document(a_node_state("node1", 2), STARTED)))
+        self.state = orjson.loads(encode_value(build_node_state_document(a_node_state("node1", 2), STARTED)))
 
     async def search(self, _alias: str, body: dict[str, Any]) -> dict[str, Any]:
         if "aggs" in body:

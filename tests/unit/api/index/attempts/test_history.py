@@ -11,7 +11,7 @@ from api.index.attempts.episodes import HistoryPosition
 from api.index.attempts.history import read_history
 from schemas.answers.attempts import Episode
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
@@ -30,7 +30,9 @@ class Index:
         self._hits: list[dict[str, Any]] = []
         self._documents: dict[str, Any] = {}
         for summary in attempts:
-            document = self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "")))
+            document = self._documents[summary.attempt_id] = orjson.loads(
+                encode_value(build_attempt_document(summary, ""))
+            )
             fields = {name: [document[name]] for name in ("attempt_id", "episode", "status")}
             sort = [int(summary.started_at.timestamp() * 1000), summary.attempt_id]
             self._hits.append({"_index": "i", "_id": summary.attempt_id, "fields": fields, "sort": sort})

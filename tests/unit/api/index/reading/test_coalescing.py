@@ -15,7 +15,7 @@ from api.index.reading import client
 from api.index.reading.client import IndexDownError, IndexTimeoutError, OpenSearch
 from api.index.reading.coalescing import MAX_ITEMS, Coalescing
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import attempt_document
+from schemas.documents.attempts import build_attempt_document
 from schemas.events import PodRef
 from tests.support.builders.events import a_summary
 from tests.support.harness.api_app import index_of
@@ -41,7 +41,7 @@ class Network:
     @staticmethod
     def _hit(pod: str) -> dict[str, Any]:
         summary = a_summary(pod=PodRef(namespace="llm", name=pod, uid=f"uid-{pod}"))
-        source = orjson.loads(encode_value(attempt_document(summary, "")))
+        source = orjson.loads(encode_value(build_attempt_document(summary, "")))
         return {"_index": "i", "_id": summary.attempt_id, "_source": source, "fields": {"pod": [pod]}}
 
 

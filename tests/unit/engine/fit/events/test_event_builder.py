@@ -58,7 +58,7 @@ def device_verdicts(events: list[Event], columns: ClusterColumns) -> dict[tuple[
     found: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
-            for row in event.each_device(state_of):
+            for row in event.iterate_devices(state_of):
                 found.setdefault((event.container, row.node), []).append((row.uuid, row.verdict))
     return found
 

@@ -38,7 +38,7 @@ def test_a_score_is_the_sum_of_its_terms(nodes: list[tuple[tuple[int, int], ...]
         assert np.allclose(term, 10 * held / total, rtol=ROUNDING, atol=0)
 
 
-def records_of(decision: Decision) -> list[NodesJudged]:
+def encode_parts(decision: Decision) -> list[NodesJudged]:
     names = NodeNames.of(decision.node_names)
     encoded = [encode(record) for record in node_records(ATTEMPT, decision, names, is_placed=True)]
     decoded = [decode(record.value, record.headers) for record in encoded]
@@ -59,7 +59,7 @@ def decision_on(*nodes: str, memory: int) -> Decision:
 
 
 def test_the_records_name_the_terms_of_the_nodes_that_fit() -> None:
-    (record,) = records_of(decision_on(memory=1000))
+    (record,) = encode_parts(decision_on(memory=1000))
     # One of ten slots, 25 of 100 percent, half of 45912 MiB; of two devices half of each.
     assert {name: np.round(column, 4).tolist() for name, column in record.score_terms.items()} == {
         "slots": [0.5, 1.0], "cores": [1.25, 2.5], "memory": [2.5, 5.0],
@@ -68,14 +68,14 @@ def test_the_records_name_the_terms_of_the_nodes_that_fit() -> None:
 
 
 def test_where_no_node_fits_there_are_no_terms() -> None:
-    (record,) = records_of(decision_on(memory=10**6))
+    (record,) = encode_parts(decision_on(memory=10**6))
     assert record.score_terms == {}
 
 
 @settings(max_examples=count_examples(2))
 @given(st.integers(1, 3000))
 def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
-    records = records_of(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))
+    records = encode_parts(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))
     assert sum(len(record.nodes) for record in records) == nodes + 2
 
 
@@ -85,7 +85,7 @@ def test_what_a_vendor_adds_is_a_term_of_its_own() -> None:
     columns.apply_node(read_node("metax-gpu"))
     answer = decide(columns, read_pod("metax-gpu"), ["metax-gpu-node"], SchedulingPolicy())
     assert isinstance(answer, Decision)
-    (record,) = records_of(answer)
+    (record,) = encode_parts(answer)
     terms = {name: column.tolist()[0] for name, column in record.score_terms.items()}
     assert terms["vendor"] == 2000 - 61
     assert np.isclose(sum(terms.values()), record.score[0], rtol=ROUNDING)

@@ -96,7 +96,7 @@ def judged_devices(events: Sequence[Event]) -> Counter[tuple[str, int, str]]:
         (row.node, record.container, FITS if row.verdict == PICKED else row.verdict)
         for record in events
         if isinstance(record, DevicesJudged)
-        for row in record.each_device(lambda _node, _revision: None)
+        for row in record.iterate_devices(lambda _node, _revision: None)
         if row.verdict != NOT_REACHED
     )
 
