@@ -22,22 +22,22 @@ CODE = [file for file in FILES if file.endswith(".py") and (ROOT / file).exists(
 PAGES = [file for file in FILES if file.endswith(".md") and file != "CHANGELOG.md" and (ROOT / file).exists()]
 
 DOTTED = re.compile(r"(`{1,2})([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(\))?\1")
-FILE = re.compile(r"\.(crt|html|io|jsonl?|key|md|properties|proto|py|toml|ya?ml)$")
+FILE = re.compile(r"\.(crt|html|io|jsonl?|key|md|properties|proto|py|toml|xz|ya?ml)$")
 OURS = (".py", ".toml", ".proto")
 """Endings of files of the project; the others belong to users, too."""
 
 FOREIGN = {
     "errors.NewForbidden": "apimachinery's, in Go",
+    "expected.pod_request": "a key of a recorded case",
     "name.toml": "a name that differs",
     "pending.title": "a key of page/texts.toml",
     "retention.bytes": "a setting of Kafka's topics",
+    "schedulerlog.packages": "the folder of the packages in the wheel",
+    "schedulerlog.packages.schemas": "a package in the wheel",
     "schedulerlog.api": "a name that decision 0024 does without",
     "scheduler.extender.extraArgs": "a value of HAMi's Helm chart",
     "webhook.Handle": "HAMi's, in Go",
-    "schedulerlog.packages": "a folder of the wheel",
-    "schedulerlog.packages.schemas": "a folder of the wheel",
     "filter.jsonl.xz": "a file of recorded cases",
-    "expected.pod_request": "a field of recorded cases",
     "status.reason": "a field of Kubernetes' pods",
     "status.nominatedNodeName": "a field of Kubernetes' pods",
     "status.allocatable": "a field of Kubernetes' nodes",

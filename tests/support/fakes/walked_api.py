@@ -109,7 +109,7 @@ class WalkedApi:
         self.put(path, {**pod, "spec": {**pod["spec"], "nodeName": binding["target"]["name"]}})
         return {"kind": "Status", "status": "Success", "metadata": {}}
 
-    def page(self, path: str) -> Json:
+    def list_objects(self, path: str) -> Json:
         items = [
             deepcopy(item)
             for object_path, item in self.objects.items()
@@ -133,7 +133,7 @@ class WalkedClient:
         return await self._call(f"GET {path}", lambda: self._api.objects.get(path) or missing("object", path))
 
     async def page(self, path: str, **_: object) -> Json:
-        return await self._call(f"LIST {path}", lambda: self._api.page(path))
+        return await self._call(f"LIST {path}", lambda: self._api.list_objects(path))
 
     async def patch(self, path: str, change: Json) -> Json:
         return await self._call(f"PATCH {path}", lambda: self._api.patch(path, change))

@@ -100,7 +100,7 @@ class Faults:
 
 
 def without_syncs(patch: pytest.MonkeyPatch) -> None:
-    """Syncs that are only counted and failed: no test outlives its machine, and each takes a hundredth of a second."""
+    """Leave syncs out, which take a hundredth of a second each: no test outlives its machine."""
     for name in ("fsync", "fdatasync"):
         patch.setattr(os, name, lambda _: None)
 
