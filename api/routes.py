@@ -79,7 +79,7 @@ def list_routes(
     health: HealthHandlers,
 ) -> list[OperationRoute]:
     """List every route of the API, in the order of the documentation."""
-    of_cluster = [
+    operations_of_cluster = [
         *_list_attempt_operations(schedulerlog),
         *_list_comparison_operations(comparisons),
         Operation(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Diagnosis of a pod", {}, (400, 404, 503)),
@@ -117,9 +117,9 @@ def list_routes(
         Operation("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [
-        *(OperationRoute(ROOT, operation) for operation in of_cluster),
+        *(OperationRoute(ROOT, operation) for operation in operations_of_cluster),
         OperationRoute(ROOT, Operation("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503))),
-        *(OperationRoute(CLUSTER, operation) for operation in of_cluster),
+        *(OperationRoute(CLUSTER, operation) for operation in operations_of_cluster),
         OperationRoute("", Operation("/healthz", health.healthz, Alive, "Liveness", {}, ())),
         OperationRoute("", Operation("/readyz", health.readyz, Readiness, "Readiness", {}, ())),
         OperationRoute("", Operation("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain")),

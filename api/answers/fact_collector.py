@@ -15,8 +15,8 @@ from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
 from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_devices
+from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
-from api.index.schedulers import schedulers_query
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
 from engine.diagnosis.refused_nodes import refused_nodes
 from engine.hami.reason_codes import ReasonCode
@@ -151,17 +151,17 @@ class FactCollector:
         return nodes
 
     async def _observed(self, pod: PodName) -> ObservedPod | None:
-        return indexed.pod_state_of(await self.index.search(OBSERVATIONS.alias, indexed.pod_query(pod)))
+        return indexed.parse_pod_state(await self.index.search(OBSERVATIONS.alias, indexed.build_pod_query(pod)))
 
     async def _schedulers(self, cluster: str) -> list[SchedulerState]:
         observed, deciding = await asyncio.gather(
-            self.index.search(OBSERVATIONS.alias, schedulers_query(cluster)),
-            self.index.search(ATTEMPTS.alias, indexed.deciding_query(cluster)),
+            self.index.search(OBSERVATIONS.alias, build_schedulers_query(cluster)),
+            self.index.search(ATTEMPTS.alias, indexed.build_decisions_query(cluster)),
         )
-        return indexed.scheduler_states_of(observed, deciding)
+        return indexed.parse_scheduler_states(observed, deciding)
 
     async def _findings(self, pod: PodName) -> list[Evidence]:
-        return indexed.findings_of(await self.index.search(FINDINGS.alias, indexed.findings_query(pod)))
+        return indexed.parse_findings(await self.index.search(FINDINGS.alias, indexed.build_findings_query(pod)))
 
     async def _registrations(self, cluster: str, attempt: AttemptSummarized | None, now: datetime) -> list[NodeFacts]:
         """Facts about the nodes that the attempt found unregistered; without an attempt, about all nodes."""
@@ -169,8 +169,8 @@ class FactCollector:
         names = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
         if attempt and not names:
             return []
-        body = indexed.registrations_query(cluster, names)
-        return indexed.node_states_of(await self.index.search(OBSERVATIONS.alias, body), now)
+        body = indexed.build_registrations_query(cluster, names)
+        return indexed.parse_node_states(await self.index.search(OBSERVATIONS.alias, body), now)
 
     async def _devices(
         self, attempt: AttemptSummarized | None, original_id: str, unknown: list[Unknown]

@@ -9,22 +9,21 @@ from typing import Any, Final
 import orjson
 
 from api.http.trends_query import MAX_SERIES, ReportQuery, TrendsQuery
-from api.index.nodes.cluster_states import read_states_at
-from api.index.nodes.cordoned_nodes import read_cordoned_nodes
-from api.index.nodes.last_registrations import unregistered_for
+from api.index.nodes.cluster_states import read_cordoned_nodes, read_states_at
+from api.index.nodes.last_registrations import read_unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.report_queries import (
-    findings_of,
-    findings_query,
-    fragmentation_of,
-    percentiles_of,
-    placed_of,
-    placed_query,
-    smallest_asked,
-    waiting_of,
-    waiting_query,
+    build_findings_query,
+    build_placed_query,
+    build_waiting_query,
+    find_smallest_request,
+    measure_fragmentation,
+    parse_findings,
+    parse_percentiles,
+    parse_placed,
+    parse_waiting,
 )
-from api.index.trend_reader import read_trends
+from api.index.trend_counts import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
 from engine.diagnosis.texts import actors_of
 from engine.fit import device_config
@@ -69,9 +68,9 @@ class ReportCollector:
         since, until = reasons.since, reasons.until
         tried = format_rfc3339(at - _TRIED_WITHIN)
         waiting, placed, findings = await asyncio.gather(
-            self.index.search(POD_STATES.alias, waiting_query(cluster, query.namespace, tried)),
-            self.index.search(OCCUPANCY.alias, placed_query(cluster, query.namespace, since, until)),
-            self.index.search(FINDINGS.alias, findings_query(cluster, query.namespace, since, until)),
+            self.index.search(POD_STATES.alias, build_waiting_query(cluster, query.namespace, tried)),
+            self.index.search(OCCUPANCY.alias, build_placed_query(cluster, query.namespace, since, until)),
+            self.index.search(FINDINGS.alias, build_findings_query(cluster, query.namespace, since, until)),
         )
         states = (await read_states_at(self.index, cluster, None, at)).states if sees_nodes else []
         cordoned = await read_cordoned_nodes(self.index, cluster, at) if states else frozenset()
@@ -91,12 +90,12 @@ class ReportCollector:
             over_time=reasons,
             namespaces=_failed(namespaces),
             pools=_failed(pools),
-            waiting=waiting_of(waiting, at.timestamp()),
-            placed=placed_of(placed),
-            time_to_placement=percentiles_of(placed, "placement"),
-            time_to_start=percentiles_of(placed, "start"),
-            fragmentation=fragmentation_of(states, smallest_asked(waiting), cordoned) if states else None,
-            findings=findings_of(findings),
+            waiting=parse_waiting(waiting, at.timestamp()),
+            placed=parse_placed(placed),
+            time_to_placement=parse_percentiles(placed, "placement"),
+            time_to_start=parse_percentiles(placed, "start"),
+            fragmentation=measure_fragmentation(states, find_smallest_request(waiting), cordoned) if states else None,
+            findings=parse_findings(findings),
             best_change=await self._best_change(cluster, query.namespace, at, states) if states else None,
         )
 
@@ -112,7 +111,7 @@ class ReportCollector:
     ) -> AdmittingChangeFound | None:
         waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(at - _TRIED_WITHIN))
         columns = await asyncio.to_thread(rebuilt, states, self.vendors)
-        unregistered = await unregistered_for(self.index, columns, cluster, waiting.requests, at)
+        unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, at)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
         return next(iter(suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
 

@@ -14,7 +14,7 @@ from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.param_types import NamespaceName, TimeText, parse_time
 from api.http.query_params import Query, refuse_repeated
-from api.index.nodes.last_registrations import unregistered_for
+from api.index.nodes.last_registrations import read_unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
@@ -49,7 +49,7 @@ class AdmissionHandlers:
         if columns is None:
             unknown.append("devices")
         else:
-            unregistered = await unregistered_for(self.index, columns, cluster.name, waiting.requests, now)
+            unregistered = await read_unregistered_for(self.index, columns, cluster.name, waiting.requests, now)
             if unregistered and unregistered.without:
                 unknown.append("registrations")
             async with self.devices.lock:

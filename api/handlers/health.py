@@ -67,7 +67,7 @@ class HealthHandlers:
 
         The parts name errors: they are shown to callers who may `get` the path `/readyz`.
         """
-        why_not = await self.index.problem()
+        why_not = await self.index.find_problem()
         parts = Parts(
             attempts_topic=topic_part(self.topic, time.monotonic()),
             opensearch=Part(ready=not why_not, why_not=why_not),

@@ -15,9 +15,8 @@ from api.http.errors import to_json_response, to_unreadable_error
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.query_params import RangeQuery
 from api.index.reading.client import OpenSearch
-from api.index.reading.page_query import ListDefinition, PagePosition, first_page
-from api.index.reading.pages import Page, read_page
-from api.index.reading.query_dsl import of_cluster
+from api.index.reading.pages import ListDefinition, Page, PagePosition, build_first_position, read_page
+from api.index.reading.query_dsl import match_cluster
 from schemas.json_types import Json
 
 P = TypeVar("P", bound=PagePosition[Any])
@@ -53,10 +52,10 @@ async def answer_page(
         get_access(request).caller_name, definition.name, query, cluster=cluster.name, **path_parameters
     )
     position = parse_position(query.continue_, scope, definition.position_type)
-    position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))
+    position = position or build_first_position(definition.position_type, query.since, query.until, datetime.now(UTC))
     # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
     page = await read_page(
-        index, definition.source, [of_cluster(cluster.name), *filters(position)], position, query.limit
+        index, definition.source, [match_cluster(cluster.name), *filters(position)], position, query.limit
     )
     token = encode_token(scope, page.next_position) if page.next_position else None
     items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]

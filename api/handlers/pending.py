@@ -19,18 +19,18 @@ from api.http.param_types import parse_time
 from api.http.pending_query import PendingQuery, choose_format
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, to_csv
-from api.index.waiting.blocked_workloads import blocked_of, blocked_query
 from api.index.waiting.waiting_groups import (
     MAX_GROUPS,
     GroupName,
     GroupsPosition,
-    group_order,
-    groups_behind,
-    groups_query,
-    obstacle_waiting,
-    reason_counts,
-    workload_waiting,
+    build_groups_query,
+    parse_reason_counts,
+    rank_group,
+    skip_groups,
+    to_waiting_obstacle,
+    to_waiting_workload,
 )
+from api.index.waiting.waiting_pods import build_blocked_query, parse_blocked
 from schemas.answers.waiting import Pending, PendingObstacles, PendingRow, PodsWaiting, WorkloadBlocked
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.indices import OBSERVATIONS, POD_STATES
@@ -74,13 +74,13 @@ class PendingHandlers:
         shown = position.shown if position else 0
         # One more, whose presence shows that there is a next page.
         size = min(shown + query.limit + 1, MAX_GROUPS)
-        body = groups_query(_asked(query).query(cluster.name, since, at), by, order, at, size)
+        body = build_groups_query(_asked(query).query(cluster.name, since, at), by, order, at, size)
         answer = await self.waiting.index.search(POD_STATES.alias, body)
-        behind = groups_behind(answer, order, position.last if position else None)
+        behind = skip_groups(answer, order, position.last if position else None)
         page = behind[: query.limit]
         token = None
         if len(behind) > len(page):
-            last = group_order(page[-1], order)
+            last = rank_group(page[-1], order)
             next_one = GroupsPosition(since=since, at=format_rfc3339(at), shown=shown + len(page), last=last)
             token = encode_token(scope, next_one)
         examples = await self.waiting.items(cluster, [bucket["examples"]["hits"]["hits"] for bucket in page], at)
@@ -90,13 +90,13 @@ class PendingHandlers:
         shared = {"pods": answer["hits"]["total"]["value"], "total": total, "continue": token}
         if by == "obstacle":
             return PendingObstacles.model_validate(
-                shared | {"items": [obstacle_waiting(bucket, pods, at) for bucket, pods in groups]}
+                shared | {"items": [to_waiting_obstacle(bucket, pods, at) for bucket, pods in groups]}
             )
         return Pending.model_validate(
             shared
             | {
-                "reasons": reason_counts(counted.get("reasons", {})),
-                "items": [workload_waiting(bucket, pods, at) for bucket, pods in groups],
+                "reasons": parse_reason_counts(counted.get("reasons", {})),
+                "items": [to_waiting_workload(bucket, pods, at) for bucket, pods in groups],
                 "blocked": await self._blocked(cluster, query, since) if position is None else [],
             }
         )
@@ -105,8 +105,8 @@ class PendingHandlers:
         # A workload without pods has nothing that attempts say: neither a queue nor reasons, nor a wait.
         if query.format or query.min_wait or any(_asked(query).values[field] for field in _OF_ATTEMPTS):
             return []
-        body = blocked_query(cluster.name, query.model_dump(include={"namespace", "workload"}), since)
-        return blocked_of(await self.waiting.index.search(OBSERVATIONS.alias, body))[: query.limit]
+        body = build_blocked_query(cluster.name, query.model_dump(include={"namespace", "workload"}), since)
+        return parse_blocked(await self.waiting.index.search(OBSERVATIONS.alias, body))[: query.limit]
 
 
 def _asked(query: PendingQuery) -> AskedPods:

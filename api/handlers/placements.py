@@ -33,9 +33,9 @@ from api.http.query_params import (
 from api.index import findings, observations
 from api.index.attempts.attempt_queries import PodName
 from api.index.nodes import occupancy_queries
-from api.index.nodes.node_occupancy import node_occupancy
+from api.index.nodes.node_occupancy import describe_occupancy
 from api.index.reading.client import OpenSearch
-from api.index.reading.page_query import ListDefinition
+from api.index.reading.pages import ListDefinition
 from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 from schemas.indices import OBSERVATIONS, OCCUPANCY
@@ -55,7 +55,7 @@ class PlacementHandlers:
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
         values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
-        filters = partial(findings.finding_filters, values)
+        filters = partial(findings.build_finding_filters, values)
         shown = partial(findings_shown, get_access(request), cluster)
         _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters, shown)
         return response
@@ -72,7 +72,7 @@ class PlacementHandlers:
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
         values = {"namespace": namespace, "pod": name, "finding": query.finding}
-        filters = partial(findings.finding_filters, values)
+        filters = partial(findings.build_finding_filters, values)
         return await self._answer_page_of_pod(
             request,
             cluster,
@@ -99,7 +99,7 @@ class PlacementHandlers:
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
-        filters = partial(occupancy_queries.placement_filters, {"namespace": namespace, "pod": name})
+        filters = partial(occupancy_queries.build_placement_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
             request, cluster, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
         )
@@ -115,7 +115,7 @@ class PlacementHandlers:
         """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
-        filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
+        filters = partial(observations.build_pod_observation_filters, {"namespace": namespace, "pod": name})
         shown = partial(texts_shown, get_access(request), cluster, namespace, with_texts=observation_with_texts)
         return await self._answer_page_of_pod(
             request,
@@ -137,7 +137,7 @@ class PlacementHandlers:
         latest = await self._latest_observations(cluster, node, at)
         if not latest:
             await self._require_record_of(cluster, node, at)
-        return to_json_response(200, observations.node_state(cluster, node, at, latest))
+        return to_json_response(200, observations.describe_node_state(cluster, node, at, latest))
 
     async def occupancy_of_node(
         self,
@@ -152,9 +152,9 @@ class PlacementHandlers:
         if query.has_range:
             return await self._placements_on_node(request, cluster, node, query)
         at = _requested_time(query.at)
-        body = occupancy_queries.placements_on_node_query(cluster.name, node, query.device, at)
+        body = occupancy_queries.build_placements_on_node_query(cluster.name, node, query.device, at)
         answer = await self.index.search(OCCUPANCY.alias, body)
-        placements = [occupancy_queries.placement_of_hit(hit) for hit in answer["hits"]["hits"]]
+        placements = [occupancy_queries.decode_placement(hit) for hit in answer["hits"]["hits"]]
         # The registrations among them have the totals of each device, and the devices that no pod holds.
         latest = await self._latest_observations(cluster, node, at)
         if not placements and not latest:
@@ -163,10 +163,10 @@ class PlacementHandlers:
             device
             for event in latest
             if isinstance(event, NodeRegistered)
-            for device in observations.registered_devices(event)
+            for device in observations.iterate_registered_devices(event)
         ]
-        cordoned = observations.is_cordoned(observations.latest_status(latest))
-        occupancy = node_occupancy(cluster, node, at, placements, registered, query.device, cordoned=cordoned)
+        cordoned = observations.is_cordoned(observations.find_latest_status(latest))
+        occupancy = describe_occupancy(cluster, node, at, placements, registered, query.device, cordoned=cordoned)
         readable = await filter_readable_namespaces(
             get_access(request), cluster, {pod.namespace for pod in occupancy.pods}
         )
@@ -177,7 +177,7 @@ class PlacementHandlers:
     ) -> Response:
         # Every placement has its pod's name.
         await get_access(request).require(cluster, list_pods())
-        filters = partial(occupancy_queries.placement_filters, {"node": node, "devices": query.device})
+        filters = partial(occupancy_queries.build_placement_filters, {"node": node, "devices": query.device})
         page, response = await answer_page(
             self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
         )
@@ -188,9 +188,9 @@ class PlacementHandlers:
 
     async def _latest_observations(self, cluster: Cluster, node: str, at: datetime) -> list[Observed]:
         answer = await self.index.search(
-            OBSERVATIONS.alias, observations.node_observations_query(cluster.name, node, at)
+            OBSERVATIONS.alias, observations.build_node_observations_query(cluster.name, node, at)
         )
-        return observations.latest_observations(answer, at)
+        return observations.parse_latest_observations(answer, at)
 
     async def _require_record_of(self, cluster: Cluster, node: str, at: datetime | None) -> None:
         """Raise ``NotFoundError`` unless anything is recorded of the node, by the time ``at`` if given.
@@ -198,8 +198,8 @@ class PlacementHandlers:
         An idle node and one that does not exist both have no placements: only the first gets an empty answer.
         """
         aliases = f"{OBSERVATIONS.alias},{OCCUPANCY.alias}"
-        answer = await self.index.search(aliases, observations.first_observation_query(cluster.name, node))
-        first = observations.first_observed_at(answer)
+        answer = await self.index.search(aliases, observations.build_first_observation_query(cluster.name, node))
+        first = observations.parse_first_observed_at(answer)
         if first is None or (at is not None and first > at):
             raise node_not_observed(node, at, first)
 

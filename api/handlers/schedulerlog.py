@@ -25,17 +25,16 @@ from api.index.attempts.attempt_queries import (
     WORKLOADS,
     PodName,
     SearchPosition,
-    node_reason_counts,
-    node_refusals_found,
-    search_filters,
-    workload_found,
+    build_refusal_counts,
+    build_search_filters,
+    to_node_refusals,
+    to_workload,
 )
 from api.index.attempts.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
 from api.index.attempts.episodes import HistoryPosition
 from api.index.attempts.history import read_history
 from api.index.reading.client import IndexDownError, OpenSearch
-from api.index.reading.page_query import first_page
-from api.index.reading.pages import read_page
+from api.index.reading.pages import build_first_position, read_page
 from engine.summaries.answer import NodePage, build_detail, encode_schedulerlog, select_nodes
 from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.answers.attempts import History, Paging, Search
@@ -165,15 +164,17 @@ class SchedulerlogHandlers:
         await get_access(request).require(cluster, list_pods(query.namespace))
         scope = derive_token_scope(get_access(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, SearchPosition)
-        position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
-        counted_by = {"workload": WORKLOADS, "node": node_reason_counts(query.node, query.reason)}
+        position = position or build_first_position(SearchPosition, query.since, query.until, datetime.now(UTC))
+        counted_by = {"workload": WORKLOADS, "node": build_refusal_counts(query.node, query.reason)}
         source = replace(SEARCH_SOURCE, counts=counted_by[query.group_by]) if query.group_by else SEARCH_SOURCE
-        page = await read_page(self.index, source, search_filters(cluster.name, query, position), position, query.limit)
+        page = await read_page(
+            self.index, source, build_search_filters(cluster.name, query, position), position, query.limit
+        )
         token = encode_token(scope, page.next_position) if page.next_position else None
         read = await read_items(self.index, cluster, page.hits)
         items = await texts_shown(get_access(request), cluster, query.namespace, read, found_with_texts)
         found: dict[str, Any] = page.counts or {}
-        item = {"workloads": workload_found, "nodes": node_refusals_found}
+        item = {"workloads": to_workload, "nodes": to_node_refusals}
         counted = {name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in found.items()}
         body = Search.model_validate({"total": page.total, "items": items, "continue": token} | counted)
         return to_json_response(200, body, link_next_page(request, token) | {TOTAL_HEADER: str(page.total)})

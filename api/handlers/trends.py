@@ -14,7 +14,7 @@ from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, to_csv
 from api.http.trends_query import TrendsQuery
 from api.index.reading.client import OpenSearch
-from api.index.trend_reader import read_trends
+from api.index.trend_counts import read_trends
 from schemas.answers.trends import Trends
 
 

@@ -19,7 +19,7 @@ from api.http.query_params import PodsQuery, RefusalsQuery, refuse_repeated
 from api.index.attempts.device_refusals import RefusalsPosition, read_refusals
 from api.index.nodes import occupancy_queries
 from api.index.reading.client import OpenSearch
-from api.index.reading.page_query import first_page_range
+from api.index.reading.pages import resolve_range
 from schemas.answers.waiting import DeviceRefusals
 
 
@@ -43,7 +43,7 @@ class WaitingHandlers:
             headers = link_next_page(request, body.continue_) | {TOTAL_HEADER: str(body.total)}
             return to_json_response(200, body, headers)
         values = query.model_dump(include={"namespace", "workload", "queue", "node"}) | {"devices": query.device}
-        filters = partial(occupancy_queries.placement_filters, values, has_ended=query.state == "ended")
+        filters = partial(occupancy_queries.build_placement_filters, values, has_ended=query.state == "ended")
         _, response = await answer_page(self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters)
         return response
 
@@ -58,7 +58,7 @@ class WaitingHandlers:
         scope = derive_token_scope(get_access(request).caller_name, "refusals", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, RefusalsPosition)
         if position is None:
-            since, until = first_page_range(query.since, query.until, datetime.now(UTC))
+            since, until = resolve_range(query.since, query.until, datetime.now(UTC))
             position = RefusalsPosition(sort=None, since=since, until=until)
         values = {"namespace": query.namespace, "pod": query.pod, "reasons": query.reason}
         page = await read_refusals(self.index, cluster, query.device, values, position, query.limit)

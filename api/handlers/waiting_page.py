@@ -15,10 +15,10 @@ from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_pods import (
     POSITIONS,
     FindNearest,
-    pod_sort,
-    pod_waiting,
-    pods_query,
-    waiting_filters,
+    build_pods_query,
+    build_waiting_filters,
+    sort_pods,
+    to_waiting_pod,
 )
 from api.memory.cluster_devices import ClusterDevices
 from api.memory.nearest_node import Lack, find_least_lacking
@@ -46,7 +46,7 @@ class AskedPods:
             waits_since = format_rfc3339(parse_time(self.min_wait, at)) if self.min_wait else None
         except OverflowError:
             raise BadRequestError("min_wait: is longer than time is known", "Give a shorter one.") from None
-        return waiting_filters(cluster, self.values, since, waits_since)
+        return build_waiting_filters(cluster, self.values, since, waits_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class WaitingPods:
         position = parse_position(token, scope, position_type)
         at = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
         since = position.since if position else format_rfc3339(parse_time(asked.since, at))
-        after, sort = position.sort if position else None, pod_sort(asked.order, at)
-        body = pods_query(asked.query(cluster.name, since, at), after, asked.limit, sort)
+        after, sort = position.sort if position else None, sort_pods(asked.order, at)
+        body = build_pods_query(asked.query(cluster.name, since, at), after, asked.limit, sort)
         answer = await self.index.search(POD_STATES.alias, body)
         hits = answer["hits"]["hits"]
         page = hits[: asked.limit]
@@ -78,7 +78,7 @@ class WaitingPods:
         """The pods of the hits of each group. Raises ``UnreadableError``."""
         # Held while the nodes are looked at: the search for suggestions changes the columns and puts them back.
         async with self.devices.lock:
-            item = partial(pod_waiting, cluster, at=at, find_nearest=self._nearest(cluster.name))
+            item = partial(to_waiting_pod, cluster, moment=at, find_nearest=self._nearest(cluster.name))
             return [[item_of(hit, item) for hit in hits] for hits in groups]
 
     def _nearest(self, cluster: str) -> FindNearest:

@@ -1,6 +1,6 @@
-"""What the index knows of a pod and its cluster now, as facts for a diagnosis. Pure.
+"""Facts for a diagnosis from the index. Pure.
 
-The pod as it was observed last, the nodes' registrations and checks, the schedulers, findings about the pod.
+The pod's last observation, the nodes' registrations and checks, the schedulers, and findings about the pod.
 """
 
 from collections.abc import Collection, Iterable
@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Final
 
 from api.index.attempts.attempt_queries import PodName
-from api.index.nodes.node_list import nodes_of, nodes_query
+from api.index.clusters import parse_schedulers
+from api.index.nodes.node_list import build_nodes_query, parse_nodes
 from api.index.reading.decoding import decode_document
-from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term
-from api.index.schedulers import schedulers_of
+from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
 from engine.diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerState
 from schemas.codec.records import Rejected, read
 from schemas.documents.observations import Observed
@@ -20,17 +20,17 @@ from schemas.json_types import Json
 
 MAX_NODES: Final = 500
 _MAX_OBSERVATIONS: Final = 20
-"""Observations of a pod: the latest that has its phase, and what its kubelet reported since."""
+"""Maximum number of observations of a pod: the latest with its phase, and its kubelet's reports since."""
 _MAX_SCHEDULERS: Final = 50
 _MAX_FINDINGS: Final = 5
 _DECIDED_WITHIN: Final = "now-1d"
 
 
-def pod_query(pod: PodName) -> Json:
-    """The body of a search for the latest observations of a pod."""
-    about = [term("kind", "pod-observed"), term("namespace", pod.namespace), term("pod", pod.name)]
+def build_pod_query(pod: PodName) -> Json:
+    """Build the search for the latest observations of a pod."""
+    filters = [match_term("kind", "pod-observed"), match_term("namespace", pod.namespace), match_term("pod", pod.name)]
     return {
-        "query": all_of([of_cluster(pod.cluster), *about]),
+        "query": combine([match_cluster(pod.cluster), *filters]),
         "sort": [sort_latest_first("@timestamp")],
         "size": _MAX_OBSERVATIONS,
         "_source": ["event"],
@@ -38,10 +38,10 @@ def pod_query(pod: PodName) -> Json:
     }
 
 
-def pod_state_of(answer: Json) -> ObservedPod | None:
-    """The pod in the answer to ``pod_query``; None where it was never observed. Raises ``UnreadableError``."""
-    events = [decode_document(_pod_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
-    # A kubelet's event says nothing of the phase.
+def parse_pod_state(answer: Json) -> ObservedPod | None:
+    """Parse the pod in the answer to ``build_pod_query``; None if never observed. Raises ``UnreadableError``."""
+    events = [decode_document(_decode_pod_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
+    # A kubelet's event has no phase.
     latest = next((event for event in events if event.phase or event.deleted), None)
     if latest is None:
         return None
@@ -60,24 +60,24 @@ def pod_state_of(answer: Json) -> ObservedPod | None:
     )
 
 
-def _pod_event(source: Json) -> PodObserved | Rejected:
+def _decode_pod_event(source: Json) -> PodObserved | Rejected:
     return read(PodObserved, source.get("event"), "document.event")
 
 
-def registrations_query(cluster: str, names: Collection[str]) -> Json:
-    """The body of a search for registrations and checks of ``names``, or of the first ``MAX_NODES`` nodes."""
-    body = nodes_query(cluster, None, MAX_NODES)
+def build_registrations_query(cluster: str, names: Collection[str]) -> Json:
+    """Build the search for registrations and checks of ``names``, or of the first ``MAX_NODES`` nodes."""
+    body = build_nodes_query(cluster, None, MAX_NODES)
     if names:
         body["query"]["bool"]["filter"].append({"terms": {"node": sorted(names)[:MAX_NODES]}})
     return body
 
 
-def node_states_of(answer: Json, now: datetime) -> list[NodeFacts]:
-    """The nodes in the answer to ``registrations_query``. Raises ``UnreadableError``."""
-    return [_node_state(name, observed) for name, observed in nodes_of(answer, now).items()]
+def parse_node_states(answer: Json, now: datetime) -> list[NodeFacts]:
+    """Parse the nodes in the answer to ``build_registrations_query``. Raises ``UnreadableError``."""
+    return [_describe_node(name, observed) for name, observed in parse_nodes(answer, now).items()]
 
 
-def _node_state(name: str, observed: Iterable[Observed]) -> NodeFacts:
+def _describe_node(name: str, observed: Iterable[Observed]) -> NodeFacts:
     events = list(observed)
     registrations = [event for event in events if isinstance(event, NodeRegistered)]
     checks = [event for event in events if isinstance(event, NodeChecked)]
@@ -95,30 +95,30 @@ def _node_state(name: str, observed: Iterable[Observed]) -> NodeFacts:
     )
 
 
-def deciding_query(cluster: str) -> Json:
-    """The body of a search for when each scheduler last decided."""
+def build_decisions_query(cluster: str) -> Json:
+    """Build the search for the time of each scheduler's last decision."""
     within = {"range": {"@timestamp": {"gte": _DECIDED_WITHIN}}}
     latest = {"latest": {"max": {"field": "@timestamp"}}}
     return {
-        "query": all_of([of_cluster(cluster), within]),
+        "query": combine([match_cluster(cluster), within]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {"schedulers": {"terms": {"field": "scheduler", "size": _MAX_SCHEDULERS}, "aggs": latest}},
     }
 
 
-def scheduler_states_of(observed: Json, deciding: Json) -> list[SchedulerState]:
-    """From the answers to ``schedulers_query`` and ``deciding_query``. Raises ``UnreadableError``."""
+def parse_scheduler_states(observed: Json, deciding: Json) -> list[SchedulerState]:
+    """Parse the answers to ``build_schedulers_query`` and ``build_decisions_query``. Raises ``UnreadableError``."""
     buckets = deciding.get("aggregations", {}).get("schedulers", {}).get("buckets", [])
-    decided = {bucket["key"]: _time(bucket["latest"]["value_as_string"]) for bucket in buckets}
-    seen = {scheduler.scheduler: scheduler for scheduler in schedulers_of(observed)}
+    decided = {bucket["key"]: _parse_time(bucket["latest"]["value_as_string"]) for bucket in buckets}
+    seen = {scheduler.scheduler: scheduler for scheduler in parse_schedulers(observed)}
     return [
         SchedulerState(
             name,
             Evidence(
                 "scheduler",
                 f"{name}@{listed.settings_digest}" if (listed := seen.get(name)) else name,
-                decided.get(name) or (_time(listed.observed_at) if listed else None),
+                decided.get(name) or (_parse_time(listed.observed_at) if listed else None),
                 words=f"{listed.implementation} {listed.version}".strip() if listed else "",
             ),
             listed.implementation if listed else "",
@@ -128,14 +128,16 @@ def scheduler_states_of(observed: Json, deciding: Json) -> list[SchedulerState]:
     ]
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def findings_query(pod: PodName) -> Json:
-    """The body of a search for the latest findings about a pod."""
+def build_findings_query(pod: PodName) -> Json:
+    """Build the search for the latest findings about a pod."""
     return {
-        "query": all_of([of_cluster(pod.cluster), term("namespace", pod.namespace), term("pod", pod.name)]),
+        "query": combine(
+            [match_cluster(pod.cluster), match_term("namespace", pod.namespace), match_term("pod", pod.name)]
+        ),
         "sort": [sort_latest_first("found_at")],
         "size": _MAX_FINDINGS,
         "_source": ["finding", "found_at", "scheduler", "numbers", "attempt_id", "node", "device"],
@@ -143,13 +145,13 @@ def findings_query(pod: PodName) -> Json:
     }
 
 
-def findings_of(answer: Json) -> list[Evidence]:
-    """The findings in the answer to ``findings_query``, without their lines, which may name pods of others."""
+def parse_findings(answer: Json) -> list[Evidence]:
+    """Parse the findings in the answer to ``build_findings_query``, without their lines, which may name other pods."""
     return [
         Evidence(
             "finding",
             hit["_id"],
-            _time(source["found_at"]),
+            _parse_time(source["found_at"]),
             source["scheduler"],
             source["numbers"],
             " ".join(filter(None, (source["finding"], source["node"], source["device"]))),

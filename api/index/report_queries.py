@@ -1,9 +1,9 @@
-"""What a report of failures asks of the index, beside counts over time. Pure."""
+"""Numbers of a report of failures in addition to counts over time. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from api.index.reading.query_dsl import all_of, of_cluster, term, term_filters, time_range
+from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, match_time_range
 from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
@@ -12,20 +12,20 @@ from schemas.json_types import Json
 _PERCENTS: Final = (50, 90, 99)
 _MAX_CAUSES: Final = 50
 MAX_WAITS: Final = 2_000
-"""Waiting pods whose requests are read for the smallest one."""
+"""Maximum number of waiting pods among whose requests the smallest is found."""
 _WAITED: Final = """
 if (doc['placement_seconds'].size() == 0) { return 0; }
 return doc['placement_seconds'].value * doc['devices'].size();
 """
 
 
-def waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
-    """Pods that wait now: devices, and devices times the time of their first attempt, by main obstacle."""
+def build_waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
+    """Build the search for waiting pods by main obstacle: devices, and devices times the time of the first attempt."""
     sums = {"devices": {"sum": {"field": "asked_devices"}}, "began": {"sum": {"field": "asked_devices_seconds"}}}
     causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_CAUSES}, "aggs": sums}
-    clauses = [of_cluster(cluster), term("state", WAITING), *term_filters({"namespace": namespace})]
+    clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms({"namespace": namespace})]
     return {
-        "query": all_of([*clauses, *time_range("@timestamp", since, None)]),
+        "query": combine([*clauses, *match_time_range("@timestamp", since, None)]),
         "size": MAX_WAITS,
         "_source": ["wait"],
         "track_total_hits": True,
@@ -33,31 +33,33 @@ def waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
     }
 
 
-def waiting_of(answer: Json, at_seconds: float) -> Waited:
-    found = answer.get("aggregations", {})
+def parse_waiting(answer: Json, at_seconds: float) -> Waited:
+    aggregations = answer.get("aggregations", {})
 
-    def gpu_hours(sums: Mapping[str, Any]) -> float:
+    def count_gpu_hours(sums: Mapping[str, Any]) -> float:
         seconds: float = sums["devices"]["value"] * at_seconds - sums["began"]["value"]
         return round(max(seconds, 0) / 3600, 3)
 
     causes = [
-        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=gpu_hours(bucket))
-        for bucket in found.get("causes", {}).get("buckets", [])
+        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=count_gpu_hours(bucket))
+        for bucket in aggregations.get("causes", {}).get("buckets", [])
     ]
     total = answer["hits"]["total"]["value"]
-    return Waited(pods=total, gpu_hours=gpu_hours(found) if total else 0.0, causes=_largest_first(causes))
+    return Waited(
+        pods=total, gpu_hours=count_gpu_hours(aggregations) if total else 0.0, causes=_sort_largest_first(causes)
+    )
 
 
-def smallest_asked(answer: Json) -> int | None:
-    """The least memory that the waiting pods of ``waiting_query`` ask of one device."""
+def find_smallest_request(answer: Json) -> int | None:
+    """Find the least memory of one device that a waiting pod of ``build_waiting_query`` requests."""
     waits = [
         PodWait.model_validate(hit["_source"]["wait"]) for hit in answer["hits"]["hits"] if hit["_source"].get("wait")
     ]
     return min((wait.asked.memory_mib for wait in waits if wait.asked and wait.asked.memory_mib), default=None)
 
 
-def placed_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
-    """Pods that were placed in the range: how long they had waited, and for which reasons."""
+def build_placed_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
+    """Build the search for pods placed in the range: the times and reasons of their waits."""
     waited = {"waited": {"sum": {"script": {"source": _WAITED, "lang": "painless"}}}}
     percentiles = {
         name: {
@@ -67,67 +69,75 @@ def placed_query(cluster: str, namespace: str | None, since: str, until: str) ->
         for name, field in (("placement", "placement_seconds"), ("start", "start_seconds"))
     }
     causes = {"terms": {"field": "waited_for", "size": _MAX_CAUSES}, "aggs": waited}
-    clauses = [of_cluster(cluster), *term_filters({"namespace": namespace}), *time_range("@timestamp", since, until)]
+    clauses = [
+        match_cluster(cluster),
+        *match_terms({"namespace": namespace}),
+        *match_time_range("@timestamp", since, until),
+    ]
     return {
-        "query": all_of(clauses),
+        "query": combine(clauses),
         "size": 0,
         "track_total_hits": True,
         "aggs": {"causes": causes, **waited, **percentiles},
     }
 
 
-def placed_of(answer: Json) -> Waited:
-    found = answer.get("aggregations", {})
+def parse_placed(answer: Json) -> Waited:
+    aggregations = answer.get("aggregations", {})
     causes = [
         CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=round(bucket["waited"]["value"] / 3600, 3))
-        for bucket in found.get("causes", {}).get("buckets", [])
+        for bucket in aggregations.get("causes", {}).get("buckets", [])
     ]
-    hours = round(found.get("waited", {}).get("value", 0) / 3600, 3)
-    return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_largest_first(causes))
+    hours = round(aggregations.get("waited", {}).get("value", 0) / 3600, 3)
+    return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_sort_largest_first(causes))
 
 
-def percentiles_of(answer: Json, name: str) -> Percentiles:
-    """``name``: placement or start."""
-    found = answer.get("aggregations", {}).get(name, {"doc_count": 0})
-    values = found.get("seconds", {}).get("values", {})
-    p50, p90, p99 = (values.get(f"{percent}.0") if found["doc_count"] else None for percent in _PERCENTS)
-    return Percentiles(pods=found["doc_count"], p50_seconds=p50, p90_seconds=p90, p99_seconds=p99)
+def parse_percentiles(answer: Json, name: str) -> Percentiles:
+    """Parse the percentiles ``name``: placement or start."""
+    aggregation = answer.get("aggregations", {}).get(name, {"doc_count": 0})
+    values = aggregation.get("seconds", {}).get("values", {})
+    p50, p90, p99 = (values.get(f"{percent}.0") if aggregation["doc_count"] else None for percent in _PERCENTS)
+    return Percentiles(pods=aggregation["doc_count"], p50_seconds=p50, p90_seconds=p90, p99_seconds=p99)
 
 
-def _largest_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
+def _sort_largest_first(causes: Iterable[CauseWaited]) -> list[CauseWaited]:
     return sorted(causes, key=lambda cause: (-cause.gpu_hours, -cause.pods, cause.cause))
 
 
-def findings_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
-    clauses = [of_cluster(cluster), *term_filters({"namespace": namespace}), *time_range("found_at", since, until)]
+def build_findings_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
+    clauses = [
+        match_cluster(cluster),
+        *match_terms({"namespace": namespace}),
+        *match_time_range("found_at", since, until),
+    ]
     by_finding = {"findings": {"terms": {"field": "finding", "size": _MAX_CAUSES}}}
-    return {"query": all_of(clauses), "size": 0, "track_total_hits": False, "aggs": by_finding}
+    return {"query": combine(clauses), "size": 0, "track_total_hits": False, "aggs": by_finding}
 
 
-def findings_of(answer: Json) -> list[FindingsReported]:
+def parse_findings(answer: Json) -> list[FindingsReported]:
     buckets = answer.get("aggregations", {}).get("findings", {}).get("buckets", [])
     return [FindingsReported(finding=bucket["key"], count=bucket["doc_count"]) for bucket in buckets]
 
 
-def fragmentation_of(
+def measure_fragmentation(
     states: Iterable[NodeStateChanged], smallest: int | None, cordoned: Collection[str] = ()
 ) -> Fragmentation:
-    """Counts only devices that pods can get: registered with their memory, healthy and not cordoned.
+    """Count free memory of devices that pods can get: registered with their memory, healthy and not cordoned.
 
-    ``cordoned``: the nodes that take no further pods.
+    ``cordoned``: nodes that take no further pods.
     """
     nodes = devices = idle = free = shared = small = 0
     for state in states:
         nodes += 1
         if state.node in cordoned:
             continue
-        for place, code in enumerate(state.kind.tolist()):
-            total, used = state.kinds[code].memory_mib, int(state.memory_used_mib[place])
+        for position, code in enumerate(state.kind.tolist()):
+            total, used = state.kinds[code].memory_mib, int(state.memory_used_mib[position])
             # -1: the source does not report what is in use.
-            if total is None or used < 0 or not state.healthy[place] or state.cordoned[place]:
+            if total is None or used < 0 or not state.healthy[position] or state.cordoned[position]:
                 continue
             left = max(total - used, 0)
-            is_idle = used == 0 and state.slots_used[place] <= 0
+            is_idle = used == 0 and state.slots_used[position] <= 0
             devices, idle, free = devices + 1, idle + is_idle, free + left
             shared += 0 if is_idle else left
             small += left if smallest is not None and left < smallest else 0

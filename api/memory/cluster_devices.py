@@ -59,9 +59,9 @@ class ClusterDevices:
         if not state.node:
             return
         key, rank = (state.cluster, state.node), (state.epoch, state.observed_at, state.revision)
-        find_columns = self._ranks.get(key)
+        previous = self._ranks.get(key)
         # As long as it writes, the scheduler itself precedes readers of logs, whose epoch is 0.
-        if find_columns and rank < find_columns and state.observed_at - find_columns[1] < WRITTEN_AGAIN:
+        if previous and rank < previous and state.observed_at - previous[1] < WRITTEN_AGAIN:
             return
         self._ranks[key] = rank
         self.revisions[state.cluster] += 1

@@ -32,10 +32,10 @@ class _SharedEvent:
         return 3 * len(self.body) + _ENTRY_BYTES
 
     def to_frame(self, kind: EventType, *, is_sse: bool) -> bytes:
-        to_frame = self.frames.get((kind, is_sse))
-        if to_frame is None:
-            to_frame = self.frames[kind, is_sse] = encode_event(kind, self.body, self.version, is_sse=is_sse)
-        return to_frame
+        frame = self.frames.get((kind, is_sse))
+        if frame is None:
+            frame = self.frames[kind, is_sse] = encode_event(kind, self.body, self.version, is_sse=is_sse)
+        return frame
 
 
 class SharedEvents:

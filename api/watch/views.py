@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, Final, Literal, Protocol
 
 from api.http.cluster import Cluster
-from api.index.attempts.attempt_queries import search_item
-from api.index.waiting.waiting_pods import pod_waiting
+from api.index.attempts.attempt_queries import to_search_item
+from api.index.waiting.waiting_pods import to_waiting_pod
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.framing import API_VERSION, EventType
 from engine.summaries.answer import encode_schedulerlog
@@ -94,8 +94,8 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
         return encode_value(_name_pod(cluster, event))
     if view == "pending":
         state = derive_state_after_attempt(event)
-        return pod_waiting(cluster, {"_source": state.fields}).model_dump_json().encode()
-    item = search_item(cluster, event) if isinstance(event, AttemptSummarized) else _to_item_of_retry(cluster, event)
+        return to_waiting_pod(cluster, {"_source": state.fields}).model_dump_json().encode()
+    item = to_search_item(cluster, event) if isinstance(event, AttemptSummarized) else _to_item_of_retry(cluster, event)
     return item.model_dump_json().encode()
 
 

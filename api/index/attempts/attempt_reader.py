@@ -1,6 +1,6 @@
-"""Reads attempts from the index: the latest of a pod, the items of a list, and the devices that an attempt judged.
+"""Reader of attempts in the index: the latest of a pod, the items of a list, and the devices that an attempt judged.
 
-A retry that changed nothing is stored as a short document that refers to the attempt it repeats
+A retry that changed nothing is stored as a short document that refers to the attempt that it repeats
 (docs/decisions/0010); the reader puts the two together.
 """
 
@@ -30,7 +30,7 @@ from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 from schemas.json_types import Json
 
 Location = tuple[str, str]
-"""Where a document is: the name of its index, and its id."""
+"""Name of a document's index, and its id."""
 
 MAX_DEVICE_RECORDS: Final = 100
 NO_DEVICE_RECORDS: Final = (
@@ -49,33 +49,33 @@ DEVICES_OF_ORIGINAL: Final = (
 
 
 async def read_latest_attempt(index: OpenSearch, pod: PodName) -> tuple[AttemptSummarized, str] | None:
-    """The latest attempt of a pod, and the id of its original: of itself, unless it repeats another attempt.
+    """Read the latest attempt of a pod, and the id of its original: its own id, unless it repeats another attempt.
 
-    None where the index has no attempt of the pod, or where the original of its latest one is past its retention.
+    None if the index has no attempt of the pod, or if the original of its latest attempt is past its retention.
     """
-    body = partial(attempt_queries.latest_attempts_query, pod.cluster, pod.namespace)
+    body = partial(attempt_queries.build_latest_attempts_query, pod.cluster, pod.namespace)
     answer = await index.search_for(ATTEMPTS.alias, pod.name, ("latest", pod.cluster, pod.namespace), body)
-    return await _whole(index, [hit for hit in answer["hits"]["hits"] if hit["fields"]["pod"] == [pod.name]])
+    return await _read_complete(index, [hit for hit in answer["hits"]["hits"] if hit["fields"]["pod"] == [pod.name]])
 
 
 async def read_attempt(index: OpenSearch, cluster: str, attempt_id: str) -> tuple[AttemptSummarized, str] | None:
-    """As ``read_latest_attempt``, of the attempt with this id or with a report of this id."""
-    answer = await index.search(ATTEMPTS.alias, attempt_queries.attempt_query(cluster, attempt_id))
-    # Its own id first: what one source reported may have been published apart before the reports were merged.
+    """Read the attempt with this id or with a report of this id, and the id of its original."""
+    answer = await index.search(ATTEMPTS.alias, attempt_queries.build_attempt_query(cluster, attempt_id))
+    # The attempt with this id first: a report may have been published apart before the reports were merged.
     hits = sorted(answer["hits"]["hits"], key=lambda hit: bool(hit["_id"] != attempt_id))
-    return await _whole(index, hits)
+    return await _read_complete(index, hits)
 
 
-async def _whole(index: OpenSearch, hits: Iterable[Json]) -> tuple[AttemptSummarized, str] | None:
-    """The attempt of the first hit that can be read as a whole, and the id of its original."""
+async def _read_complete(index: OpenSearch, hits: Iterable[Json]) -> tuple[AttemptSummarized, str] | None:
+    """Read the first hit whose attempt is complete, and the id of its original."""
     for hit in hits:
         attempt_id, source = hit["_id"], hit["_source"]
-        fields = attempt_queries.WHOLE_SUMMARY
+        fields = attempt_queries.FULL_SUMMARY
         summaries = await resolve_retries(
             index, [(hit["_index"], attempt_id)], {attempt_id: source}, fields, read_summary
         )
         if summary := summaries.get(attempt_id):
-            retry = _retry_of(source, attempt_id)
+            retry = _decode_retry(source, attempt_id)
             return summary, retry.repeats if retry else attempt_id
     return None
 
@@ -87,12 +87,12 @@ async def resolve_retries(
     fields: object,
     decode: Callable[[Json], AttemptSummarized | Rejected],
 ) -> dict[str, AttemptSummarized]:
-    """Attempt id to summary of the documents at ``locations``.
+    """Resolve the documents at ``locations`` into summaries by attempt id.
 
-    A retry gets the nodes of the attempt that it repeats. ``sources`` (by id) may have that one too; of others
-    ``fields`` are read. A retry whose original is past its retention is left out. Raises ``UnreadableError``.
+    A retry gets the nodes of the attempt that it repeats, from ``sources`` (by id) or by another read of ``fields``.
+    A retry whose original is past its retention is left out. Raises ``UnreadableError``.
     """
-    retries = {name: retry for _, name in locations if (retry := _retry_of(sources[name], name))}
+    retries = {name: retry for _, name in locations if (retry := _decode_retry(sources[name], name))}
     # A retry is stored in the same daily index as the attempt that it repeats.
     originals = {(index_name, retries[name].repeats) for index_name, name in locations if name in retries}
     missing = sorted(location for location in originals if location[1] not in sources)
@@ -108,21 +108,21 @@ async def resolve_retries(
     return summaries
 
 
-def _retry_of(source: Json, attempt_id: str) -> AttemptRepeated | None:
-    """The event of a document that stores a retry; None for one that stores an attempt as a whole."""
+def _decode_retry(source: Json, attempt_id: str) -> AttemptRepeated | None:
+    """Decode the event of a document that stores a retry; None for a document with a complete attempt."""
     return decode_document(read_repetition, source, attempt_id)
 
 
 async def read_items(index: OpenSearch, cluster: Cluster, hits: list[Json]) -> list[AttemptFound]:
-    """The items for ``hits`` of ``attempt_queries.SEARCH_SOURCE``, in their order."""
+    """Read the items for ``hits`` of ``attempt_queries.SEARCH_SOURCE``, in their order."""
     locations = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
     summaries = await resolve_retries(
         index, locations, sources, attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.decode_without_nodes
     )
     resolved = [location for location in locations if location[1] in summaries]
-    whole = await with_node_columns(index, resolved, summaries, attempt_queries.item_needs_nodes)
-    return [attempt_queries.search_item(cluster, summary) for summary in whole]
+    summaries_with_nodes = await with_node_columns(index, resolved, summaries, attempt_queries.does_item_need_nodes)
+    return [attempt_queries.to_search_item(cluster, summary) for summary in summaries_with_nodes]
 
 
 async def with_node_columns(
@@ -131,64 +131,64 @@ async def with_node_columns(
     summaries: dict[str, AttemptSummarized],
     needs_nodes: Callable[[AttemptSummarized], bool],
 ) -> list[AttemptSummarized]:
-    """``summaries`` (by id) in the order of ``locations``; those that need their node columns are read again."""
+    """Order ``summaries`` (by id) as ``locations``, and read those again that need their node columns."""
     # Two requests for a page: one for all without nodes, one for the few that need them, instead of megabytes for all.
     incomplete = [location for location in locations if needs_nodes(summaries[location[1]])]
     sources = await read_documents(index, incomplete, ["summary"])
-    whole = {name: decode_document(read_summary, source, name) for name, source in sources.items()}
-    return [whole.get(name) or summaries[name] for _, name in locations]
+    full_summaries = {name: decode_document(read_summary, source, name) for name, source in sources.items()}
+    return [full_summaries.get(name) or summaries[name] for _, name in locations]
 
 
 async def read_documents(index: OpenSearch, locations: Sequence[Location], fields: object) -> dict[str, Json]:
-    """Id to ``_source`` with ``fields``, of the documents that still exist.
+    """Read ``fields`` of the documents that still exist, by id.
 
-    Reads by id, which sees the latest version of a document; a search would see the one of the last refresh.
+    A read by id sees the latest version of a document; a search sees the version at the last refresh.
     """
     requested = [{"_index": index_name, "_id": name, "_source": fields} for index_name, name in locations]
-    sources = await index.documents(requested)
+    sources = await index.read_documents(requested)
     return {name: source for (_, name), source in zip(locations, sources, strict=True) if source is not None}
 
 
 async def read_devices(
     index: OpenSearch, cluster: str, attempt_id: str, started_at: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
-    """The devices of ``nodes`` as the attempt judged them, by node and container, and a note on what is missing.
+    """Read the devices of ``nodes`` as the attempt judged them, by node and container, and a note on missing ones.
 
     ``started_at`` is any time on the UTC day of the attempt: it chooses the daily indices.
     """
-    body = attempt_queries.device_records_query(cluster, attempt_id, nodes, MAX_DEVICE_RECORDS)
+    body = attempt_queries.build_device_records_query(cluster, attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started_at), body)
     hits = answer["hits"]["hits"]
     records = [decode_document(read_devices_judged, hit["_source"], hit["_id"]) for hit in hits]
     records.sort(key=lambda record: (record.container, record.part))
     # A record holds about a thousand nodes.
     requested_nodes = frozenset(nodes)
-    ids = {state for record in records for state in _state_ids(record, requested_nodes).values() if state}
+    ids = {state for record in records for state in _map_states(record, requested_nodes).values() if state}
     states = await read_states(index, started_at, sorted(ids))
-    rows = [row for record in records for row in _device_rows(record, requested_nodes, states)]
+    rows = [row for record in records for row in _to_device_rows(record, requested_nodes, states)]
     # Stable: within a node the order of containers and devices stays that of the records.
     rows.sort(key=lambda row: row.node)
     missing = sorted(ids - states.keys())
-    unreported = any(not state for record in records for state in _state_ids(record, requested_nodes).values())
-    return rows, _device_note(len(hits), answer["hits"]["total"]["value"], missing, unreported=unreported)
+    unreported = any(not state for record in records for state in _map_states(record, requested_nodes).values())
+    return rows, _describe_missing(len(hits), answer["hits"]["total"]["value"], missing, unreported=unreported)
 
 
 async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str]) -> dict[str, NodeStateChanged]:
-    """The node states with ``ids``, by id: from memory, and of the others those that the index has."""
-    found = index.states_in_memory(ids)
-    # A state is written once a day at least, and before the verdicts that refer to it. One that was written while the
-    # attempt was under way may be of the day after.
+    """Read the node states with ``ids``, by id: from memory, or else from the index."""
+    states = index.states_in_memory(ids)
+    # A state is written at least once a day, and before the verdicts that refer to it. A state written during the
+    # attempt may belong to the next day.
     sources: dict[str, Json] = {}
     for after in (0, -1, 1):
         day = NODE_STATES.name(started_at + timedelta(days=after))
-        missing = [id_ for id_ in ids if id_ not in found and id_ not in sources]
+        missing = [id_ for id_ in ids if id_ not in states and id_ not in sources]
         if missing:
             sources |= await read_documents(index, [(day, state) for state in missing], ["state"])
-    return found | {name: decode_document(read_node_state, source, name) for name, source in sources.items()}
+    return states | {name: decode_document(read_node_state, source, name) for name, source in sources.items()}
 
 
-def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
-    """Node to the id of the state that the record refers to, for each of ``nodes``; empty where it refers to none."""
+def _map_states(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
+    """Map each of ``nodes`` to the id of the state to which the record refers; empty without a state."""
     return {
         node: ""
         if revision == NO_STATE
@@ -198,26 +198,28 @@ def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
     }
 
 
-def _device_rows(
+def _to_device_rows(
     record: DevicesJudged, nodes: frozenset[str], states: Mapping[str, NodeStateChanged]
 ) -> list[DeviceLog]:
-    def state_of(node: str, revision: int) -> NodeStateChanged | None:
+    def find_state(node: str, revision: int) -> NodeStateChanged | None:
         return states.get(build_state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
     container = record.request.container
-    rows = [dict(zip(DeviceRow._fields, row, strict=True)) for row in record.iterate_devices(state_of, nodes)]
-    return _device_logs().validate_python([row | {"container": container} for row in rows])
+    rows = [dict(zip(DeviceRow._fields, row, strict=True)) for row in record.iterate_devices(find_state, nodes)]
+    return _build_adapter().validate_python([row | {"container": container} for row in rows])
 
 
 @cache
-def _device_logs() -> TypeAdapter[list[DeviceLog]]:
-    # All rows at once take half the time of one after the other.
+def _build_adapter() -> TypeAdapter[list[DeviceLog]]:
+    # To validate all rows at once takes half the time of one after the other.
     return TypeAdapter(list[DeviceLog])
 
 
-def _device_note(hit_count: int, total: int, missing: Sequence[str], *, unreported: bool) -> str:
-    """What is missing from the devices; empty where nothing is. ``total`` records match, ``hit_count`` of them were
-    returned; the states ``missing`` are not in the index."""
+def _describe_missing(hit_count: int, total: int, missing: Sequence[str], *, unreported: bool) -> str:
+    """Describe what is missing from the devices; empty if nothing is.
+
+    ``total`` records match, of which OpenSearch returned ``hit_count``; the index lacks the states ``missing``.
+    """
     if not total:
         return NO_DEVICE_RECORDS
     notes = []

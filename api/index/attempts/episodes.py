@@ -1,6 +1,6 @@
-"""Groups the attempts of a pod into episodes: attempts in a row that name the same one. Pure.
+"""Episodes of a pod: attempts in a row that name the same episode. Pure.
 
-A pending pod is tried again and again with the same result; an episode shows that as one item.
+A scheduler tries a pending pod again and again with the same result; an episode shows that as one item.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,32 +21,32 @@ MAX_LISTED_IDS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutline:
-    """The fields of an attempt that decide to which episode it belongs."""
+    """Fields of an attempt that decide to which episode it belongs."""
 
     attempt_id: str
     episode: str
-    """The id of its first attempt."""
+    """Id of the first attempt of its episode."""
     status: str
     started_ms: int
-    """Unix time in milliseconds, as finely as the index sorts."""
+    """Unix time in milliseconds, the resolution in which the index sorts."""
     index_name: str
-    """The daily index with its document; empty for an attempt that is only in memory so far."""
+    """Daily index with its document; empty for an attempt that is so far only in memory."""
     offered_nodes: int = 0
 
     @property
     def outcome(self) -> tuple[str, str]:
-        """Equal for attempts of one episode."""
-        # An attempt may be bound after later ones have begun, which then share its episode and not its status.
+        """Key that attempts of one episode share."""
+        # An attempt may be bound after later ones have begun, which then share its episode but not its status.
         return self.episode, self.status
 
     @property
     def sort_values(self) -> tuple[int, str]:
-        """Its sort values in ``attempt_queries.SORT``."""
+        """Sort values in ``attempt_queries.SORT``."""
         return self.started_ms, self.attempt_id
 
 
 class HistoryPosition(Position):
-    """Where a page of episodes begins: ``sort`` has the sort values of the last attempt of the page before."""
+    """Beginning of a page of episodes: ``sort`` has the sort values of the last attempt of the page before."""
 
     sort: tuple[Milliseconds, str]
 
@@ -59,7 +59,7 @@ class AttemptRun:
     first: AttemptOutline
     attempts: int = 1
     attempt_ids: list[str] = field(default_factory=list)
-    """The latest ``MAX_LISTED_IDS``."""
+    """Ids of the latest ``MAX_LISTED_IDS`` attempts."""
 
     def extend(self, earlier: AttemptOutline) -> None:
         self.first = earlier
@@ -68,9 +68,9 @@ class AttemptRun:
             self.attempt_ids.append(earlier.attempt_id)
 
 
-def outline_of_hit(hit: dict[str, Any]) -> AttemptOutline:
-    """The outline of a hit of ``attempt_queries.pod_attempts_query``."""
-    # OpenSearch gives every doc value as a list, and leaves out fields without a value.
+def to_outline(hit: dict[str, Any]) -> AttemptOutline:
+    """Convert a hit of ``attempt_queries.build_history_query`` into an outline."""
+    # OpenSearch returns every doc value as a list, and leaves out fields without a value.
     fields = {name: (values or [""])[0] for name, values in hit["fields"].items()}
     return AttemptOutline(
         fields["attempt_id"],
@@ -83,7 +83,7 @@ def outline_of_hit(hit: dict[str, Any]) -> AttemptOutline:
 
 
 def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:
-    """The runs of ``latest_first`` in the same order, each as soon as its first attempt is known."""
+    """Group ``latest_first`` into runs in the same order, each as soon as its first attempt is known."""
     run: AttemptRun | None = None
     for attempt in latest_first:
         if run is not None and run.latest.outcome == attempt.outcome:
@@ -97,16 +97,16 @@ def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:
 
 
 def with_cached_attempt(indexed: Sequence[AttemptOutline], cached: AttemptOutline) -> list[AttemptOutline]:
-    """``indexed`` (latest first) with the attempt in memory, which the index may lack or have in an older version."""
+    """Add the attempt in memory to ``indexed`` (latest first), which may lack it or have an older version."""
     others = [attempt for attempt in indexed if attempt.attempt_id != cached.attempt_id]
-    # The order of `attempt_queries.SORT`: the next page continues behind these sort values.
+    # The order of `attempt_queries.SORT`: the next page continues after these sort values.
     return sorted([*others, cached], key=lambda attempt: (-attempt.started_ms, attempt.attempt_id))
 
 
-def episode_of_run(
+def to_episode(
     cluster: Cluster, run: AttemptRun, latest: AttemptSummarized, first_seen_at: str, changes: list[str]
 ) -> Episode:
-    """The episode as the API answers it.
+    """Convert a run into an episode of the answer.
 
     ``latest`` is the summary of the run's latest attempt, whose texts stand for all of them. ``first_seen_at``
     (RFC 3339) and ``changes`` are those of its first attempt.

@@ -1,4 +1,4 @@
-"""The list of nodes: registration, checks, lock, and how much of their devices' memory is free. Pure."""
+"""List of nodes: registration, checks, lock, and the free memory of their devices. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.pagination import Position
-from api.index.nodes.node_occupancy import is_usable, node_occupancy
+from api.index.nodes.node_occupancy import describe_occupancy, is_usable
 from api.index.observations import (
     NODE_KINDS,
+    aggregate_latest_by_scheduler,
+    find_latest_status,
     is_cordoned,
-    latest_by_scheduler,
-    latest_observations,
-    latest_status,
-    registered_devices,
+    iterate_registered_devices,
+    parse_latest_observations,
 )
-from api.index.reading.query_dsl import all_of, of_cluster, sort_latest_first, term, time_range
+from api.index.reading.query_dsl import combine, match_cluster, match_term, match_time_range, sort_latest_first
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
 from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
 from schemas.codec.records import format_rfc3339
@@ -27,77 +27,77 @@ from schemas.json_types import Json
 from schemas.placements import PodPlacement
 
 MAX_PLACEMENTS: Final = 10_000
-"""The placements of all nodes of a page: OpenSearch returns no more hits."""
+"""Maximum number of placements on all nodes of a page: OpenSearch returns no more hits."""
 _MAX_NODES: Final = 40_000
-"""Up to so many nodes, OpenSearch counts them almost exactly."""
+"""Number of nodes up to which OpenSearch counts them almost exactly."""
 
 
 class NodesPosition(Position):
-    """Where a page of nodes begins: behind the node ``after``."""
+    """Beginning of a page of nodes: after the node ``after``."""
 
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecords:
-    """What is recorded of one node."""
+    """Records of one node."""
 
     observed: Sequence[Observed]
     placements: Sequence[PodPlacement]
     lock: NodeLock | None
 
 
-def nodes_query(cluster: str, after: str | None, limit: int) -> Json:
-    """The body of a search for the latest observations of ``limit`` nodes behind ``after``, by name, and one more."""
+def build_nodes_query(cluster: str, after: str | None, limit: int) -> Json:
+    """Build the search for the latest observations of ``limit`` nodes after ``after``, by name, and one more."""
     composite: Json = {"size": limit + 1, "sources": [{"node": {"terms": {"field": "node"}}}]}
     if after is not None:
         composite["after"] = {"node": after}
     return {
-        "query": all_of([of_cluster(cluster), {"terms": {"kind": list(NODE_KINDS)}}]),
+        "query": combine([match_cluster(cluster), {"terms": {"kind": list(NODE_KINDS)}}]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {
-            "nodes": {"composite": composite, "aggs": {"kinds": latest_by_scheduler(1)}},
+            "nodes": {"composite": composite, "aggs": {"kinds": aggregate_latest_by_scheduler(1)}},
             "total": {"cardinality": {"field": "node", "precision_threshold": _MAX_NODES}},
         },
     }
 
 
-def nodes_of(answer: Json, now: datetime) -> dict[str, list[Observed]]:
-    """Node to its latest observations, by name, in the answer to ``nodes_query``. Raises ``UnreadableError``."""
+def parse_nodes(answer: Json, now: datetime) -> dict[str, list[Observed]]:
+    """Parse the answer to ``build_nodes_query``: node to its latest observations. Raises ``UnreadableError``."""
     buckets = answer.get("aggregations", {}).get("nodes", {}).get("buckets", [])
-    return {bucket["key"]["node"]: latest_observations({"aggregations": bucket}, now) for bucket in buckets}
+    return {bucket["key"]["node"]: parse_latest_observations({"aggregations": bucket}, now) for bucket in buckets}
 
 
-def total_of(answer: Json) -> int:
+def parse_total(answer: Json) -> int:
     return int(answer.get("aggregations", {}).get("total", {}).get("value", 0))
 
 
-def placements_query(cluster: str, nodes: Sequence[str]) -> Json:
-    """The body of a search for the placements on ``nodes`` that last."""
+def build_placements_query(cluster: str, nodes: Sequence[str]) -> Json:
+    """Build the search for the present placements on ``nodes``."""
     return {
-        "query": all_of([of_cluster(cluster), {"terms": {"node": list(nodes)}}, NOT_ENDED]),
+        "query": combine([match_cluster(cluster), {"terms": {"node": list(nodes)}}, NOT_ENDED]),
         "size": MAX_PLACEMENTS,
         "_source": {"excludes": ["known", "text"]},
         "track_total_hits": False,
     }
 
 
-def locks_query(cluster: str, nodes: Sequence[str], since: str) -> Json:
-    """The body of a search for the latest failed bind on each of ``nodes`` since then."""
-    clauses = [of_cluster(cluster), {"terms": {"chosen": list(nodes)}}, term("bound", "false")]
+def build_locks_query(cluster: str, nodes: Sequence[str], since: str) -> Json:
+    """Build the search for the latest failed bind on each of ``nodes`` after ``since``."""
+    clauses = [match_cluster(cluster), {"terms": {"chosen": list(nodes)}}, match_term("bound", "false")]
     latest = {"size": 1, "sort": [sort_latest_first("@timestamp")], "_source": ["summary.bind"]}
     by_node = {"terms": {"field": "chosen", "size": len(nodes)}, "aggs": {"latest": {"top_hits": latest}}}
     return {
-        "query": all_of([*clauses, *time_range("@timestamp", since, None)]),
+        "query": combine([*clauses, *match_time_range("@timestamp", since, None)]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {"nodes": by_node},
     }
 
 
-def locks_of(answer: Json) -> dict[str, NodeLock]:
-    """Node to the lock that the latest failed bind on it reports, in the answer to ``locks_query``."""
+def parse_locks(answer: Json) -> dict[str, NodeLock]:
+    """Parse the answer to ``build_locks_query``: node to the lock that its latest failed bind reports."""
     locks = {}
     for bucket in answer.get("aggregations", {}).get("nodes", {}).get("buckets", []):
         for hit in bucket["latest"]["hits"]["hits"]:
@@ -110,13 +110,13 @@ def locks_of(answer: Json) -> dict[str, NodeLock]:
     return locks
 
 
-def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime) -> NodeListed:
-    """One node of the list."""
+def to_listed_node(cluster: Cluster, node: str, records: NodeRecords, now: datetime) -> NodeListed:
+    """Convert the records of a node into an item of the list."""
     registrations = [event for event in records.observed if isinstance(event, NodeRegistered)]
-    devices = [row for event in registrations for row in registered_devices(event)]
-    status = latest_status(records.observed)
+    devices = [row for event in registrations for row in iterate_registered_devices(event)]
+    status = find_latest_status(records.observed)
     cordoned = is_cordoned(status)
-    occupancy = node_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
+    occupancy = describe_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
     return NodeListed(
         node=node,
         registrations=[
@@ -133,29 +133,29 @@ def node_listed(cluster: Cluster, node: str, records: NodeRecords, now: datetime
         problems=[
             problem for event in records.observed if isinstance(event, NodeChecked) for problem in event.problems
         ],
-        ready=_ready(status),
+        ready=_find_ready(status),
         cordoned=cordoned,
         lock=records.lock,
         pods=len(records.placements),
-        **_free(occupancy),
+        **_count_free(occupancy),
         path=cluster.link_node(node),
         occupancy=f"{cluster.link_node(node)}/occupancy",
     )
 
 
-def _ready(status: NodeObserved | None) -> str | None:
+def _find_ready(status: NodeObserved | None) -> str | None:
     conditions = status.conditions if status else []
     return next((condition.status for condition in conditions if condition.type == "Ready"), None)
 
 
-def _free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
-    """The numbers about free devices and memory; None where an amount behind them is not known."""
+def _count_free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
+    """Count free devices and memory; None if an amount is unknown."""
     devices = occupancy.devices
     usable = [] if occupancy.cordoned else [device for device in devices if is_usable(device)]
-    free = [free_memory_mib(device) for device in usable]
-    known = [amount for amount in free if amount is not None]
-    is_known = bool(devices) and len(known) == len(free)
-    total = sum(known)
+    free = [count_free_memory_mib(device) for device in usable]
+    amounts = [amount for amount in free if amount is not None]
+    is_known = bool(devices) and len(amounts) == len(free)
+    total = sum(amounts)
     in_pieces = sum(amount or 0 for device, amount in zip(usable, free, strict=True) if device.held_by)
     return {
         "devices": len(devices),
@@ -163,13 +163,13 @@ def _free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
         "cordoned_devices": sum(device.cordoned is True for device in devices),
         "free_devices": occupancy.free_devices,
         "memory_free_mib": total if is_known else None,
-        "largest_free_mib": max(known, default=0) if is_known else None,
+        "largest_free_mib": max(amounts, default=0) if is_known else None,
         "fragmentation": (round(in_pieces / total, 3) if total else 0.0) if is_known else None,
     }
 
 
-def free_memory_mib(device: DeviceOccupancy) -> int | None:
-    """What is free of a device; None where its total or an amount held is not known, 0 where more is held."""
+def count_free_memory_mib(device: DeviceOccupancy) -> int | None:
+    """Count the free memory of a device; None if its total or an amount in use is unknown, 0 if more is in use."""
     if device.memory_total_mib is None or device.memory_held_mib is None:
         return None
     return max(device.memory_total_mib - device.memory_held_mib, 0)

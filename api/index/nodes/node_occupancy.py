@@ -1,6 +1,6 @@
-"""Which pods held how much of a node's devices at one time, from their placements and the node's registrations. Pure.
+"""Pods on a node at one time with their parts of its devices, from placements and registrations. Pure.
 
-The amounts that a pod takes of a device are counted as the audit of overcommitted devices counts them
+The amounts that a pod takes of a device are those of the audit of overcommitted devices
 (``engine.summaries.overcommit``).
 """
 
@@ -16,51 +16,51 @@ from schemas.events import DeviceAllocation
 from schemas.placements import PodPlacement
 
 
-def node_occupancy(
+def describe_occupancy(
     cluster: Cluster,
     node: str,
-    at: datetime,
+    moment: datetime,
     placements: Iterable[PodPlacement],
     registered: Iterable[DeviceRegistered],
     device: str | None = None,
     *,
     cordoned: bool | None = None,
 ) -> NodeOccupancy:
-    """The occupancy of ``node`` at the time ``at``.
+    """Describe the occupancy of ``node`` at ``moment``.
 
     Placements of other times are left out. Its devices are those of ``registered``, in their order, then any other that
-    a pod holds; only ``device`` (a UUID) if that is given. ``cordoned``: whether the node takes no further pods.
+    a pod holds; only ``device`` (a UUID) if one is given. ``cordoned``: true if the node takes no further pods.
     """
     current = sorted(
-        (placement for placement in placements if placement.is_on(at)),
+        (placement for placement in placements if placement.is_on(moment)),
         key=lambda placement: (placement.started_at, str(placement.pod)),
     )
     registrations: dict[str, DeviceRegistered | None] = {row.uuid: row for row in registered}
-    # A device can be allocated and not registered: no registration is known of it, or it was lost meanwhile.
+    # A device can be allocated and not registered: its registration is unknown, or it was lost in the meantime.
     registrations |= {
         row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
     }
     devices = [
-        _device_occupancy(uuid, registration, current)
+        _to_device_occupancy(uuid, registration, current)
         for uuid, registration in registrations.items()
         if device in (None, uuid)
     ]
     return NodeOccupancy(
         node=node,
-        at=format_rfc3339(at),
+        at=format_rfc3339(moment),
         cordoned=cordoned,
         devices=devices,
         free_devices=0 if cordoned else sum(is_usable(row) and not row.held_by for row in devices),
-        pods=[_pod_on_node(cluster, placement) for placement in current],
+        pods=[_to_pod_on_node(cluster, placement) for placement in current],
     )
 
 
 def is_usable(device: DeviceOccupancy) -> bool:
-    """Whether pods can get the device, or what is left of it."""
+    """Tell whether pods can get the device or its free part."""
     return device.healthy is not False and not device.cordoned
 
 
-def _device_occupancy(
+def _to_device_occupancy(
     uuid: str, registration: DeviceRegistered | None, placements: Sequence[PodPlacement]
 ) -> DeviceOccupancy:
     allocated = [
@@ -69,14 +69,14 @@ def _device_occupancy(
         if (rows := [row for row in placement.allocations if row.uuid == uuid])
     ]
     all_rows = [row for _, rows in allocated for row in rows]
-    # Summed pod by pod, because init containers of one pod run one after the other, those of two pods side by side.
+    # Summed pod by pod, because init containers of one pod run one after the other, but those of two pods in parallel.
     amounts = _sum(calculate_peak(rows, uuid) for _, rows in allocated)
     model = next((row.model for row in all_rows if row.model), "")
     return DeviceOccupancy(
         uuid=uuid,
         model=registration.model if registration else model,
         memory_total_mib=registration.memory_mib if registration else None,
-        # One unknown amount makes the sum unknown: a number that leaves it out would look like free memory.
+        # One unknown amount makes the sum unknown: a number without it would look like free memory.
         memory_held_mib=None if any(row.memory_mib is None for row in all_rows) else amounts.memory_mib,
         cores_total_percent=registration.cores_percent if registration else None,
         cores_held_percent=None if any(row.cores_percent is None for row in all_rows) else amounts.cores_percent,
@@ -84,7 +84,7 @@ def _device_occupancy(
         slots_held=amounts.slots,
         healthy=registration.healthy if registration else None,
         cordoned=registration.cordoned if registration else None,
-        held_by=[_holder(placement, row) for placement, rows in allocated for row in rows],
+        held_by=[_to_holder(placement, row) for placement, rows in allocated for row in rows],
     )
 
 
@@ -92,7 +92,7 @@ def _sum(amounts: Iterable[DeviceAmounts]) -> DeviceAmounts:
     return reduce(DeviceAmounts.add, amounts, DeviceAmounts())
 
 
-def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
+def _to_holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
     return Holder(
         namespace=placement.pod.namespace,
         name=placement.pod.name,
@@ -106,7 +106,7 @@ def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
     )
 
 
-def _pod_on_node(cluster: Cluster, placement: PodPlacement) -> PodOnNode:
+def _to_pod_on_node(cluster: Cluster, placement: PodPlacement) -> PodOnNode:
     return PodOnNode(
         namespace=placement.pod.namespace,
         name=placement.pod.name,

@@ -1,4 +1,4 @@
-"""A circuit breaker: while OpenSearch hangs, callers are refused at once and do not wait for another time-out each."""
+"""Circuit breaker: while OpenSearch hangs, callers get an error at once and do not each wait for another time-out."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from typing import Final
 
 TIMEOUTS: Final = 3
-"""So many requests in a row without an answer in time open the circuit."""
+"""Number of time-outs in a row that open the circuit."""
 OPEN_SECONDS: Final = 1.0
-"""While it is open, one request in so many seconds is let through."""
+"""Interval in which an open circuit lets one request through."""
 
 
 class CircuitOpenError(Exception):
-    """The request was not sent."""
+    """Refusal of a request without sending it."""
 
 
 class Circuit:
-    """Closed at first; the first answer closes it again. ``clock``: seconds that never go back."""
+    """Circuit that is closed at first, and closed again by the first answer. ``clock``: seconds that never go back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -25,12 +25,12 @@ class Circuit:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Around one request: ``TimeoutError`` counts towards opening, any other end but a cancellation closes.
+        """Run one request inside: a ``TimeoutError`` counts, any other end except a cancellation closes the circuit.
 
         Raises ``CircuitOpenError``.
         """
         if self._timeouts >= TIMEOUTS:
-            # Not one after the other: a request that takes long by itself would keep the others from trying.
+            # By time, not one after the other: a slow request would keep the others from trying.
             if self._clock() < self._refuses_until:
                 raise CircuitOpenError
             self._refuses_until = self._clock() + OPEN_SECONDS
@@ -42,7 +42,7 @@ class Circuit:
                 self._refuses_until = self._clock() + OPEN_SECONDS
             raise
         except Exception:
-            # Whatever the answer was, it came. A cancelled caller (no Exception) says nothing about OpenSearch.
+            # Any answer shows that OpenSearch does not hang. A cancelled caller (no Exception) shows nothing.
             self._timeouts = 0
             raise
         else:

@@ -1,4 +1,4 @@
-"""The few reads that the API needs of OpenSearch, and what its errors mean to a caller."""
+"""The reads of OpenSearch that the API needs, and the meaning of its errors for a caller."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -30,42 +30,42 @@ _NOT_ALLOWED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 PING_TIMEOUT_SECONDS: Final = 2.0
 _AT_A_TIME: Final = 16
-"""Requests to OpenSearch: what more callers ask waits, and is asked for together (``coalescing``)."""
-# Before the first document is written there is no index behind an alias; the answer is then an empty list, not a 404.
+"""Maximum number of simultaneous requests to OpenSearch; further ones wait and are combined (``coalescing``)."""
+# Before the first document there is no index behind an alias; the answer is then an empty list, not a 404.
 _MISSING_INDEX_IS_EMPTY: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
-# Without this, OpenSearch answers 200 with the hits of the shards that it could read, which looks like a whole answer.
+# Without this, OpenSearch answers 200 with the hits of the readable shards, which looks like a complete answer.
 _ALL_SHARDS: Final = {"allow_partial_search_results": "false"}
 _SEARCH: Final = _MISSING_INDEX_IS_EMPTY | _ALL_SHARDS
 
 
 class IndexDownError(Exception):
-    """OpenSearch can't be reached, or can't answer now. Retry later."""
+    """Failure to reach OpenSearch, or to get an answer now. Retry later."""
 
 
 class IndexTimeoutError(IndexDownError, TimeoutError):
-    """OpenSearch did not answer in time."""
+    """Time-out of a request to OpenSearch."""
 
 
 class IndexRefusedError(Exception):
-    """OpenSearch refused the request as wrong: a defect here, or in its templates. Do not retry."""
+    """Refusal of a request by OpenSearch: a defect here, or in its templates. Do not retry."""
 
 
 RequestObserver = Callable[[str, str, float], None]
-"""Called after every request with its kind (``_search``, ``_mget`` …), ``answered`` or ``failed``, and seconds."""
+"""Observes every request: its kind (``_search``, ``_mget`` …), ``answered`` or ``failed``, and seconds."""
 
 
 StatesById = Callable[[Iterable[str]], dict[str, NodeStateChanged]]
 
 
-def _no_states(_: Iterable[str]) -> dict[str, NodeStateChanged]:
+def _find_no_states(_: Iterable[str]) -> dict[str, NodeStateChanged]:
     return {}
 
 
 class OpenSearch:
-    """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked.
+    """Reader of OpenSearch. Every method raises ``IndexDownError`` or ``IndexRefusedError`` without a valid answer.
 
-    ``timeout_seconds``: of all reads for one caller together (``api.http.caller_wait``), of each where there is none.
-    ``states_in_memory``: those of some ids that need not be asked for.
+    ``timeout_seconds``: limit of all reads for one caller (``api.http.caller_wait``), or of each without a caller.
+    ``states_in_memory``: finds states by their ids in memory.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class OpenSearch:
         client: AsyncOpenSearch,
         observe: RequestObserver,
         timeout_seconds: float,
-        states_in_memory: StatesById = _no_states,
+        states_in_memory: StatesById = _find_no_states,
     ) -> None:
         self.states_in_memory = states_in_memory
         self._client = client
@@ -83,31 +83,31 @@ class OpenSearch:
         self._turns = Turns(_AT_A_TIME)
         self._coalescing = Coalescing()
         self.refused = 0
-        """Requests that were not sent, because the last ones were not answered in time."""
+        """Number of requests not sent because the last ones timed out."""
 
     async def search(self, alias: str, body: Json) -> Json:
-        """The answer to a search over all shards. Callers who ask the same share it: nobody changes it."""
+        """Search all shards. Callers with the same search share the answer, so nobody changes it."""
         path = f"/{alias}/_search"
         return await self._request((path, orjson.dumps(body)), "", path, lambda _: body, _SEARCH)
 
     async def search_for(self, alias: str, item: str, group: Hashable, body: Callable[[Sequence[str]], Json]) -> Json:
-        """As ``search``, of the ``body`` for this item and for all others of its group that are asked for meanwhile."""
+        """Search by one ``body`` for this item and for all items of its group that others request while it waits."""
         return await self._request((alias, group), item, f"/{alias}/_search", body, _SEARCH)
 
-    async def documents(self, requested: Sequence[Json]) -> list[Json | None]:
-        """``_source`` of each requested document (``_index``, ``_id``, optionally ``_source``); None if missing."""
+    async def read_documents(self, requested: Sequence[Json]) -> list[Json | None]:
+        """Read ``_source`` of each requested document (``_index``, ``_id``, maybe ``_source``); None if missing."""
         if not requested:
             return []
         body = {"docs": list(requested)}
         answer = await self._request(("/_mget", orjson.dumps(body)), "", "/_mget", lambda _: body)
         for document in answer["docs"]:
-            # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
-            if "error" in document and (cause := _cause(document)) and _NO_INDEX not in cause:
+            # `_mget` answers 200 although a shard is away, which must not look like a missing document.
+            if "error" in document and (cause := _describe_causes(document)) and _NO_INDEX not in cause:
                 raise IndexDownError(f"_mget: {cause}")
         return [document.get("_source") if document.get("found") else None for document in answer["docs"]]
 
     async def ping(self) -> None:
-        """Return if OpenSearch answers within two seconds; whatever the circuit breaker says."""
+        """Return if OpenSearch answers within two seconds, even with an open circuit."""
         with _bounded(PING_TIMEOUT_SECONDS), self._observed("/"):
             async with asyncio.timeout(PING_TIMEOUT_SECONDS):
                 await self._send("GET", "/", None, None)
@@ -124,11 +124,11 @@ class OpenSearch:
         if (seconds := wait.count_remaining_seconds()) <= 0:
             raise IndexDownError(f"its answers took more than {self._timeout_seconds:g} s together")
 
-        async def send(taken: Callable[[], list[str]]) -> Json:
-            # Around everything: the wait for a turn and for a connection, the answer, and the second try.
+        async def send(close_request: Callable[[], list[str]]) -> Json:
+            # The observation covers the wait for a turn and for a connection, the answer, and the second try.
             with self._observed(path):
                 async with self._turns.turn(wait.derive_end()):
-                    return await self._send("POST", path, body(taken()), query)
+                    return await self._send("POST", path, body(close_request()), query)
 
         try:
             with self._circuit.request(), _bounded(seconds):
@@ -142,7 +142,7 @@ class OpenSearch:
 
     @contextmanager
     def _observed(self, path: str) -> Iterator[None]:
-        # "failed" until an answer is decoded, so that a cancelled request is counted too.
+        # "failed" until an answer is decoded, so that a cancelled request counts too.
         started, outcome = perf_counter(), "failed"
         try:
             with opensearch_span(path):
@@ -159,11 +159,11 @@ class OpenSearch:
             raise TimeoutError from None
         except NoConnectionError:
             # OpenSearch closed a kept-alive connection, as a restart does, or one of several nodes is away. All
-            # requests here are reads, so sending one twice is harmless.
+            # requests here are reads, so to send one twice is harmless.
             try:
                 return await self._ask(*request)
             except NoConnectionError as error:
-                raise IndexDownError(_error_text(error)) from None
+                raise IndexDownError(_describe_error(error)) from None
 
     async def _ask(self, method: str, path: str, query: dict[str, str] | None, body: Json | None) -> Json:
         try:
@@ -174,7 +174,7 @@ class OpenSearch:
             # A proxy in front of OpenSearch answers HTML while the node behind it is away.
             raise IndexDownError(f"an answer without JSON: {str(error)[:200]!r}") from None
         except TransportError as error:
-            raise _error_of(error) from None
+            raise _to_error(error) from None
         if isinstance(answer, dict):
             return answer
         raise IndexDownError(f"an answer without an object in JSON: {str(answer)[:200]!r}")
@@ -182,41 +182,41 @@ class OpenSearch:
 
 @contextmanager
 def _bounded(seconds: float) -> Iterator[None]:
-    """Raises ``IndexTimeoutError`` where what is inside was not answered within ``seconds``."""
+    """Raise ``IndexTimeoutError`` if the block inside times out after ``seconds``."""
     try:
         yield
     except TimeoutError:
         raise IndexTimeoutError(f"no answer within {seconds:.2g} s") from None
 
 
-def _error_text(error: TransportError) -> str:
-    # The library puts the error of its HTTP client there; some of these have no text of their own.
+def _describe_error(error: TransportError) -> str:
+    # ``info`` has the error of the library's HTTP client; some of these have no text.
     text = without_addresses(f"{type(error.info).__name__}: {error.error}".removesuffix(": "))[:300]
     return text + next_step(error, _NEEDED)
 
 
-def _error_of(error: TransportError) -> Exception:
+def _to_error(error: TransportError) -> Exception:
     if error.status_code in _NOT_ALLOWED:
         # The security plugin answers some of these without JSON.
-        cause = _cause(error.info or error.error)
+        cause = _describe_causes(error.info or error.error)
         return IndexRefusedError(f"HTTP {error.status_code}: {cause}{next_step(error, _NEEDED)}")
     if isinstance(error.info, dict):
-        return error_of_answer(error.status_code, error.info)
+        return to_index_error(error.status_code, error.info)
     else:
         return IndexDownError(f"HTTP {error.status_code} without JSON: {str(error.error)[:200]!r}")
 
 
-def error_of_answer(status: int, answer: Any) -> Exception:
-    """The exception for an unsuccessful request, by what the caller should do; ``answer`` is the decoded body."""
-    cause = _cause(answer)
+def to_index_error(status: int, answer: Any) -> Exception:
+    """Build the exception for an unsuccessful request, by what the caller should do; ``answer`` is the decoded body."""
+    cause = _describe_causes(answer)
     # 429: a queue of OpenSearch is full, which passes. 5xx: shards or the whole node are away.
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
         return IndexDownError(f"HTTP {status}: {cause}")
     return IndexRefusedError(f"HTTP {status}: {cause}")
 
 
-def _cause(answer: Any) -> str:
-    """Types and reasons of all errors in an answer of OpenSearch, each once, in one line."""
+def _describe_causes(answer: Any) -> str:
+    """List the types and reasons of all errors in an answer of OpenSearch, each once, in one line."""
     error = answer.get("error") if isinstance(answer, dict) else answer
     if not isinstance(error, dict):
         return str(error)[:300]

@@ -1,7 +1,7 @@
-"""One request to OpenSearch for all callers who ask the same of it while it waits for its turn.
+"""One request to OpenSearch for all callers who ask the same while it waits for its turn.
 
-A request that was sent takes no more callers, so nobody gets an answer from before the question. Who may read what was
-asked is decided before anything is asked, and each caller picks their own out of what came.
+A sent request takes no more callers, so nobody gets an answer that is older than the question. Rights are checked
+before a request, and each caller picks their items out of the answer.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from typing import Final
 from schemas.json_types import Json
 
 MAX_ITEMS: Final = 16
-"""Of one request: sixteen attempts of 5,000 nodes are some 10 MB."""
+"""Maximum number of items of one request: sixteen attempts of 5,000 nodes are some 10 MB."""
 Send = Callable[[Callable[[], list[str]]], Awaitable[Json]]
-"""Waits for the turn, and then calls what it is given: what is asked for, each once, to which nothing is added then."""
+"""Sends a request at its turn. Its argument closes the request and returns the distinct items."""
 
 
 class _Request:
@@ -28,9 +28,10 @@ class Coalescing:
         self._waiting: dict[Hashable, _Request] = {}
 
     async def answer(self, key: Hashable, item: str, send: Send) -> Json:
-        """The answer to the request for ``item`` and for all that was asked with the same ``key`` until its turn.
+        """Answer the request for ``item``, together with all items of the same ``key`` until its turn.
 
-        It is given to all of them: nobody changes it. The request ends with its last caller, and raises as ``send``.
+        All callers share the answer, so nobody changes it. The request ends with its last caller, and raises as
+        ``send``.
         """
         request = self._waiting.get(key)
         if request is None or len(request.items | {item: None}) > MAX_ITEMS:
@@ -49,11 +50,11 @@ class Coalescing:
     def _begin(self, key: Hashable, send: Send) -> _Request:
         request = self._waiting[key] = _Request()
 
-        def taken() -> list[str]:
+        def close_request() -> list[str]:
             self._close(key, request)
             return list(request.items)
 
-        request.answer = asyncio.ensure_future(send(taken))
+        request.answer = asyncio.ensure_future(send(close_request))
         request.answer.add_done_callback(_note_end)
         return request
 
@@ -63,6 +64,6 @@ class Coalescing:
 
 
 def _note_end(answer: "asyncio.Future[Json]") -> None:
-    # Where the last caller has left, nobody else looks at the error, and asyncio would log it as one of the program.
+    # After the last caller has left, nobody retrieves the error, and asyncio would log it as an error of the program.
     if not answer.cancelled():
         answer.exception()

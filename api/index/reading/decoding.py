@@ -1,4 +1,4 @@
-"""Decodes a document of the index, or raises which one can't be read. Pure."""
+"""Decoding of documents of the index, with an error that names an unreadable one. Pure."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def decode_document(decode: Callable[[Json], T | Rejected], source: Json, document_id: str) -> T:
-    """``decode(source)``. Raises ``UnreadableError``, which names the document, where that is rejected."""
+    """Decode the source of a document. Raises ``UnreadableError``, which names the document, if it is rejected."""
     decoded = decode(source)
     if isinstance(decoded, Rejected):
         raise to_unreadable_error(document_id, str(decoded))

@@ -1,4 +1,4 @@
-"""Whether OpenSearch answers: one probe for all who ask, and none waits long twice while it hangs."""
+"""Availability of OpenSearch: one probe for all callers, none of whom waits long twice while it hangs."""
 
 import asyncio
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from api.index.reading.client import IndexDownError, IndexRefusedError, IndexTimeoutError, OpenSearch
 
 BACK_SECONDS: Final = 0.2
-"""How long a caller waits while OpenSearch hung the last time: one that is back answers within that."""
+"""Wait of a caller after a probe that hung: an OpenSearch that is back answers within that time."""
 
 
 class IndexProbe:
@@ -16,15 +16,15 @@ class IndexProbe:
         self._problem = ""
         self._hangs = False
 
-    async def problem(self) -> str:
-        """Why OpenSearch does not answer; empty where it does.
+    async def find_problem(self) -> str:
+        """Find why OpenSearch does not answer; empty if it does.
 
-        Takes two seconds where OpenSearch hangs, and ``BACK_SECONDS`` from then on: the answer is that of the last
-        probe, unless the one that is under way ends otherwise.
+        Takes two seconds while OpenSearch hangs, and ``BACK_SECONDS`` from then on: the answer is that of the last
+        probe, unless the current one ends before.
         """
         if self._probing is None or self._probing.done():
             self._probing = asyncio.create_task(self._probe())
-        # A caller who leaves does not take the probe from the others: waiting cancels nothing.
+        # A caller who leaves does not take the probe from the others: ``wait`` cancels nothing.
         ended, _ = await asyncio.wait({self._probing}, timeout=BACK_SECONDS if self._hangs else None)
         for probe in ended:
             probe.result()

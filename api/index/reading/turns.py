@@ -1,7 +1,7 @@
-"""Who asks OpenSearch next: of all callers that wait the one who has waited longest.
+"""Fair queue for OpenSearch: the caller that has waited longest goes first.
 
-An answer may need several reads. In the order of the reads, the second read of a caller would wait behind the first one
-of everybody who came later, and answers of three reads would take three times as long.
+An answer may need several reads. In the order of the reads, the second read of a caller would wait for the first reads
+of all later callers, and answers of three reads would take three times as long.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from itertools import count
 
 
 class Turns:
-    """``limit`` of them at a time."""
+    """Queue with ``limit`` turns at a time."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit
@@ -21,7 +21,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, until: float) -> AsyncIterator[None]:
-        """Waits for one. ``until``: when its caller gives up; the least comes first."""
+        """Wait for a turn and hold it. ``until``: when its caller gives up; the least comes first."""
         if self._free:
             self._free -= 1
         else:
@@ -37,7 +37,7 @@ class Turns:
         try:
             await turn
         except asyncio.CancelledError:
-            # It came in the moment in which its caller gave up.
+            # The turn came in the moment in which its caller gave up.
             if turn.done() and not turn.cancelled():
                 self._pass_on()
             raise

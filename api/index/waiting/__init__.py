@@ -1,9 +1,8 @@
-"""What waits now.
+"""Pods that wait now.
 
-=====================  =============================================
-``waiting_pods``       which pods wait now, with what keeps them out
-``waiting_groups``     the same by workload, or by obstacle
-``waiting_requests``   what the pods that wait ask for
-``blocked_workloads``  which workloads could not make their pods
-=====================  =============================================
+====================  =================================================================
+``waiting_pods``      waiting pods with their obstacles, and workloads without their pods
+``waiting_groups``    waiting pods by workload, or by obstacle
+``waiting_requests``  requests of waiting pods
+====================  =================================================================
 """

@@ -1,4 +1,4 @@
-"""Which pods wait now by workload, or by what keeps them out: a page of groups from one search."""
+"""Pods that wait now by workload, or by obstacle: a page of groups from one search."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,38 +8,38 @@ from pydantic import Field
 
 from api.http.pagination import Position
 from api.http.param_types import MomentText
-from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, device_milliseconds
+from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, build_device_milliseconds_script
 from schemas.answers.waiting import ObstacleWaiting, PodWaiting, WorkloadWaiting
 from schemas.json_types import Json
 
 MAX_EXAMPLES: Final = 3
 MAX_GROUPS: Final = 10_000
-"""A list of groups ends there; the pods of the others are counted nevertheless."""
+"""Maximum number of listed groups; the pods of the others count nevertheless."""
 _MAX_REASONS: Final = 200
 _EXACT: Final = 40_000
-"""OpenSearch counts distinct values exactly up to there, and nearly so above."""
+"""Number up to which OpenSearch counts distinct values exactly, and nearly so above."""
 _REASONS: Final = {"terms": {"field": "reasons", "size": _MAX_REASONS}}
 _FIELD: Final = {"workload": "group", "obstacle": "obstacle_group"}
 _UNKNOWN: Final = ""
-"""The group of documents of before the field."""
+"""Group of documents that are older than the field."""
 GroupName = Literal["workload", "obstacle"]
 
 
 class GroupsPosition(Position):
-    """Where a page of groups begins."""
+    """Beginning of a page of groups."""
 
     since: MomentText
-    """As of pods."""
+    """Start in RFC 3339: the first page resolves a duration, and later pages keep its time."""
     at: MomentText
-    """As of pods."""
+    """Time of the first page in RFC 3339, until which all pages count waits."""
     shown: Annotated[int, Field(ge=0, le=MAX_GROUPS)]
-    """How many groups the pages before have."""
+    """Number of groups on the pages before."""
     last: tuple[float, int, str]
-    """``group_order`` of the last of them."""
+    """Order of the last group on the page before, as ``rank_group`` returns it."""
 
 
-def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, size: int) -> Json:
-    """The body of a search for the first ``size`` groups, with what is waiting.
+def build_groups_query(query: Json, group_by: GroupName, order: str, moment: datetime, size: int) -> Json:
+    """Build the search for the first ``size`` groups of waiting pods.
 
     ``order``: ``pods``, ``devices``, ``gpu_hours`` (most first) or ``wait`` (longest first).
     """
@@ -53,16 +53,16 @@ def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, siz
         "devices_seconds": {"sum": {"field": "asked_devices_seconds"}},
     }
     if group_by == "obstacle":
-        aggregations |= {"workloads": _distinct("group"), "namespaces": _distinct("namespace")}
+        aggregations |= {"workloads": _count_distinct("group"), "namespaces": _count_distinct("namespace")}
     if order == "gpu_hours":
-        aggregations["waited"] = {"sum": {"script": device_milliseconds(at)}}
+        aggregations["waited"] = {"sum": {"script": build_device_milliseconds_script(moment)}}
     first: Json = {"pods": {"_count": "desc"}, "devices": {"devices": "desc"}, "gpu_hours": {"waited": "desc"}}
     groups = {
         "field": field,
         "missing": _UNKNOWN,
         "size": size,
         "order": [*([first[order]] if order in first else []), {"first": "asc"}, {"_key": "asc"}],
-        # Reasons and examples are collected for the groups of the page alone, and not for thousands of others.
+        # OpenSearch collects reasons and examples only for the groups of the page, not for thousands of others.
         "collect_mode": "breadth_first",
     }
     return {
@@ -77,56 +77,56 @@ def groups_query(query: Json, group_by: GroupName, order: str, at: datetime, siz
     }
 
 
-def _distinct(field: str) -> Json:
+def _count_distinct(field: str) -> Json:
     return {"cardinality": {"field": field, "precision_threshold": 1000}}
 
 
-def group_order(bucket: Json, order: str) -> tuple[float, int, str]:
-    """Ascending in the order of the search; of equal groups the one that waits longest first."""
+def rank_group(bucket: Json, order: str) -> tuple[float, int, str]:
+    """Rank a group, ascending in the order of the search; of equal groups the one that waits longest is first."""
     numbers = {"pods": bucket["doc_count"], "devices": bucket["devices"]["value"]}
     number = bucket["waited"]["value"] if order == "gpu_hours" else numbers.get(order, 0)
     return -float(number), int(bucket["first"]["value"]), bucket["key"]
 
 
-def groups_behind(answer: Json, order: str, last: tuple[float, int, str] | None) -> list[Json]:
-    """The buckets of the answer to ``groups_query`` behind the last group of the page before."""
+def skip_groups(answer: Json, order: str, last: tuple[float, int, str] | None) -> list[Json]:
+    """Skip the buckets of the answer to ``build_groups_query`` up to the last group of the page before."""
     buckets: list[Json] = answer.get("aggregations", {}).get("groups", {}).get("buckets", [])
-    return [bucket for bucket in buckets if last is None or group_order(bucket, order) > last]
+    return [bucket for bucket in buckets if last is None or rank_group(bucket, order) > last]
 
 
-def reason_counts(aggregation: Json) -> dict[str, int]:
-    """Reason to number of pods, the most frequent first."""
+def parse_reason_counts(aggregation: Json) -> dict[str, int]:
+    """Parse reasons to their numbers of pods, the most frequent first."""
     return {bucket["key"]: bucket["doc_count"] for bucket in aggregation.get("buckets", [])}
 
 
-def workload_waiting(bucket: Json, examples: Sequence[PodWaiting], at: datetime) -> WorkloadWaiting:
-    """A bucket as an item; ``examples`` are its pods that wait longest."""
+def to_waiting_workload(bucket: Json, examples: Sequence[PodWaiting], moment: datetime) -> WorkloadWaiting:
+    """Convert a bucket into a workload of the answer; ``examples`` are its pods that wait longest."""
     namespace, _, workload = bucket["key"].partition("/")
     return WorkloadWaiting(
         namespace=namespace,
         workload=workload,
         queue=next((pod.queue for pod in examples if pod.queue), ""),
-        reasons=reason_counts(bucket["reasons"]),
-        **_of_group(bucket, examples, at),
+        reasons=parse_reason_counts(bucket["reasons"]),
+        **_describe_group(bucket, examples, moment),
     )
 
 
-def obstacle_waiting(bucket: Json, examples: Sequence[PodWaiting], at: datetime) -> ObstacleWaiting:
-    """As ``workload_waiting``."""
+def to_waiting_obstacle(bucket: Json, examples: Sequence[PodWaiting], moment: datetime) -> ObstacleWaiting:
+    """Convert a bucket into an obstacle of the answer; ``examples`` are its pods that wait longest."""
     return ObstacleWaiting(
         obstacle=examples[0].obstacle,
         asked=bucket["key"].partition("|")[2],
         workloads=bucket["workloads"]["value"],
         namespaces=bucket["namespaces"]["value"],
         nearest=examples[0].nearest,
-        **_of_group(bucket, examples, at),
+        **_describe_group(bucket, examples, moment),
     )
 
 
-def _of_group(bucket: Json, examples: Sequence[PodWaiting], at: datetime) -> dict[str, Any]:
+def _describe_group(bucket: Json, examples: Sequence[PodWaiting], moment: datetime) -> dict[str, Any]:
     devices = int(bucket["devices"]["value"])
-    # The sum over pods of devices x (at - first), from the sums of devices and of devices x first.
-    device_seconds = devices * at.timestamp() - bucket["devices_seconds"]["value"]
+    # The sum over pods of devices x (moment - first), from the sums of devices and of devices x first.
+    device_seconds = devices * moment.timestamp() - bucket["devices_seconds"]["value"]
     return {
         "pods": bucket["doc_count"],
         "devices": devices,

@@ -1,6 +1,6 @@
-"""Which pods wait now, from the latest state of each: a page of them.
+"""Pods that wait now, from their latest states, in pages; and workloads that could not create their pods. Pure.
 
-Since when a pod waits, and its name, do not change while it waits.
+A pod's name and the beginning of its wait do not change while it waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,21 @@ from pydantic import FiniteFloat
 from api.http.cluster import Cluster
 from api.http.pagination import Position
 from api.http.param_types import Milliseconds, MomentText
-from api.index.reading.query_dsl import all_of, of_cluster, sort_by, term, term_filters, time_range
+from api.index.reading.decoding import decode_document
+from api.index.reading.query_dsl import (
+    combine,
+    match_cluster,
+    match_term,
+    match_terms,
+    match_time_range,
+    sort_by,
+    sort_latest_first,
+)
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting
+from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting, WorkloadBlocked
+from schemas.codec.records import Rejected, read
 from schemas.documents.pod_states import WAITING
-from schemas.events import PodWait
+from schemas.events import PodWait, WorkloadObserved
 from schemas.json_types import Json
 
 FIELDS: Final = [
@@ -36,14 +46,14 @@ SortValues = TypeVar("SortValues", bound=tuple[float | str, ...])
 
 
 class PodsPosition(Position, Generic[SortValues]):
-    """Where a page of waiting pods begins. ``SortValues`` has one value for each entry of ``pod_sort``."""
+    """Beginning of a page of waiting pods. ``SortValues`` has one value for each entry of ``sort_pods``."""
 
     since: MomentText
-    """RFC 3339: a duration is resolved at the first page and stays what it was then."""
+    """Start in RFC 3339: the first page resolves a duration, and later pages keep its time."""
     at: MomentText
-    """RFC 3339: when the first page was asked for. How long pods have waited is as of then on all pages."""
+    """Time of the first page in RFC 3339, until which all pages count waits."""
     sort: SortValues
-    """The sort values of the last pod of the page before."""
+    """Sort values of the last pod of the page before."""
 
 
 _BY_NUMBER: Final = PodsPosition[tuple[Milliseconds, Milliseconds, str, str]]
@@ -54,11 +64,11 @@ POSITIONS: Final[dict[str, type[PodsPosition[Any]]]] = {
     "attempts": _BY_NUMBER,
     "name": PodsPosition[tuple[str, str]],
 }
-"""The position of a page by the order of the pods."""
+"""Order of the pods to the position of a page."""
 
 
 class LackOfNode(Protocol):
-    """What a node lacks now."""
+    """Shortfall of a node now."""
 
     @property
     def node(self) -> str: ...
@@ -69,55 +79,59 @@ class LackOfNode(Protocol):
 
 
 FindNearest = Callable[[PodWait], LackOfNode | None]
-"""Which of the nearest nodes by an attempt lacks least now; None where that is not known."""
+"""Finds which of an attempt's nearest nodes lacks least now; None if that is unknown."""
 
 
-def waiting_filters(cluster: str, values: Mapping[str, str | None], since: str, waits_since: str | None = None) -> Json:
-    """The query for pods that wait and were tried since then. ``values``: field to its value.
+def build_waiting_filters(
+    cluster: str, values: Mapping[str, str | None], since: str, waits_since: str | None = None
+) -> Json:
+    """Build the query for waiting pods that were tried after ``since``. ``values``: field to its value.
 
     ``waits_since`` (RFC 3339): only pods that were first judged before it.
     """
-    clauses = [of_cluster(cluster), term("state", WAITING), *term_filters(values)]
-    of_time = [*time_range("@timestamp", since, None), *time_range("first_judged_at", None, waits_since)]
-    return all_of([*clauses, *of_time])
+    clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms(values)]
+    of_time = [*match_time_range("@timestamp", since, None), *match_time_range("first_judged_at", None, waits_since)]
+    return combine([*clauses, *of_time])
 
 
-def device_milliseconds(at: datetime) -> Json:
-    """The script that gives, of a pod, its devices times the milliseconds that it has waited."""
+def build_device_milliseconds_script(moment: datetime) -> Json:
+    """Build the script that multiplies a pod's devices by the milliseconds of its wait."""
     # Not stored, because it changes with the time; ``params`` keeps the compiled script the same.
-    return {"source": _DEVICE_MILLISECONDS, "lang": "painless", "params": {"at": int(at.timestamp() * 1000)}}
+    return {"source": _DEVICE_MILLISECONDS, "lang": "painless", "params": {"at": int(moment.timestamp() * 1000)}}
 
 
-def pod_sort(order: str, at: datetime) -> list[Json]:
-    """By ``wait``, ``gpu_hours``, ``devices``, ``attempts`` or ``name``, then by what no two pods share."""
+def sort_pods(order: str, moment: datetime) -> list[Json]:
+    """Sort by ``wait``, ``gpu_hours``, ``devices``, ``attempts`` or ``name``, then by values that no two pods share."""
     if order == "name":
         return [sort_by("namespace"), sort_by("pod")]
     if order == "gpu_hours":
-        by_script = {"type": "number", "order": "desc", "script": device_milliseconds(at)}
+        by_script = {"type": "number", "order": "desc", "script": build_device_milliseconds_script(moment)}
         return [{"_script": by_script}, *LONGEST_WAIT]
     first = {"wait": [], "devices": [sort_by("asked_devices", "desc", "long")]}
     return [*first.get(order, [sort_by("attempts", "desc", "long")]), *LONGEST_WAIT]
 
 
-def pods_query(
+def build_pods_query(
     query: Json, after: Sequence[float | str] | None, limit: int, sort: Sequence[Json] = LONGEST_WAIT
 ) -> Json:
-    """The body of a search for a page of pods and one pod more."""
+    """Build the search for a page of pods and one pod more."""
     body = {"query": query, "sort": sort, "size": limit + 1, "_source": FIELDS, "track_total_hits": True}
     return body | ({"search_after": list(after)} if after else {})
 
 
-def pod_waiting(
-    cluster: Cluster, hit: Json, at: datetime | None = None, find_nearest: FindNearest = lambda _: None
+def to_waiting_pod(
+    cluster: Cluster, hit: Json, moment: datetime | None = None, find_nearest: FindNearest = lambda _: None
 ) -> PodWaiting:
-    """A hit as an item. Raises ``KeyError`` and ``ValidationError`` for a document that is not ours.
+    """Convert a hit into an item. Raises ``KeyError`` and ``ValidationError`` for a document that is not ours.
 
-    ``at``: until when it has waited; until its latest attempt without it.
+    ``moment``: end of its wait; by default its latest attempt.
     """
     source: Json = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
     wait = PodWait.model_validate(source["wait"]) if source.get("wait") else None
-    waited = (at or datetime.fromisoformat(source["@timestamp"])) - datetime.fromisoformat(source["first_judged_at"])
+    waited = (moment or datetime.fromisoformat(source["@timestamp"])) - datetime.fromisoformat(
+        source["first_judged_at"]
+    )
     seconds = max(int(waited.total_seconds()), 0)
     return PodWaiting(
         namespace=namespace,
@@ -139,19 +153,19 @@ def pod_waiting(
         waited_seconds=seconds,
         devices=wait.devices if wait else None,
         gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,
-        obstacle=_main_obstacle(wait) if wait else None,
-        nearest=_nearest(wait, find_nearest) if wait else None,
+        obstacle=_to_main_obstacle(wait) if wait else None,
+        nearest=_to_nearest(wait, find_nearest) if wait else None,
         models=wait.models if wait else [],
         pools=wait.pools if wait else [],
     )
 
 
-def _main_obstacle(wait: PodWait) -> MainObstacle | None:
+def _to_main_obstacle(wait: PodWait) -> MainObstacle | None:
     sentence = InBothLanguages(en=wait.sentence_en, zh=wait.sentence_zh)
     return MainObstacle(code=wait.code, sentence=sentence) if wait.code else None
 
 
-def _nearest(wait: PodWait, find_nearest: FindNearest) -> NearestNode | None:
+def _to_nearest(wait: PodWait, find_nearest: FindNearest) -> NearestNode | None:
     if not wait.nearest_nodes:
         return None
     lack = find_nearest(wait)
@@ -162,3 +176,35 @@ def _nearest(wait: PodWait, find_nearest: FindNearest) -> NearestNode | None:
         missing_memory_mib=lack.memory_mib if lack else None,
         missing_cores_percent=lack.cores_percent if lack else None,
     )
+
+
+MAX_BLOCKED: Final = 1_000
+"""Maximum number of reports of workloads that could not create pods, the latest ones."""
+
+
+def build_blocked_query(cluster: str, values: Mapping[str, str | None], since: str) -> Json:
+    """Build the search for workloads that could not create pods after ``since``. ``values``: field to its value."""
+    clauses = [match_cluster(cluster), match_term("kind", "workload-observed"), *match_terms(values)]
+    return {
+        "query": combine([*clauses, *match_time_range("@timestamp", since, None)]),
+        "sort": [sort_latest_first("@timestamp")],
+        "size": MAX_BLOCKED,
+        "_source": ["event"],
+        "track_total_hits": False,
+    }
+
+
+def parse_blocked(answer: Json) -> list[WorkloadBlocked]:
+    """Parse each workload in the answer to ``build_blocked_query``, with its problem. Raises ``UnreadableError``."""
+    events = [decode_document(_decode_workload_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
+    latest: dict[tuple[str, str], WorkloadObserved] = {}
+    for event in events:
+        latest.setdefault((event.namespace, str(event.workload)), event)
+    return [
+        WorkloadBlocked(namespace=namespace, workload=workload, problem=event.problem)
+        for (namespace, workload), event in latest.items()
+    ]
+
+
+def _decode_workload_event(source: Json) -> WorkloadObserved | Rejected:
+    return read(WorkloadObserved, source.get("event"), "document.event")

@@ -110,7 +110,7 @@ async def read(connection: OpenSearchConnection) -> None:
         assert (await index.search(ATTEMPTS.alias, everything))["hits"]["total"]["value"] >= 1
         # There is no such index: the family has no documents yet.
         assert (await index.search(FINDINGS.alias, everything))["hits"]["hits"] == []
-        assert await index.documents([{"_index": DAY, "_id": "attempt"}]) != [None]
+        assert await index.read_documents([{"_index": DAY, "_id": "attempt"}]) != [None]
     finally:
         await client.close()
 

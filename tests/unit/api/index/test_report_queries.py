@@ -1,6 +1,6 @@
 """What is free, and what of it fits no pod that waits."""
 
-from api.index.report_queries import fragmentation_of
+from api.index.report_queries import measure_fragmentation
 from schemas.events import NodeStateChanged
 from tests.support.builders.kube_objects import STARTED
 
@@ -31,7 +31,7 @@ def a_state(node: str, used: list[int], *, slots: list[int], healthy: bool = Tru
 
 def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
     states = [a_state("a", [0, 9_000, 4_000], slots=[0, 1, 1]), a_state("b", [0], slots=[0], healthy=False)]
-    found = fragmentation_of(states, 3_000)
+    found = measure_fragmentation(states, 3_000)
     assert (found.nodes, found.devices, found.free_devices) == (2, 3, 1)
     # 10,000 on the idle one, 1,000 and 6,000 on those that are shared; 1,000 is less than anybody asks for.
     assert (found.free_memory_mib, found.free_memory_on_shared_mib, found.too_small_mib) == (17_000, 7_000, 1_000)
@@ -39,15 +39,15 @@ def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
 
 def test_what_is_free_on_a_cordoned_node_is_not_counted() -> None:
     states = [a_state("a", [0, 4_000], slots=[0, 1]), a_state("b", [0], slots=[0])]
-    found = fragmentation_of(states, None, frozenset({"b"}))
+    found = measure_fragmentation(states, None, frozenset({"b"}))
     assert (found.nodes, found.devices, found.free_devices) == (2, 2, 1)
     assert (found.free_memory_mib, found.free_memory_on_shared_mib) == (16_000, 6_000)
 
 
 def test_without_waiting_pods_nothing_is_too_small() -> None:
-    found = fragmentation_of([a_state("a", [9_999], slots=[1])], None)
+    found = measure_fragmentation([a_state("a", [9_999], slots=[1])], None)
     assert (found.smallest_asked_mib, found.too_small_mib) == (None, None)
 
 
 def test_a_device_of_which_the_use_is_not_reported_is_left_out() -> None:
-    assert fragmentation_of([a_state("a", [-1], slots=[-1])], 1).devices == 0
+    assert measure_fragmentation([a_state("a", [-1], slots=[-1])], 1).devices == 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from api.index.schedulers import schedulers_of
+from api.index.clusters import parse_schedulers
 from schemas.codec.records import encode
 from tests.support.builders.events import STARTED, a_scheduler_observed
 
@@ -22,7 +22,7 @@ def test_a_scheduler_is_listed_as_observed_last_with_what_changed() -> None:
         seen(7, scheduler="kai-scheduler"),
         seen(0, instance="a", version="v2.9.0", settings={"policy": "binpack"}, settings_digest="d1"),
     ]
-    hami, kai = schedulers_of({"hits": {"hits": hits}})
+    hami, kai = parse_schedulers({"hits": {"hits": hits}})
     assert (kai.scheduler, kai.changes) == ("kai-scheduler", [])
     assert (hami.version, hami.settings, hami.settings_digest) == ("v2.9.1", {"policy": "spread", "level": "4"}, "d2")
     assert [(instance.instance, instance.version) for instance in hami.instances] == [("b", "v2.9.1"), ("a", "v2.9.0")]
@@ -35,4 +35,4 @@ def test_a_scheduler_is_listed_as_observed_last_with_what_changed() -> None:
 
 
 def test_a_cluster_without_observed_schedulers_has_an_empty_list() -> None:
-    assert schedulers_of({"hits": {"hits": []}}) == []
+    assert parse_schedulers({"hits": {"hits": []}}) == []

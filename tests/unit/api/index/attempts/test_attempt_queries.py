@@ -13,15 +13,15 @@ from api.index.attempts.attempt_queries import (
     NODE_COLUMNS,
     SEARCH_SOURCE,
     SearchPosition,
+    build_refusal_counts,
+    build_search_filters,
     decode_without_nodes,
-    filter_summary_needs_nodes,
-    item_needs_nodes,
-    node_reason_counts,
-    search_filters,
-    search_item,
+    does_filter_line_need_nodes,
+    does_item_need_nodes,
+    to_search_item,
 )
-from api.index.reading.client import IndexDownError, IndexRefusedError, error_of_answer
-from api.index.reading.page_query import first_page, page_body
+from api.index.reading.client import IndexDownError, IndexRefusedError, to_index_error
+from api.index.reading.pages import build_first_position, build_page_body
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, encode_value
 from schemas.documents.attempts import build_attempt_document
@@ -46,11 +46,11 @@ DEFAULT = Cluster("default")
 
 
 def first(query: SearchQuery) -> SearchPosition:
-    return first_page(SearchPosition, query.since, query.until, NOW)
+    return build_first_position(SearchPosition, query.since, query.until, NOW)
 
 
 def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
-    return page_body(SEARCH_SOURCE, search_filters("default", query, place), place, query.limit)
+    return build_page_body(SEARCH_SOURCE, build_search_filters("default", query, place), place, query.limit)
 
 
 def test_a_node_and_a_reason_are_one_refusal_and_each_alone_is_anywhere() -> None:
@@ -66,7 +66,7 @@ def test_a_node_and_a_reason_are_one_refusal_and_each_alone_is_anywhere() -> Non
 
 def test_names_are_counted_as_they_are_and_not_as_expressions() -> None:
     def include(node: str | None, reason: str | None) -> str | None:
-        found: str | None = node_reason_counts(node, reason)["nodes"]["terms"].get("include")
+        found: str | None = build_refusal_counts(node, reason)["nodes"]["terms"].get("include")
         return found
 
     assert include("gpu-1.a", None) == r"gpu\-1\.a\|.*"
@@ -140,21 +140,21 @@ def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
     refused = a_summary(ended_at=STARTED)
     bare = stripped(refused)
     assert isinstance(bare, AttemptSummarized)
-    assert not item_needs_nodes(bare)
-    assert search_item(DEFAULT, bare) == search_item(DEFAULT, refused)
+    assert not does_item_need_nodes(bare)
+    assert to_search_item(DEFAULT, bare) == to_search_item(DEFAULT, refused)
     terms = {"slots": [0.0, 1.5], "memory": [0.0, 0.25]}
     fitting = stripped(a_summary(**FITS, score_terms=terms))
     assert isinstance(fitting, AttemptSummarized)
-    assert item_needs_nodes(fitting)
+    assert does_item_need_nodes(fitting)
     bound = stripped(a_summary(**FITS, score_terms=terms, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
     assert isinstance(bound, AttemptSummarized)
-    assert not item_needs_nodes(bound)
-    assert filter_summary_needs_nodes(bound)
+    assert not does_item_need_nodes(bound)
+    assert does_filter_line_need_nodes(bound)
 
 
 def test_an_item_has_the_text_of_the_last_phase_and_the_path_of_the_schedulerlog() -> None:
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
-    assert search_item(DEFAULT, a_summary(**FITS, bind=bind)) == AttemptFound(
+    assert to_search_item(DEFAULT, a_summary(**FITS, bind=bind)) == AttemptFound(
         attempt_id="0f" * 16,
         namespace="llm",
         name="deepseek-a",
@@ -207,4 +207,4 @@ def test_a_document_without_a_summary_is_rejected(source: dict[str, object]) -> 
 def test_an_error_of_opensearch_becomes_the_exception_that_says_what_to_do(
     status: int, answer: object, kind: type[Exception]
 ) -> None:
-    assert type(error_of_answer(status, answer)) is kind
+    assert type(to_index_error(status, answer)) is kind

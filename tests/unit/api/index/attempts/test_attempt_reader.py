@@ -43,7 +43,7 @@ class Index:
         hit = {"_index": INDEX_NAME, "_id": RETRY.attempt_id, "_source": source, "fields": {"pod": [item]}}
         return {"hits": {"hits": [hit]}}
 
-    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    async def read_documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         return [self.sources.get(document["_id"]) for document in requested]
 
 
@@ -62,7 +62,7 @@ async def test_a_retry_whose_original_has_expired_is_left_out() -> None:
         index,  # type: ignore[arg-type]
         places,
         index.sources,
-        attempt_queries.WHOLE_SUMMARY,
+        attempt_queries.FULL_SUMMARY,
         read_summary,
     )
     assert summaries == {}
@@ -88,7 +88,7 @@ class Devices:
         assert index_name == "schedulerlog-devices-2026.11.21"
         return {"hits": {"hits": self._hits, "total": {"value": len(self._hits)}}}
 
-    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    async def read_documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         return [self._states.get((document["_index"], document["_id"])) for document in requested]
 
 

@@ -44,7 +44,7 @@ class Index:
         ]
         return {"hits": {"hits": behind[: body["size"]]}}
 
-    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    async def read_documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         return [self.state if document["_index"].endswith("2026.11.21") else None for document in requested]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.cluster import Cluster
-from api.index.attempts.episodes import AttemptOutline, episode_of_run, group_runs, outline_of_hit, with_cached_attempt
+from api.index.attempts.episodes import AttemptOutline, group_runs, to_episode, to_outline, with_cached_attempt
 from schemas.events import BindOutcome
 from tests.support.builders.events import STARTED, a_summary
 
@@ -50,16 +50,14 @@ def test_the_outline_of_a_hit_has_what_distinguishes_episodes() -> None:
         "fields": {"attempt_id": ["a1"], "episode": ["a0"], "status": ["failed"]},
         "sort": [1795257465123, "a1"],
     }
-    assert outline_of_hit(hit) == AttemptOutline(
-        "a1", "a0", "failed", 1795257465123, "schedulerlog-attempts-2026.11.21"
-    )
+    assert to_outline(hit) == AttemptOutline("a1", "a0", "failed", 1795257465123, "schedulerlog-attempts-2026.11.21")
 
 
 def test_an_episode_has_the_texts_of_its_latest_attempt() -> None:
     [run] = group_runs([an_outline(2), an_outline(1)])
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
     latest = a_summary(bind=bind, ended_at=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1])
-    answer = episode_of_run(
+    answer = to_episode(
         Cluster("default"), run, latest, "2026-11-21T03:00:00.000000Z", ["node2: 8/8 NumaNotFit became fit"]
     )
     assert (answer.first_seen_at, answer.last_seen_at) == ("2026-11-21T03:00:00.000000Z", "2026-11-21T03:06:23.217054Z")

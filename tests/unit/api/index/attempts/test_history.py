@@ -40,7 +40,7 @@ class Index:
     async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
         return {"hits": {"hits": self._hits}}
 
-    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    async def read_documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
         return [self._documents.get(document["_id"]) for document in requested]
 
 

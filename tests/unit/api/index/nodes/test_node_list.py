@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from api.http.cluster import Cluster
-from api.index.nodes.node_list import NodeRecords, locks_of, node_listed
+from api.index.nodes.node_list import NodeRecords, parse_locks, to_listed_node
 from schemas.answers.nodes import NodeListed
 from schemas.documents.observations import Observed
 from schemas.events import Condition, DeviceAllocation, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodRef
@@ -35,7 +35,7 @@ def held(device: int, memory_mib: int | None) -> PodPlacement:
 
 
 def listed(*observed: Observed, placements: tuple[PodPlacement, ...] = ()) -> NodeListed:
-    return node_listed(Cluster("default"), "node1", NodeRecords(observed, placements, None), NOON)
+    return to_listed_node(Cluster("default"), "node1", NodeRecords(observed, placements, None), NOON)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_the_lock_of_a_node_is_that_of_its_latest_failed_bind() -> None:
         return {"key": node, "latest": {"hits": {"hits": [{"_source": {"summary": {"bind": bind}}}]}}}
 
     buckets = [bucket("node1", bind), bucket("node2", bind | {"lock_holder": None})]
-    locks = locks_of({"aggregations": {"nodes": {"buckets": buckets}}})
+    locks = parse_locks({"aggregations": {"nodes": {"buckets": buckets}}})
     assert list(locks) == ["node1"]
     assert (locks["node1"].pod, locks["node1"].locked_at) == ("llm/qwen-0", "2026-11-21T11:59:00.000000Z")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.cluster import Cluster
-from api.index.nodes.node_occupancy import node_occupancy
+from api.index.nodes.node_occupancy import describe_occupancy
 from schemas.answers.placements import DeviceRegistered, NodeOccupancy
 from schemas.events import DeviceAllocation, PodRef
 from schemas.placements import PodPlacement
@@ -46,7 +46,7 @@ def a_placement(name: str, *rows: DeviceAllocation, **fields: Any) -> PodPlaceme
 def at_noon(
     *placements: PodPlacement, devices: tuple[DeviceRegistered, ...] = (a_device(),), **fields: Any
 ) -> NodeOccupancy:
-    return node_occupancy(Cluster("default"), "node1", NOON, placements, devices, **fields)
+    return describe_occupancy(Cluster("default"), "node1", NOON, placements, devices, **fields)
 
 
 def test_free_are_the_devices_that_a_pod_could_get_whole() -> None:

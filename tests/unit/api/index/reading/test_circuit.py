@@ -141,15 +141,15 @@ async def test_m14_one_probe_is_sent_for_all_who_ask_and_one_that_hangs_is_waite
     sent, resumed = list[int](), asyncio.Event()
     resumed.set()
     probe = IndexProbe(OpenSearch(index_of(answer), lambda *_: None, 10))
-    assert await asyncio.gather(*(probe.problem() for _ in range(20))) == [""] * 20
+    assert await asyncio.gather(*(probe.find_problem() for _ in range(20))) == [""] * 20
     assert len(sent) == 1
     resumed.clear()
     monkeypatch.setattr(client, "PING_TIMEOUT_SECONDS", 0.05)
-    assert await asyncio.gather(*(probe.problem() for _ in range(20))) == ["no answer within 0.05 s"] * 20
+    assert await asyncio.gather(*(probe.find_problem() for _ in range(20))) == ["no answer within 0.05 s"] * 20
     assert len(sent) == 2
     monkeypatch.setattr(client, "PING_TIMEOUT_SECONDS", 600)
     async with asyncio.timeout(60):
-        assert await probe.problem() == "no answer within 0.05 s"
+        assert await probe.find_problem() == "no answer within 0.05 s"
         monkeypatch.setattr(api.index.reading.probe, "BACK_SECONDS", 60)
         resumed.set()
-        assert await probe.problem() == "", "the first one who asks after OpenSearch is back"
+        assert await probe.find_problem() == "", "the first one who asks after OpenSearch is back"

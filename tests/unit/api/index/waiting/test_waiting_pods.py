@@ -7,13 +7,13 @@ import pytest
 
 from api.http.cluster import Cluster
 from api.index.waiting.waiting_groups import (
-    group_order,
-    groups_behind,
-    groups_query,
-    obstacle_waiting,
-    workload_waiting,
+    build_groups_query,
+    rank_group,
+    skip_groups,
+    to_waiting_obstacle,
+    to_waiting_workload,
 )
-from api.index.waiting.waiting_pods import pod_sort, pod_waiting, pods_query, waiting_filters
+from api.index.waiting.waiting_pods import build_pods_query, build_waiting_filters, sort_pods, to_waiting_pod
 from api.memory.nearest_node import Lack
 from schemas.events import PodWait, Request
 
@@ -43,7 +43,7 @@ def a_bucket(key: str, pods: int, first: float) -> dict[str, Any]:
 
 
 def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
-    filters = waiting_filters("east", {"namespace": "llm", "queue": None}, "2026-11-21T03:00:00.000000Z")
+    filters = build_waiting_filters("east", {"namespace": "llm", "queue": None}, "2026-11-21T03:00:00.000000Z")
     assert filters["bool"]["filter"] == [
         {"term": {"cluster": "east"}},
         {"term": {"state": "waiting"}},
@@ -53,29 +53,29 @@ def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
 
 
 def test_a_page_begins_behind_the_last_pod_of_the_page_before_by_keys_that_never_change() -> None:
-    assert "search_after" not in pods_query({}, None, 10)
-    body = pods_query({}, (1763694360000, "llm", "a"), 10)
+    assert "search_after" not in build_pods_query({}, None, 10)
+    body = build_pods_query({}, (1763694360000, "llm", "a"), 10)
     assert body["search_after"] == [1763694360000, "llm", "a"]
     assert [next(iter(clause)) for clause in body["sort"]] == ["first_judged_at", "namespace", "pod"]
     assert body["size"] == 11, "one more shows that there is a next page"
 
 
 def test_groups_are_searched_in_the_order_of_their_pages() -> None:
-    order = groups_query({}, "workload", "pods", NOW, 5)["aggs"]["groups"]["terms"]["order"]
+    order = build_groups_query({}, "workload", "pods", NOW, 5)["aggs"]["groups"]["terms"]["order"]
     assert order == [{"_count": "desc"}, {"first": "asc"}, {"_key": "asc"}]
     buckets = [a_bucket("llm/Job/b", 9, 5.0), a_bucket("llm/Job/a", 3, 4.0), a_bucket("llm/Job/c", 3, 5.0)]
-    assert sorted(buckets, key=lambda bucket: group_order(bucket, "pods")) == buckets
+    assert sorted(buckets, key=lambda bucket: rank_group(bucket, "pods")) == buckets
     answer = {"aggregations": {"groups": {"buckets": buckets}}}
-    assert [bucket["key"] for bucket in groups_behind(answer, "pods", None)] == ["llm/Job/b", "llm/Job/a", "llm/Job/c"]
-    assert [bucket["key"] for bucket in groups_behind(answer, "pods", (-3, 4, "llm/Job/a"))] == ["llm/Job/c"]
-    assert groups_behind({}, "pods", None) == [], "no index yet"
-    by_wait = sorted(buckets, key=lambda bucket: group_order(bucket, "wait"))
+    assert [bucket["key"] for bucket in skip_groups(answer, "pods", None)] == ["llm/Job/b", "llm/Job/a", "llm/Job/c"]
+    assert [bucket["key"] for bucket in skip_groups(answer, "pods", (-3, 4, "llm/Job/a"))] == ["llm/Job/c"]
+    assert skip_groups({}, "pods", None) == [], "no index yet"
+    by_wait = sorted(buckets, key=lambda bucket: rank_group(bucket, "wait"))
     assert [bucket["key"] for bucket in by_wait] == ["llm/Job/a", "llm/Job/b", "llm/Job/c"]
 
 
 def test_five_hundred_pods_of_one_job_are_one_line() -> None:
-    pods = [pod_waiting(CLUSTER, {"_source": SOURCE | {"queue": queue}}) for queue in ("", "blue")]
-    line = workload_waiting(a_bucket("llm/Job/train", 500, 1.0), pods, NOW)
+    pods = [to_waiting_pod(CLUSTER, {"_source": SOURCE | {"queue": queue}}) for queue in ("", "blue")]
+    line = to_waiting_workload(a_bucket("llm/Job/train", 500, 1.0), pods, NOW)
     assert (line.namespace, line.workload, line.pods, line.queue) == ("llm", "Job/train", 500, "blue")
     assert line.reasons == {"NumaNotFit": 500}
     assert line.first_judged_at == "2026-11-21T03:06:00.000000Z"
@@ -83,15 +83,15 @@ def test_five_hundred_pods_of_one_job_are_one_line() -> None:
 
 
 def test_pods_that_ask_for_the_same_and_are_kept_out_by_the_same_are_one_line() -> None:
-    pods = [pod_waiting(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW)]
-    line = obstacle_waiting(a_bucket("CardInsufficientMemory|2 x 40000 MiB", 10_000, 1.0), pods, NOW)
+    pods = [to_waiting_pod(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW)]
+    line = to_waiting_obstacle(a_bucket("CardInsufficientMemory|2 x 40000 MiB", 10_000, 1.0), pods, NOW)
     assert line.obstacle is not None
     assert (line.obstacle.code, line.asked, line.pods) == ("CardInsufficientMemory", "2 x 40000 MiB", 10_000)
     assert (line.workloads, line.namespaces, line.gpu_hours) == (10_000, 10_000, 20_000)
 
 
 def test_a_pod_has_what_keeps_it_out_and_how_long_its_devices_wait() -> None:
-    pod = pod_waiting(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW, lambda _: Lack(5_000, 20, "node5"))
+    pod = to_waiting_pod(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW, lambda _: Lack(5_000, 20, "node5"))
     assert (pod.waited_seconds, pod.devices, pod.gpu_hours) == (7200, 2, 4)
     assert pod.obstacle is not None
     assert pod.obstacle.sentence.en == "8 of 8 nodes lack memory."
@@ -101,16 +101,16 @@ def test_a_pod_has_what_keeps_it_out_and_how_long_its_devices_wait() -> None:
 
 
 def test_while_devices_are_not_known_the_nearest_node_is_that_of_the_attempt() -> None:
-    near = pod_waiting(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW).nearest
+    near = to_waiting_pod(CLUSTER, {"_source": SOURCE | {"wait": WAIT}}, NOW).nearest
     assert near is not None
     assert (near.node, near.missing_memory_mib, near.missing_devices) == ("node3", None, 1)
 
 
 @pytest.mark.parametrize("order", ["wait", "gpu_hours", "devices", "attempts", "name"])
 def test_no_two_pods_are_equal_in_any_order(order: str) -> None:
-    assert [next(iter(clause)) for clause in pod_sort(order, NOW)][-2:] == ["namespace", "pod"]
+    assert [next(iter(clause)) for clause in sort_pods(order, NOW)][-2:] == ["namespace", "pod"]
 
 
 def test_what_no_source_says_is_null_or_empty() -> None:
-    pod = pod_waiting(CLUSTER, {"_source": SOURCE})
+    pod = to_waiting_pod(CLUSTER, {"_source": SOURCE})
     assert (pod.workload, pod.reasons, pod.created_at, pod.attempts) == ("", [], None, None)
