@@ -3,7 +3,7 @@
 ReadingError
 ├── MistakeError            the caller asked for something impossible: the line says what to change
 ├── KafkaUnavailableError   Kafka did not take the events
-├── UnreadableFileError     a log can't be read (ingest.sources.blocks)
+├── UnreadableFileError     a log can't be read (ingest.sources.pieces)
 └── CheckpointError         a checkpoint can't be read or written (ingest.reading.checkpoint)
 """
 

@@ -1,7 +1,7 @@
 """Commands for people at a terminal: ``schedulerlog why POD`` and others, also as ``kubectl schedulerlog``.
 
 =============  ==================================================================================
-why            why a pod waits, or why it is where it is
+why            why a pod waits, or why it is where it is; the rows of an attempt's nodes
 lists          the pods that wait, or a search of attempts
 pending        pure: the pods that wait, as rows
 history        the episodes of a pod
@@ -15,7 +15,6 @@ log_files      ``explain``: pods from a scheduler's log file, without any server
 answers        from the API to the screen: problems end the command, ``-o`` prints documents
 documents      an answer as JSON, YAML or names
 diagnosed      a diagnosis on the screen
-node_rows      pure: the nodes of an attempt as rows, equally judged ones in one
 screen         output to the terminal
 safe_text      pure: escapes characters that a terminal would obey
 times          pure: times and durations as kubectl writes them

@@ -1,7 +1,7 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,12 +11,16 @@ from cli.client.transport import NO_QUERY, Query, Transport
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
-from cli.terminal.node_rows import to_node_rows
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.times import format_time
+from page.views.answered_nodes import answered_nodes
+from page.views.node_groups import PICKED, UNREGISTERED, NodeGroup
 from runtime.cli.cli import fail
 from schemas.json_types import Json
+
+_VERDICTS: Final = {PICKED: "chosen", UNREGISTERED: "not registered"}
+SHOWN_NAMES: Final = 3
 
 
 @with_api_options
@@ -106,3 +110,30 @@ def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
     screen.print_line(f"Attempt {detail['attempt_id']}, {format_time(detail['started_at'])} UTC: {judged}", "bold")
     rows = to_node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
     screen.print_table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
+
+
+def to_node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_wide: bool) -> list[list[str]]:
+    """Number of nodes, verdict, why, names: of ``filter.nodes``. All names where ``is_wide``."""
+    return [
+        [
+            f"{len(node.nodes):,}",
+            _VERDICTS.get(node.verdict, node.verdict),
+            _explain_verdict(node),
+            _join_names(node.nodes, is_wide),
+        ]
+        for node in answered_nodes(nodes, chosen)
+    ]
+
+
+def _join_names(names: Sequence[str], is_wide: bool) -> str:
+    more = 0 if is_wide else len(names) - SHOWN_NAMES
+    return ", ".join(names[:SHOWN_NAMES]) + f" +{more:,}" if more > 0 else ", ".join(names)
+
+
+def _explain_verdict(group: NodeGroup) -> str:
+    if group.scores:
+        low, high = min(group.scores), max(group.scores)
+        return f"score {low:g}" if low == high else f"scores {low:g} to {high:g}"
+    if group.is_refused and group.container:
+        return f"{group.container}: {group.reason or 'failed'}"
+    return group.reason

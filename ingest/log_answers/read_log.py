@@ -14,8 +14,7 @@ from ingest.lines.framing import Framing
 from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, find_source
 from ingest.reading.protocol import Counts, collect_garbage_seldom
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
-from ingest.sources.formats import HEAD_BYTES, is_packed
-from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
+from ingest.sources.pieces import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from schemas.events import Event
 

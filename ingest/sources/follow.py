@@ -1,4 +1,4 @@
-"""Follows a file that grows, is renamed (rotation) or emptied (truncation), and reads standard input.
+"""Reads files, follows a file that grows, is renamed (rotation) or emptied (truncation), and reads standard input.
 
 A rotated file is recognised by its first bytes, not by its name or inode: after a restart its rest is read first, under
 whatever name it has by then, packed or not.
@@ -15,8 +15,15 @@ from typing import IO, Final, NamedTuple
 
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.lines.framing import Framing
-from ingest.sources.blocks import read_blocks
-from ingest.sources.pieces import BLOCK_BYTES, UnreadableFileError
+from ingest.sources.pieces import (
+    BLOCK_BYTES,
+    HEAD_BYTES,
+    Block,
+    UnreadableFileError,
+    estimate_change,
+    is_packed,
+    read_pieces,
+)
 
 STANDARD_INPUT: Final = "-"
 """Stands for standard input in place of a path."""
@@ -141,6 +148,27 @@ def _head(path: Path) -> bytes:
         return next((block.data for block in read_blocks(path)), b"")
     except UnreadableFileError:
         return b""
+
+
+def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
+    """Read the logs in a file, piece by piece: one, or those of an archive's members.
+
+    Skips ``offset`` unpacked bytes of the first log. Raises ``UnreadableFileError``.
+    """
+    try:
+        with path.open("rb") as file:
+            changed = estimate_change(path.stat().st_mtime, datetime.now(UTC))
+            is_plain = not is_packed(file.read(HEAD_BYTES))
+            file.seek(0)
+            if is_plain:
+                yield from read_pieces(Origin(str(path), changed), file, file.tell, offset)
+                return
+            # A plain log needs none of what unpacks, which takes its time to import.
+            from ingest.sources.packed import read_packed_blocks
+
+            yield from read_packed_blocks(path, file, changed, offset)
+    except OSError as error:
+        raise UnreadableFileError(f"{path}: {error.strerror or error}") from None
 
 
 def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, int]]:

@@ -14,8 +14,18 @@ from typing import IO, Final, Self, cast
 import zstandard
 
 from ingest.lines.blocks import Origin
-from ingest.sources.formats import BZIP2, GZIP, HEAD_BYTES, TAR_MAGIC, XZ, ZSTD
-from ingest.sources.pieces import Block, UnreadableFileError, estimate_change, read_pieces
+from ingest.sources.pieces import (
+    BZIP2,
+    GZIP,
+    HEAD_BYTES,
+    TAR_MAGIC,
+    XZ,
+    ZSTD,
+    Block,
+    UnreadableFileError,
+    estimate_change,
+    read_pieces,
+)
 
 _READ_WHOLE: Final = (
     tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE

@@ -1,4 +1,7 @@
-"""A log, piece by piece."""
+"""The pieces of one log, and the first bytes by which a packed file is recognised.
+
+By its bytes and not by its name: rotated logs are called ``.log.1`` or ``.gz``, whether packed or not.
+"""
 
 import io
 import lzma
@@ -11,6 +14,14 @@ from ingest.errors import ReadingError
 from ingest.lines.blocks import Origin
 
 BLOCK_BYTES: Final = 256 * 1024
+
+GZIP: Final = b"\x1f\x8b"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+XZ: Final = b"\xfd7zXZ\x00"
+BZIP2: Final = b"BZh"
+TAR_MAGIC: Final = slice(257, 262)
+HEAD_BYTES: Final = 512
+"""Number of first bytes that tell whether a file is packed."""
 
 _FIRST_KUBERNETES: Final = datetime(2014, 6, 1, tzinfo=UTC)
 """No log of a scheduler is older."""
@@ -29,6 +40,11 @@ class Block(NamedTuple):
     """Number of bytes of the packed file read so far, for a progress bar."""
     is_last: bool = False
     """True for the block after the last piece of a log, which has no data."""
+
+
+def is_packed(head: bytes) -> bool:
+    """Tell from the first ``HEAD_BYTES`` of a file whether it is packed."""
+    return head.startswith((GZIP, ZSTD, XZ, BZIP2)) or head[TAR_MAGIC] == b"ustar"
 
 
 def estimate_change(seconds: float, otherwise: datetime) -> datetime:

@@ -10,10 +10,9 @@ Koordinator.
 - ``owners``: whole chains of pods' owners
 - ``reader``: objects in, events out; remembers what was already reported
 - ``remembered``: bounded memory of objects
-- ``objects``: pods and nodes as observations
+- ``objects``: pods and nodes as observations, with the devices that they hold
 - ``pod_problems``: problems that keep a pod from running on its node
 - ``node_checks``: problems in how nodes register with HAMi
-- ``kai_allocations``: the share of a device that KAI wrote on a pod
 - ``claims``: the devices that pods hold through resource claims
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
 - ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods

@@ -9,15 +9,19 @@ from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY
 from engine.hami.node_registration import list_cordoned_devices, read_node
 from engine.hami.pod_allocations import list_allocations
 from engine.hami.vendor_catalog import list_vendors
-from ingest.readers.kube.kai_allocations import read_kai_allocations
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
 from runtime.kubernetes.object_fields import conditions, entries, moment, part, text
 from runtime.kubernetes.pod_description import pod_description
-from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 from schemas.json_types import JsonView
 
 _MICROSECONDS: Final = 1_000_000
+_GROUP: Final = "runai-gpu-group"
+"""The label; of a pod with several shared devices, the labels that begin so, followed by ``/`` and a name."""
+_MEMORY: Final = "gpu-memory"
+"""The annotation with MiB. A pod with ``gpu-fraction`` names no amount: the device's total is not on the pod."""
+_CONTAINER: Final = "gpu-fraction-container-name"
 
 
 def derive_change_time(resource: JsonView) -> datetime | None:
@@ -131,3 +135,18 @@ def _request(container: JsonView, *, is_init: bool) -> Request:
 def _parse_count(amount: Any) -> int | None:
     digits = str(amount) if isinstance(amount, str | int) and not isinstance(amount, bool) else ""
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 16 else None
+
+
+def read_kai_allocations(pod: JsonView) -> list[DeviceAllocation]:
+    """Read an allocation for each group of the pod; none if it shares no device. Pods do not name whole devices."""
+    labels, annotations = part(pod, "metadata", "labels"), part(pod, "metadata", "annotations")
+    groups = {value for key, value in labels.items() if isinstance(value, str) and _is_group(key)}
+    memory = text(annotations, _MEMORY)
+    first = next(entries(pod, "spec", "containers"), {})
+    container = text(annotations, _CONTAINER) or text(first, "name")
+    amount = int(memory) if memory.isascii() and memory.isdecimal() and len(memory) < 16 else None
+    return [DeviceAllocation(uuid=group, container=container, memory_mib=amount) for group in sorted(groups) if group]
+
+
+def _is_group(label: str) -> bool:
+    return label == _GROUP or label.startswith(f"{_GROUP}/")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal.node_rows import to_node_rows
+from cli.terminal.why import to_node_rows
 from engine.summaries.answer import encode_schedulerlog
 from page.views import node_groups
 from page.views.answered_nodes import answered_nodes

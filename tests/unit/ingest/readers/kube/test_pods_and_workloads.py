@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.readers.kube import KubeEvents
-from ingest.readers.kube.kai_allocations import read_kai_allocations
+from ingest.readers.kube.objects import read_kai_allocations
 from schemas.events import AttemptConcluded, DeviceAllocation, ObjectProblem, Owner, PodObserved, WorkloadObserved
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import a_pod, an_event, read

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from ingest.sources.blocks import read_blocks
-from ingest.sources.follow import Reached, read_file
+from ingest.sources.follow import Reached, read_blocks, read_file
 from ingest.sources.pieces import UnreadableFileError
 
 TEXT = b"".join(b"line %d\n" % number for number in range(50_000))
