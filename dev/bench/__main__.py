@@ -15,6 +15,7 @@ from dev.bench.backends import FOLDER
 from dev.bench.diagnosing import diagnosis
 from dev.bench.filter import filter_call, pod_update
 from dev.bench.filter_callers import filter_callers
+from dev.bench.judging import measure_judging
 from dev.bench.overrides import overrides
 from dev.bench.page import page
 from dev.bench.pending import pending
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "filter-callers": filter_callers,
     "pod-update": pod_update,
     "diagnosis": diagnosis,
+    "judge": measure_judging,
     "start": start,
     "wire": wire,
     "worker": worker.worker,

@@ -139,11 +139,14 @@ def _resolve_namespaces(snapshot: Snapshot, term: AffinityTerm) -> AffinityTerm:
 
 def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinityCheck:
     counts: tuple[dict[TopologyDomain, int], ...] = ({}, {}, {})
-    has_terms = bool(rules.affinity or rules.anti_affinity)
+    is_relevant: dict[str, bool] = {}
     for node in nodes:
         labels = node.node.labels
         for pod in node.pods:
-            if has_terms:
+            namespace = pod.namespace
+            if namespace not in is_relevant:
+                is_relevant[namespace] = any(rules.find_selecting(namespace))
+            if is_relevant[namespace]:
                 _count_pod(rules, pod, labels, counts, 1)
             if pod.anti_affinity:
                 _count_avoiding(rules, pod, labels, counts[2], 1)

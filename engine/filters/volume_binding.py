@@ -59,9 +59,10 @@ class VolumeBindingCheck(NodeCheck):
 
     def judge(self, node: NodeInfo) -> Verdict:
         """Refuse a node with every reason that holds, in kube-scheduler's order."""
-        reasons = {self._judge_bound(node)}
-        if self.delayed:
-            reasons.add(self._judge_delayed(node))
+        reasons = {
+            self._judge_bound(node) if self.bound else None,
+            self._judge_delayed(node) if self.delayed else None,
+        }
         order = (self.conflict_text, NO_VOLUME, NO_SPACE, NO_BOUND_VOLUME)
         ordered = tuple(reason for reason in order if reason in reasons)
         return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ordered) if ordered else None

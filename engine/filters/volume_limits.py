@@ -54,8 +54,10 @@ class VolumeLimitCheck(NodeCheck):
 def _is_exceeded(added: frozenset[Handle], attached: set[Handle], csi_node: CsiNode) -> bool:
     for driver in {driver for driver, _ in added}:
         limit = csi_node.limits.get(driver)
+        if limit is None or len(added) + len(attached) <= limit:
+            continue
         count = sum(1 for other, _ in added if other == driver) + sum(1 for other, _ in attached if other == driver)
-        if limit is not None and count > limit:
+        if count > limit:
             return True
     return False
 
