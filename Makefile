@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz headlamp up down generate sbom image clean
+.PHONY: help install demo test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz headlamp up down generate sbom image clean
 
 # Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,6 +12,10 @@ UV_VERSION := 0.13.8
 RUN := .venv/bin/python -m
 # Three workers share the tests, which wait for servers as much as they compute; ARGS="-n 0" runs one after the other.
 PYTEST := $(RUN) pytest -n 3
+# The first tier, which answers in minutes: everything without servers, and one run through the real Kafka, index, API and
+# control plane. CONTRIBUTING.md says which promise lies in which tier.
+QUICK := tests/unit tests/contract tests/conformance tests/e2e/test_main_job.py \
+	tests/integration/ingest/test_sources_to_answers.py tests/integration/kubernetes/test_kube_events.py
 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,12 +24,20 @@ demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearc
 	@$(RUN) dev.demo $(if $(ONCE),--once)
 
 # The first build of Kubernetes takes minutes of both cores, and beside the tests three times as long, as do the tests.
-test: install  ## Run every test, with the real broker, index and Kubernetes, on three workers (ARGS="-k word")
+test: install servers  ## Run the first tier: units, contracts, conformance, one run through all servers (ARGS="-k word")
+	@$(PYTEST) $(QUICK) $(ARGS)
+
+test-all: test test-rest  ## Run every test: the first tier, then the rest of the suite
+
+test-rest: install servers  ## Run the tests that the first tier leaves out
+	@$(PYTEST) $(foreach path,$(QUICK),--ignore=$(path)) $(ARGS)
+
+.PHONY: servers
+servers: install
 	@mkdir -p .run
 	@$(RUN) dev.embedded install >.run/install.log 2>&1 & downloading=$$!; \
 	$(RUN) dev.embedded kubernetes install; \
 	wait $$downloading || { cat .run/install.log; exit 1; }
-	@$(PYTEST) $(ARGS)
 
 # Three sessions of pytest, which need less than workers that one session directs.
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract (ARGS="-k word")

@@ -21,6 +21,7 @@ from dev import embedded
 from runtime.cli import lazy_commands
 from runtime.files.scratch import LOCK, place, remove_left_behind, scratch_folder
 from tests.support.backends import Addresses, start_backends
+from tests.support.cpu_table import CpuTable
 from tests.support.reused_backends import reused_backends
 from tests.support.side_by_side import ModuleScheduling, find_position
 from tests.support.stress import load_profile
@@ -36,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # At its end Python would look for garbage twice among all that is still there.
     atexit.register(gc.freeze)
     load_profile()
+    config.pluginmanager.register(CpuTable(), "cpu_table")
     _load_certificates_once()
     # Manifests and configurations are read some thousand times; libyaml takes a tenth of the time of Python's parser.
     setattr(yaml, "SafeLoader", yaml.CSafeLoader)
