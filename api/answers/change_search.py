@@ -18,11 +18,11 @@ from api.index.nodes.last_registrations import read_unregistered
 from api.index.reading.client import IndexDownError, OpenSearch
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.suggestions.acts import nodes_to_empty
-from engine.suggestions.answer import Found
+from engine.suggestions.acts import list_nodes_to_empty
+from engine.suggestions.answer import ProvedSuggestions
 from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import excluding_constraints
-from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, node_to_unlock
+from engine.suggestions.exclusion import find_excluding_constraints
+from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, suggest_unlocking
 from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
 from engine.summaries.named_pods import HIDDEN_POD
@@ -65,13 +65,13 @@ class ChangeSearch:
         lock: AbstractAsyncContextManager[object],
         at: datetime | None,
         unknown: list[str],
-    ) -> tuple[Found, dict[str, str]]:
+    ) -> tuple[ProvedSuggestions, dict[str, str]]:
         """The changes, and by uid the pods in them as the caller may see them; by name those that hold a lock.
 
         ``at``: now, or None for the time of the attempt, of which the holders of devices are not looked up. What can't
         be known joins ``unknown``.
         """
-        ask = Ask.of_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
+        ask = Ask.from_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
         policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
         trial = Trial(columns, tuple(summary.nodes), policy)
         async with lock:
@@ -129,17 +129,19 @@ class ChangeSearch:
         lock: AbstractAsyncContextManager[object],
         at: datetime | None,
         unknown: list[str],
-    ) -> tuple[Found, dict[str, str]]:
+    ) -> tuple[ProvedSuggestions, dict[str, str]]:
         """Of a pod that fits as it is: the lock of the node to which its bind failed."""
         held = await self._held_lock(cluster, summary.bind, at, unknown)
         if summary.bind is None or held is None:
-            return Found([], [], fits=True), {}
+            return ProvedSuggestions([], [], fits=True), {}
         now = at or summary.bind.ended_at
         async with lock:
-            items = await asyncio.to_thread(node_to_unlock, replace(trial), ask, {held.node: held}, now)
+            items = await asyncio.to_thread(suggest_unlocking, replace(trial), ask, {held.node: held}, now)
         namespace = held.holder.partition("/")[0]
         readable = await filter_readable_namespaces(get_access(request), cluster, {namespace}) if namespace else ()
-        return Found(items, [], fits=True), {held.holder: held.holder if namespace in readable else HIDDEN_POD}
+        return ProvedSuggestions(items, [], fits=True), {
+            held.holder: held.holder if namespace in readable else HIDDEN_POD
+        }
 
     async def _held_lock(
         self, cluster: Cluster, bind: BindOutcome | None, at: datetime | None, unknown: list[str]
@@ -176,12 +178,16 @@ def _first_look(trial: Trial, ask: Ask) -> _FirstLook:
     if trial.fits(ask):
         return _FirstLook(fits=True)
     unregistered = [name for name in trial.offered if trial.columns.entry(name) is None]
-    return _FirstLook(False, nodes_to_empty(trial, ask), unregistered)
+    return _FirstLook(False, list_nodes_to_empty(trial, ask), unregistered)
 
 
-def _search(trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered: UnregisteredNodes | None) -> Found:
+def _search(
+    trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered: UnregisteredNodes | None
+) -> ProvedSuggestions:
     # The lock was given back while the index was asked: pods may have ended since.
     if trial.fits(ask):
-        return Found([], [], fits=True)
+        return ProvedSuggestions([], [], fits=True)
     uses = {node: held.uses for node, held in held_by.items()}
-    return Found(suggest(trial, ask, uses, unregistered), excluding_constraints(trial, ask, unregistered), fits=False)
+    return ProvedSuggestions(
+        suggest(trial, ask, uses, unregistered), find_excluding_constraints(trial, ask, unregistered), fits=False
+    )

@@ -57,7 +57,7 @@ async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list
     path = NODES.collection()
     page = await api.read_page(path, limit=MAX_NODES)
     named = [node for node in entries(page, "items") if text(node, "metadata", "name")]
-    nodes = [objects.node_state(node, _join_path(path, node), now) for node in named]
+    nodes = [objects.to_node_facts(node, _join_path(path, node), now) for node in named]
     if not text(page, "metadata", "continue"):
         return nodes, []
     return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]
@@ -74,7 +74,7 @@ async def filter_existing_nodes(api: Objects, names: Collection[str]) -> list[st
 async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:
     """Read the lock that a node has now; None without one. Raises ``KubeApiError``."""
     path, page = NODES.collection(), await _list_node(api, node)
-    nodes = [objects.node_state(entry, _join_path(path, entry), now) for entry in entries(page, "items")]
+    nodes = [objects.to_node_facts(entry, _join_path(path, entry), now) for entry in entries(page, "items")]
     return nodes[0].lock if nodes else None
 
 
@@ -103,11 +103,11 @@ class _Reading:
             else:
                 self.facts.unknown += [to_unknown(subject, error) for subject in ("pod", "claims", "events")]
             return
-        self.facts.pod = objects.pod_state(pod, path, self.now)
+        self.facts.pod = objects.to_observed_pod(pod, path, self.now)
         await asyncio.gather(self._read_claims(pod), self._read_events())
 
     async def _read_claims(self, pod: Fields) -> None:
-        names = objects.claim_names(pod)[:MAX_CLAIMS]
+        names = objects.list_claim_names(pod)[:MAX_CLAIMS]
         self.facts.claims = await self._read_or_note("claims", lambda: asyncio.gather(*map(self._read_claim, names)))
 
     async def _read_claim(self, name: str) -> Claim:
@@ -117,11 +117,11 @@ class _Reading:
         except KubeApiError as error:
             if not error.is_missing:
                 raise
-            return objects.claim(name, path, None, None, self.now)
+            return objects.to_claim(name, path, None, None, self.now)
         class_name = text(facts, "spec", "storageClassName")
         is_pending = text(facts, "status", "phase") == "Pending"
         storage_class = await self._read_storage_class(class_name) if class_name and is_pending else None
-        return objects.claim(name, path, facts, storage_class, self.now)
+        return objects.to_claim(name, path, facts, storage_class, self.now)
 
     async def _read_storage_class(self, name: str) -> Fields | None:
         try:
@@ -133,7 +133,7 @@ class _Reading:
     async def read_quotas(self) -> None:
         path = QUOTAS.collection(self.namespace)
         listed = await self._read_or_note("quotas", lambda: self.api.read_page(path))
-        self.facts.quotas = _map_entries(listed, lambda facts: objects.quota(facts, path, self.now))
+        self.facts.quotas = _map_entries(listed, lambda facts: objects.to_quota(facts, path, self.now))
 
     async def _read_events(self) -> None:
         path = EVENTS.collection(self.namespace)
@@ -148,9 +148,9 @@ class _Reading:
         entries_of_pod = [
             entry for entry in entries(listed, "items") if text(entry, "regarding", "uid") in ("", pod.uid)
         ]
-        evidence = sorted((objects.event(entry, path) for entry in entries_of_pod), key=_rank_latest_first)
+        evidence = sorted((objects.to_event_evidence(entry, path) for entry in entries_of_pod), key=_rank_latest_first)
         self.facts.events = evidence[:MAX_SHOWN_EVENTS]
-        problems = [problem for entry in entries_of_pod if (problem := objects.problem_of(entry))]
+        problems = [problem for entry in entries_of_pod if (problem := objects.to_problem(entry))]
         self.facts.pod = pod._replace(problems=problems)
 
     async def _read_owner_events(self) -> None:
@@ -158,7 +158,7 @@ class _Reading:
         listed = await self._read_or_note(
             "owner", lambda: self.api.read_page(path, limit=MAX_EVENTS, fieldSelector="type=Warning")
         )
-        self.facts.owner_problem = objects.owner_problem(entries(listed, "items"), self.name, path)
+        self.facts.owner_problem = objects.find_owner_problem(entries(listed, "items"), self.name, path)
 
     async def _read_or_note(self, subject: str, read: Callable[[], Awaitable[T]]) -> T | None:
         try:
@@ -183,4 +183,4 @@ def _join_path(collection: str, facts: Fields) -> str:
 
 
 def _rank_latest_first(event: Evidence) -> float:
-    return -event.at.timestamp() if event.at else 0.0
+    return -event.time.timestamp() if event.time else 0.0

@@ -13,7 +13,7 @@ from api.memory.cluster_devices import ClusterDevices
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.suggestions.ask import Ask, Constraint
-from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.nodes import UnregisteredNodes
 from engine.suggestions.trial import Trial
 from schemas.events import AttemptSummarized
@@ -66,6 +66,6 @@ class Exclusion:
 def _excluded_by(
     columns: ClusterColumns, attempt: AttemptSummarized, unregistered: UnregisteredNodes | None
 ) -> list[Constraint]:
-    ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
+    ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
     policy = SchedulingPolicy(attempt.node_policy or "binpack", attempt.device_policy or "spread")
-    return excluding_constraints(Trial(columns, tuple(attempt.nodes), policy), ask, unregistered)
+    return find_excluding_constraints(Trial(columns, tuple(attempt.nodes), policy), ask, unregistered)

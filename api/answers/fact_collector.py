@@ -18,7 +18,7 @@ from api.index.attempts.attempt_reader import read_devices
 from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
-from engine.diagnosis.refused_nodes import refused_nodes
+from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from schemas.answers.devices import DeviceLog
@@ -165,7 +165,7 @@ class FactCollector:
 
     async def _registrations(self, cluster: str, attempt: AttemptSummarized | None, now: datetime) -> list[NodeFacts]:
         """Facts about the nodes that the attempt found unregistered; without an attempt, about all nodes."""
-        groups = refused_nodes(attempt) if attempt else []
+        groups = group_refused_nodes(attempt) if attempt else []
         names = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
         if attempt and not names:
             return []
@@ -177,7 +177,7 @@ class FactCollector:
     ) -> list[DeviceLog] | None:
         if not may_be_refused(attempt):
             return None
-        names = [name for group in refused_nodes(attempt) if group.has_devices for name in group.names]
+        names = [name for group in group_refused_nodes(attempt) if group.has_devices for name in group.names]
         if not names:
             return None
         if len(names) > MAX_NODES:

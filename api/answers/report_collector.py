@@ -25,11 +25,11 @@ from api.index.report_queries import (
 )
 from api.index.trend_counts import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
-from engine.diagnosis.texts import actors_of
+from engine.diagnosis.texts import find_actors
 from engine.fit import device_config
 from engine.fit.devices.as_of import rebuilt
 from engine.hami.vendors import Vendors
-from engine.suggestions.for_many import judge, suggestions_for_many
+from engine.suggestions.admission import build_suggestions_for_many, judge
 from page.report_file import written
 from runtime.opensearch.client import new_client
 from runtime.settings.opensearch_connection import OpenSearchConnection
@@ -113,7 +113,7 @@ class ReportCollector:
         columns = await asyncio.to_thread(rebuilt, states, self.vendors)
         unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, at)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
-        return next(iter(suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
+        return next(iter(build_suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
 
 
 def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:
@@ -125,7 +125,7 @@ def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReport
         devices=next((item.total for item in refused.items if item.key == series.key), 0),
         meaning=explained.meaning,
         remedy=explained.remedy,
-        who_acts=actors_of(series.key),
+        who_acts=find_actors(series.key),
     )
 
 

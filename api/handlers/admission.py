@@ -18,7 +18,7 @@ from api.index.nodes.last_registrations import read_unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.waiting.waiting_requests import read_waiting_requests
 from api.memory.cluster_devices import ClusterDevices
-from engine.suggestions.for_many import Judged, judge, suggestions_for_many
+from engine.suggestions.admission import Judged, build_suggestions_for_many, judge
 from schemas.codec.records import format_rfc3339
 
 
@@ -54,5 +54,5 @@ class AdmissionHandlers:
                 unknown.append("registrations")
             async with self.devices.lock:
                 judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
-        body = suggestions_for_many(cluster.name, query.namespace, now, waiting.pods, judged, unknown)
+        body = build_suggestions_for_many(cluster.name, query.namespace, now, waiting.pods, judged, unknown)
         return to_json_response(200, body, {"Cache-Control": "no-store"})

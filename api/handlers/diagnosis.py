@@ -99,7 +99,7 @@ class DiagnosisHandlers:
             self.exclusion.of(attempt) if query.exclusion and may_be_refused(attempt) else _nothing(),
         )
         # Where every source answers and none knows the pod, its name is most probably wrong.
-        has_answers = not facts.unknown_of("attempt") and not any(
+        has_answers = not facts.select_unknown("attempt") and not any(
             unknown.cause in ("index-down", "api-server-down", "not-allowed") for unknown in facts.unknown
         )
         if facts.pod is None and facts.attempt is None and has_answers:

@@ -26,7 +26,7 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import attempt_on
-from engine.suggestions.answer import Found, suggestions_of
+from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
 from runtime.settings.object_names import subdomain_problem
@@ -94,7 +94,7 @@ class SimulationHandlers:
         now: datetime,
         unknown: list[str],
     ) -> Response:
-        found, names = Found([], [], fits=True), dict[str, str]()
+        found, names = ProvedSuggestions([], [], fits=True), dict[str, str]()
         if not attempt.chosen:
             found, names = await self.changes.found(request, cluster, attempt, columns, self.devices.lock, now, unknown)
         diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
@@ -102,7 +102,7 @@ class SimulationHandlers:
             "node": attempt.chosen,
             "schedulerlog": orjson.Fragment(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)})),
             "diagnosis": orjson.Fragment(encode_value(diagnosis)),
-            "suggestions": orjson.Fragment(encode_value(suggestions_of(attempt, "", now, found, names, unknown))),
+            "suggestions": orjson.Fragment(encode_value(build_suggestions(attempt, "", now, found, names, unknown))),
         }
         return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 

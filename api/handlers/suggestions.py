@@ -22,7 +22,7 @@ from api.index.nodes.cluster_states import read_states_of_attempt
 from api.memory.cluster_devices import ClusterDevices
 from engine.fit.devices.as_of import rebuilt
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.suggestions.answer import Found, suggestions_of
+from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from schemas.events import AttemptSummarized
 
 
@@ -51,7 +51,7 @@ class SuggestionHandlers:
         pod = PodName(cluster.name, namespace, name)
         attempt = await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)
         summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
-        found, names = Found([], [], fits=False), dict[str, str]()
+        found, names = ProvedSuggestions([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
         if summary.status != "succeeded":
@@ -62,7 +62,7 @@ class SuggestionHandlers:
                 at = now if query.as_of == "now" else None
                 found, names = await self.changes.found(request, cluster, summary, columns, lock, at, unknown)
         as_of = summary.started_at if query.as_of == "attempt" else now
-        body = suggestions_of(summary, cluster.link_attempt(summary.attempt_id), as_of, found, names, unknown)
+        body = build_suggestions(summary, cluster.link_attempt(summary.attempt_id), as_of, found, names, unknown)
         return to_json_response(200, body, {"Cache-Control": "no-store"})
 
     async def _cluster(

@@ -16,9 +16,9 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import ManifestError
 from engine.fit.simulate import columns_of, schedulerlog, simulate
-from engine.suggestions.answer import Found, suggestions_of
+from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
 from engine.summaries.fold import summarize
@@ -47,16 +47,16 @@ def simulate_pod(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, n
         "node": attempt.chosen,
         "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),
         "diagnosis": diagnosis.model_dump(mode="json"),
-        "suggestions": suggestions_of(attempt, "", now, changes, {}, []).model_dump(mode="json"),
+        "suggestions": build_suggestions(attempt, "", now, changes, {}, []).model_dump(mode="json"),
     }
 
 
-def _suggest_changes(columns: ClusterColumns, attempt: AttemptSummarized) -> Found:
+def _suggest_changes(columns: ClusterColumns, attempt: AttemptSummarized) -> ProvedSuggestions:
     if attempt.chosen:
-        return Found([], [], fits=True)
-    ask = Ask.of_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
+        return ProvedSuggestions([], [], fits=True)
+    ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
     trial = Trial(columns, tuple(attempt.nodes), _POLICY)
-    return Found(suggest(trial, ask), excluding_constraints(trial, ask), fits=False)
+    return ProvedSuggestions(suggest(trial, ask), find_excluding_constraints(trial, ask), fits=False)
 
 
 def _parse_pod(text: bytes, path: Path) -> Mapping[str, Any]:

@@ -13,9 +13,9 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.suggestions.acts import Holders, nodes_to_empty
+from engine.suggestions.acts import Holders, list_nodes_to_empty
 from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
 
@@ -46,7 +46,7 @@ def _figures() -> Iterator[Figure]:
         if use := columns.pod_use(uid):
             running.setdefault(use.node, {})[uid] = use
     for name, pod in _pods().items():
-        ask = Ask.of_pod(pod, columns.vendors)
+        ask = Ask.from_pod(pod, columns.vendors)
         decided, _ = _measured(partial(decide, columns, pod, columns.node_names, SchedulingPolicy()))
         cpu, wall = _measured(partial(_diagnose, columns, ask, running))
         ratio = round(statistics.fmean(cpu) / statistics.fmean(decided), 1)
@@ -76,9 +76,9 @@ def _pod(count: int, memory: int, cores: int, annotations: dict[str, str]) -> di
 def _diagnose(columns: ClusterColumns, ask: Ask, running: Holders) -> None:
     # A new one for each call, as each request has: it remembers the ids of the nodes that are asked about.
     trial = Trial(columns, columns.node_names, SchedulingPolicy())
-    holders = {node: running.get(node, {}) for node in nodes_to_empty(trial, ask)}
+    holders = {node: running.get(node, {}) for node in list_nodes_to_empty(trial, ask)}
     suggest(trial, ask, holders)
-    excluding_constraints(trial, ask)
+    find_excluding_constraints(trial, ask)
 
 
 def _measured(call: Callable[[], object]) -> tuple[list[float], list[float]]:

@@ -1,112 +1,131 @@
-"""The questions about what the pod needs of the cluster: claims, quotas, open nodes, registered devices."""
+"""Questions about what the pod needs from the cluster: claims, quotas, open nodes, registered devices."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, NodeFacts, Quota
-from engine.diagnosis.open_nodes import Closed, closed_by, is_selected
-from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, yes_or_no
-from engine.diagnosis.texts import phrase
-from engine.diagnosis.wording import NOTHING, devices_asked, listed, requests_of, share, span
+from engine.diagnosis.open_nodes import Closed, find_closing_check, is_selected
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import (
+    NOTHING,
+    count_devices,
+    describe_duration,
+    describe_share,
+    get_requests,
+    shorten_list,
+)
 from engine.hami.node_checks import HANDSHAKE_TOO_OLD
 from engine.hami.quantities import parse_whole
 from schemas.events import NodeProblem
 
 MAX_EVIDENCE: Final = 5
-"""Nodes that a step shows; the answer counts all."""
+"""Limit of the nodes that a step shows; the answer counts all."""
 
 
-def claims_ready(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+def check_claims(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     claims = facts.claims
     if claims is None:
-        yield TreeStep("ClaimsReady", "not known", (), facts.unknown_of("claims"))
+        yield TreeStep("ClaimsReady", "not known", (), facts.select_unknown("claims"))
         return
-    found = []
+    obstacles = []
     for claim in claims:
         words: dict[str, Word] = {"namespace": facts.namespace, "claim": claim.name, "phase": claim.phase}
         if not claim.phase:
-            found.append(FoundObstacle("ClaimMissing", words, evidence=[claim.source], clauses=["claim"]))
-        # A claim that waits for its pod to be scheduled is no obstacle, and one of an unknown class may be such.
+            obstacles.append(FoundObstacle("ClaimMissing", words, evidence=[claim.source], clauses=["claim"]))
+        # A claim that waits for its pod to be scheduled is no obstacle, and a claim of an unknown class may wait too.
         elif claim.phase == "Lost" or (claim.phase == "Pending" and claim.waits_for_pod is False):
-            found.append(FoundObstacle("ClaimUnbound", words, evidence=[claim.source], clauses=["claim"]))
+            obstacles.append(FoundObstacle("ClaimUnbound", words, evidence=[claim.source], clauses=["claim"]))
     evidence = [
-        Evidence(claim.source.kind, claim.source.record, claim.source.at, words=claim.phase or "not found")
+        Evidence(claim.source.kind, claim.source.record, claim.source.time, words=claim.phase or "not found")
         for claim in claims
     ]
-    yield TreeStep("ClaimsReady", "no" if found else "yes", evidence, facts.unknown_of("claims"), found)
+    yield TreeStep("ClaimsReady", "no" if obstacles else "yes", evidence, facts.select_unknown("claims"), obstacles)
 
 
-def quota_left(facts: DiagnosisFacts) -> TreeStep:
-    """Matters where the scheduler counts quotas itself: the API server has admitted the pod already."""
+def check_quotas(facts: DiagnosisFacts) -> TreeStep:
+    """Check the quotas: they matter if the scheduler counts them itself, because the API server has admitted the pod
+    already."""
     if facts.quotas is None:
-        return TreeStep("QuotaLeft", "not known", (), facts.unknown_of("quotas"))
-    full = [found for quota in facts.quotas for found in _used_up(quota)]
+        return TreeStep("QuotaLeft", "not known", (), facts.select_unknown("quotas"))
+    full = [exhausted for quota in facts.quotas for exhausted in _iterate_exhausted(quota)]
     evidence = [quota.source for quota in facts.quotas] if not full else [quota.source for quota, *_ in full]
     numbers = {
-        f"{name}.{what}": amount
+        f"{name}.{field}": amount
         for _, name, *amounts in full
-        for what, amount in zip(("used", "hard"), amounts, strict=True)
+        for field, amount in zip(("used", "hard"), amounts, strict=True)
     }
-    shown = [Evidence(source.kind, source.record, source.at, source.reported_by, numbers) for source in evidence]
-    return TreeStep("QuotaLeft", "no" if full else "yes", shown)
+    exhausted_evidence = [
+        Evidence(source.kind, source.record, source.time, source.reported_by, numbers) for source in evidence
+    ]
+    return TreeStep("QuotaLeft", "no" if full else "yes", exhausted_evidence)
 
 
-def _used_up(quota: Quota) -> Iterator[tuple[Quota, str, int, int]]:
+def _iterate_exhausted(quota: Quota) -> Iterator[tuple[Quota, str, int, int]]:
     for name, amount in quota.hard.items():
         hard, used = parse_whole(amount), parse_whole(quota.used.get(name, "0"))
         if hard is not None and used is not None and used >= hard:
             yield quota, name, used, hard
 
 
-def closed_nodes(facts: DiagnosisFacts, judged: Iterable[str] = ()) -> dict[str, Closed]:
-    """Why kube-scheduler's own checks refuse a node now; without nodes that a scheduler of devices has judged."""
+def find_closed_nodes(facts: DiagnosisFacts, judged: Iterable[str] = ()) -> dict[str, Closed]:
+    """Find the nodes that kube-scheduler's own checks refuse now, without nodes that a scheduler of devices has
+    judged."""
     spec = facts.pod.spec if facts.pod and facts.is_latest else None
     if spec is None or not facts.nodes:
         return {}
     names = frozenset(judged)
     return {
-        state.name: found for state in _objects(facts) if state.name not in names and (found := closed_by(spec, state))
+        state.name: closed
+        for state in _list_observed(facts)
+        if state.name not in names and (closed := find_closing_check(spec, state))
     }
 
 
-def _objects(facts: DiagnosisFacts) -> list[NodeFacts]:
+def _list_observed(facts: DiagnosisFacts) -> list[NodeFacts]:
     return [state for state in facts.nodes or () if state.node is not None]
 
 
-def nodes_open(facts: DiagnosisFacts, closed: Mapping[str, Closed], *, is_judged: bool = False) -> TreeStep:
-    """``is_judged``: a scheduler has refused the other nodes. Without it a single open node leaves no obstacle here."""
-    nodes = _objects(facts)
+def check_open_nodes(facts: DiagnosisFacts, closed: Mapping[str, Closed], *, is_judged: bool = False) -> TreeStep:
+    """Check whether a node is open to the pod.
+
+    ``is_judged``: a scheduler has refused the other nodes. Without it a single open node leaves no obstacle here.
+    """
+    nodes = _list_observed(facts)
     spec = facts.pod.spec if facts.pod else None
     if spec is None or not nodes:
-        return TreeStep("NodesOpen", "not known", (), facts.unknown_of("nodes", "pod"))
-    shown = [state for state in nodes if state.name in closed][:MAX_EVIDENCE]
-    evidence = [Evidence("node", node.source.record, node.source.at, words=_why(closed[node.name])) for node in shown]
+        return TreeStep("NodesOpen", "not known", (), facts.select_unknown("nodes", "pod"))
+    closed_states = [state for state in nodes if state.name in closed][:MAX_EVIDENCE]
+    evidence = [
+        Evidence("node", node.source.record, node.source.time, words=_describe_closed(closed[node.name]))
+        for node in closed_states
+    ]
     is_open = len(closed) < len(nodes)
     selected = [state for state in nodes if is_selected(spec, state)]
-    obstacles = [] if is_open and not is_judged else _closed_obstacles(nodes, selected, closed)
-    return TreeStep("NodesOpen", yes_or_no(is_open), evidence, facts.unknown_of("nodes"), obstacles)
+    obstacles = [] if is_open and not is_judged else _list_closed_obstacles(nodes, selected, closed)
+    return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
 
 
-def _why(found: Closed) -> str:
-    return f"{found.code}: {found.rest}" if found.rest else found.code
+def _describe_closed(closed: Closed) -> str:
+    return f"{closed.code}: {closed.taint}" if closed.taint else closed.code
 
 
-def _closed_obstacles(
+def _list_closed_obstacles(
     nodes: Sequence[NodeFacts], selected: Sequence[NodeFacts], closed: Mapping[str, Closed]
 ) -> list[FoundObstacle]:
-    # What the pod's selector leaves out is left out on purpose: the obstacle is what closes the nodes that it selects.
-    # A selector that leaves out every node is the obstacle itself, whatever else closes some of them.
-    meant = selected or nodes
+    # The pod's selector excludes nodes on purpose: the obstacle is what closes the nodes that it selects. A selector
+    # that excludes every node is the obstacle itself, whatever else closes some of them.
+    candidates = selected or nodes
     if not selected:
         closed = {state.name: Closed("AffinityMismatch") for state in nodes}
-    such = phrase("selected") if len(selected) < len(nodes) and selected else NOTHING
+    kind = write_phrase("selected") if len(selected) < len(nodes) and selected else NOTHING
     obstacles = []
-    for code in sorted({closed[state.name].code for state in meant if state.name in closed}):
-        states = [state for state in meant if state.name in closed and closed[state.name].code == code]
-        taints = sorted({closed[state.name].rest for state in states if closed[state.name].rest})
-        words: dict[str, Word] = {"refused": len(states), "share": share(len(states), len(meant), such)}
-        words["taints"] = listed(taints)
-        numbers = {"nodes": len(states), "of_nodes": len(meant)}
+    for code in sorted({closed[state.name].code for state in candidates if state.name in closed}):
+        states = [state for state in candidates if state.name in closed and closed[state.name].code == code]
+        taints = sorted({closed[state.name].taint for state in states if closed[state.name].taint})
+        words: dict[str, Word] = {"refused": len(states), "share": describe_share(len(states), len(candidates), kind)}
+        words["taints"] = shorten_list(taints)
+        numbers = {"nodes": len(states), "of_nodes": len(candidates)}
         names = sorted(state.name for state in states)
         evidence = [state.source for state in states[:MAX_EVIDENCE]]
         clauses = ["taints"] if taints else []
@@ -114,42 +133,44 @@ def _closed_obstacles(
     return obstacles
 
 
-def devices_registered(facts: DiagnosisFacts, unregistered: Collection[str] | None = None) -> TreeStep | None:
-    """Looks at ``unregistered``, the nodes of an attempt, else at all. None where the pod asks for no devices."""
-    requests = requests_of(facts)
-    if requests is not None and not devices_asked(requests):
+def check_registered_devices(facts: DiagnosisFacts, unregistered: Collection[str] | None = None) -> TreeStep | None:
+    """Check ``unregistered``, the nodes of an attempt, else all nodes. None if the pod requests no devices."""
+    requests = get_requests(facts)
+    if requests is not None and not count_devices(requests):
         return None
     states = [state for state in facts.nodes or () if unregistered is None or state.name in unregistered]
-    unknown = facts.unknown_of("registrations", "nodes")
+    unknown = facts.select_unknown("registrations", "nodes")
     if not states:
         return TreeStep("DevicesRegistered", "not known" if unregistered is None else "no", (), unknown)
-    in_the_way = [(state, list(filter(is_in_the_way, state.problems or ()))) for state in states]
-    # The first of a node is the cause of its others: a registration that is missing can't be read either.
-    found = [(state, problems[0]) for state, problems in in_the_way if problems]
-    obstacles = _registration_obstacles(found, facts)
+    blocked = [(state, list(filter(is_blocking, state.problems or ()))) for state in states]
+    # A node's first problem causes its others: a missing registration can't be read either.
+    first_problems = [(state, problems[0]) for state, problems in blocked if problems]
+    obstacles = _list_registration_obstacles(first_problems, facts)
     registered = [state for state in states if state.devices]
     if not registered and not obstacles and unregistered is None:
         words: dict[str, Word] = {"of": len(states)}
         obstacles = [FoundObstacle("NoDevicesRegistered", words, {"nodes": len(states)}, evidence=[states[0].source])]
-    shown = [_of_problem(state, problem) for state, problem in found[:MAX_EVIDENCE]]
+    problem_evidence = [_to_problem_evidence(state, problem) for state, problem in first_problems[:MAX_EVIDENCE]]
     counted = {
         "nodes": len(states),
         "nodes_with_devices": len(registered),
         "devices": sum(state.devices or 0 for state in states),
     }
     first = states[0].source
-    summary = Evidence("nodes", first.record if len(states) == 1 else "", first.at, first.reported_by, counted)
+    summary = Evidence("nodes", first.record if len(states) == 1 else "", first.time, first.reported_by, counted)
     is_registered = bool(registered) and not unregistered
-    return TreeStep("DevicesRegistered", yes_or_no(is_registered), [summary, *shown], unknown, obstacles)
+    return TreeStep("DevicesRegistered", to_answer(is_registered), [summary, *problem_evidence], unknown, obstacles)
 
 
-def _of_problem(state: NodeFacts, problem: NodeProblem) -> Evidence:
+def _to_problem_evidence(state: NodeFacts, problem: NodeProblem) -> Evidence:
     source = state.source
-    return Evidence("node", source.record, source.at, source.reported_by, words=f"{problem.code}: {problem.message}")
+    return Evidence("node", source.record, source.time, source.reported_by, words=f"{problem.code}: {problem.message}")
 
 
-def is_in_the_way(problem: NodeProblem) -> bool:
-    """Is the node's devices' use given up for it?
+def is_blocking(problem: NodeProblem) -> bool:
+    """Tell whether the problem keeps the node's devices from use.
+
+
 
     Device plugins since HAMi v2.8 leave the scheduler's question unanswered, and their devices are used all the same
     as long as the kubelet offers them.
@@ -157,22 +178,22 @@ def is_in_the_way(problem: NodeProblem) -> bool:
     return not (problem.code == HANDSHAKE_TOO_OLD and problem.is_asked and problem.allocatable)
 
 
-def _registration_obstacles(
-    found: Iterable[tuple[NodeFacts, NodeProblem]], facts: DiagnosisFacts
+def _list_registration_obstacles(
+    first_problems: Iterable[tuple[NodeFacts, NodeProblem]], facts: DiagnosisFacts
 ) -> list[FoundObstacle]:
     by_code: dict[str, list[tuple[NodeFacts, NodeProblem]]] = {}
-    for state, problem in found:
+    for state, problem in first_problems:
         by_code.setdefault(problem.code, []).append((state, problem))
     obstacles = []
     for code, pairs in by_code.items():
         names = sorted({state.name for state, _ in pairs})
-        words: dict[str, Word] = {"refused": len(names), "nodes": listed(names)}
-        evidence = [_of_problem(state, problem) for state, problem in pairs[:MAX_EVIDENCE]]
+        words: dict[str, Word] = {"refused": len(names), "nodes": shorten_list(names)}
+        evidence = [_to_problem_evidence(state, problem) for state, problem in pairs[:MAX_EVIDENCE]]
         clauses = []
         aged = [(problem.handshake_at, state.name) for state, problem in pairs if problem.handshake_at]
         if code == HANDSHAKE_TOO_OLD and aged:
             oldest, node = min(aged)
-            words |= {"age": span(facts.now - oldest), "node": node}
+            words |= {"age": describe_duration(facts.now - oldest), "node": node}
             clauses = ["age"]
         obstacles.append(FoundObstacle(code, words, {"nodes": len(names)}, names, len(names), evidence, clauses))
     return obstacles

@@ -1,4 +1,4 @@
-"""What is known about a pod and its cluster when the diagnosis is made. None is what is not known; see ``unknown``."""
+"""Facts about a pod and its cluster at the time of the diagnosis. None is a missing fact; ``unknown`` has the cause."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,12 @@ from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProb
 Cause = Literal[
     "index-down", "outside-cluster", "another-cluster", "not-allowed", "api-server-down", "not-recorded", "not-read"
 ]
-"""Why something is not known."""
+"""Cause of a missing fact."""
 
 
 class Unknown(NamedTuple):
-    """``subject`` (``devices``, ``pod``, ``nodes``, …) could not be known; ``detail`` has the words of who refused."""
+    """A missing fact about ``subject`` (``devices``, ``pod``, ``nodes``, …); ``detail`` has the words of the
+    refusal."""
 
     subject: str
     cause: Cause
@@ -24,21 +25,21 @@ class Unknown(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Where a fact comes from: a record by its id, or an object of the API server by its path."""
+    """Source of a fact: a record by its id, or an object of the API server by its path."""
 
     kind: str
     """``attempt``, ``bind``, ``devices``, ``pod``, ``claim``, ``quota``, ``node``, ``event``, ``scheduler``, …"""
     record: str
-    at: datetime | None = None
+    time: datetime | None = None
     reported_by: str = ""
     numbers: Mapping[str, int] = MappingProxyType({})
-    """By name with the unit."""
+    """Values by name with the unit."""
     words: str = ""
-    """Word for word, where the source has a text."""
+    """The source's text, word for word, if it has one."""
 
 
 class ObservedPod(NamedTuple):
-    """The pod, as its object or the latest observation of it has it."""
+    """The pod as its object or its latest observation describes it."""
 
     source: Evidence
     uid: str = ""
@@ -49,10 +50,10 @@ class ObservedPod(NamedTuple):
     scheduler: str = ""
     created_at: datetime | None = None
     gates: tuple[str, ...] | None = None
-    """The names of its scheduling gates."""
+    """Names of its scheduling gates."""
     conditions: Sequence[Condition] = ()
     requests: Sequence[Request] | None = None
-    """Devices, as of an attempt."""
+    """Requested devices, as in an attempt."""
     nominated: str = ""
     problems: Sequence[ObjectProblem] = ()
     bind_phase: str = ""
@@ -60,7 +61,7 @@ class ObservedPod(NamedTuple):
     """The ``spec`` of its object."""
     labels: Mapping[str, str] = MappingProxyType({})
 
-    def condition(self, kind: str) -> Condition | None:
+    def find_condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
 
@@ -70,9 +71,9 @@ class Claim(NamedTuple):
     name: str
     source: Evidence
     phase: str = ""
-    """``Pending``, ``Bound``, ``Lost``; empty where the claim does not exist."""
+    """``Pending``, ``Bound``, ``Lost``; empty if the claim does not exist."""
     waits_for_pod: bool | None = None
-    """Its storage class binds it when the pod is scheduled. None: not known."""
+    """True if its storage class binds it when the pod is scheduled; None if not reported."""
 
 
 class Quota(NamedTuple):
@@ -85,39 +86,39 @@ class Quota(NamedTuple):
 
 
 class HeldLock(NamedTuple):
-    """A pod holds the node's lock while its devices are allocated."""
+    """Lock of a node, which a pod holds while its devices are allocated."""
 
     since: datetime
     holder: str = ""
-    """namespace/name; empty where the lock has none, or where it is hidden from the caller."""
+    """namespace/name; empty if the lock names no holder, or if it is hidden from the caller."""
 
 
 class NodeFacts(NamedTuple):
-    """One node of the cluster as it is now."""
+    """State of one node of the cluster now."""
 
     name: str
     source: Evidence
     is_ready: bool | None = None
     node: Mapping[str, Any] | None = None
-    """Its object: labels, taints, unschedulable."""
+    """Object of the node: labels, taints, unschedulable."""
     devices: int | None = None
-    """How many it registers that can be read; 0 for a node without a registration."""
+    """Number of readable devices in its registration; 0 for a node without a registration."""
     problems: Sequence[NodeProblem] | None = None
     lock: HeldLock | None = None
 
 
 class SchedulerState(NamedTuple):
-    """A scheduler of the cluster: it was observed, or attempts of it are recorded."""
+    """A scheduler of the cluster: it was observed, or its attempts are recorded."""
 
     name: str
     source: Evidence
     implementation: str = ""
-    """``schedulerlog``, ``HAMi``, ``KAI``, …; empty where only its attempts are known."""
+    """``schedulerlog``, ``HAMi``, ``KAI``, …; empty if only its attempts are reported."""
     last_decided_at: datetime | None = None
 
 
 class OwnerProblem(NamedTuple):
-    """Why the owner of the pod could not make it."""
+    """Problem for which the owner of the pod could not create it."""
 
     workload: str
     problem: ObjectProblem
@@ -126,7 +127,7 @@ class OwnerProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisFacts:
-    """All of them, as one answer takes them."""
+    """Facts of one answer."""
 
     cluster: str
     namespace: str
@@ -134,9 +135,9 @@ class DiagnosisFacts:
     now: datetime
     attempt: AttemptSummarized | None = None
     is_latest: bool = True
-    """False where an attempt was asked for that others followed: the state of now does not explain it."""
+    """False if later attempts followed the requested one: the present state does not explain it."""
     devices: Sequence[DeviceLog] | None = None
-    """As the attempt judged them, of the nodes that were read."""
+    """Devices of the nodes that were read, as the attempt judged them."""
     pod: ObservedPod | None = None
     claims: Sequence[Claim] | None = None
     quotas: Sequence[Quota] | None = None
@@ -146,9 +147,9 @@ class DiagnosisFacts:
     schedulers: Sequence[SchedulerState] | None = None
     owner_problem: OwnerProblem | None = None
     findings: Sequence[Evidence] = ()
-    """What was found to be wrong with its attempts and placements; ``kind`` is ``finding``."""
+    """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()
 
-    def unknown_of(self, *subjects: str) -> tuple[Unknown, ...]:
-        """What could not be known of these subjects."""
+    def select_unknown(self, *subjects: str) -> tuple[Unknown, ...]:
+        """Select the missing facts about these subjects."""
         return tuple(unknown for unknown in self.unknown if unknown.subject in subjects)

@@ -1,4 +1,4 @@
-"""Objects of the API server as facts. Pure: the API reads the objects, the tests have recorded ones."""
+"""Conversion of API server objects to facts. Pure: the API reads the objects, the tests have recorded ones."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,15 +17,15 @@ from runtime.kubernetes.object_fields import Fields, conditions, entries, moment
 from schemas.events import ObjectProblem
 
 HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
-"""As HAMi's guide for troubleshooting has it."""
+"""Limit from HAMi's guide for troubleshooting."""
 _CREATE_FAILED: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 _KUBELET: Final = "kubelet"
 
 
-def pod_state(pod: Fields, path: str, now: datetime) -> ObservedPod:
-    """``path``: that of the object on the API server. ``now``: when it was read."""
+def to_observed_pod(pod: Fields, path: str, now: datetime) -> ObservedPod:
+    """Convert a pod's object. ``path``: its path on the API server. ``now``: the time when it was read."""
     metadata, spec, status = part(pod, "metadata"), part(pod, "spec"), part(pod, "status")
-    found = conditions(pod)
+    pod_conditions = conditions(pod)
     return ObservedPod(
         source=Evidence("pod", path, now),
         uid=text(metadata, "uid"),
@@ -35,7 +35,7 @@ def pod_state(pod: Fields, path: str, now: datetime) -> ObservedPod:
         scheduler=text(spec, "schedulerName"),
         created_at=moment(text(metadata, "creationTimestamp")),
         gates=tuple(text(gate, "name") for gate in entries(spec, "schedulingGates")),
-        conditions=found,
+        conditions=pod_conditions,
         requests=[request_of(request) for request in container_requests(pod, list_vendors(()))],
         nominated=text(status, "nominatedNodeName"),
         bind_phase=text(metadata, "annotations", BIND_PHASE),
@@ -44,95 +44,97 @@ def pod_state(pod: Fields, path: str, now: datetime) -> ObservedPod:
     )
 
 
-def claim_names(pod: Fields) -> list[str]:
-    """The PersistentVolumeClaims that the pod's volumes name."""
+def list_claim_names(pod: Fields) -> list[str]:
+    """List the PersistentVolumeClaims that the pod's volumes name."""
     volumes = list(entries(pod, "spec", "volumes"))
-    named = [text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
-    # Kubernetes makes the claim of an ephemeral volume, and calls it by pod and volume.
-    own = [f"{text(pod, 'metadata', 'name')}-{text(volume, 'name')}" for volume in volumes if part(volume, "ephemeral")]
-    return [name for name in (*named, *own) if name]
+    volume_claims = [text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
+    # Kubernetes creates the claim of an ephemeral volume, and names it after pod and volume.
+    ephemeral_claims = [
+        f"{text(pod, 'metadata', 'name')}-{text(volume, 'name')}" for volume in volumes if part(volume, "ephemeral")
+    ]
+    return [name for name in (*volume_claims, *ephemeral_claims) if name]
 
 
-def claim(name: str, path: str, found: Fields | None, storage_class: Fields | None, now: datetime) -> Claim:
-    """``found``: None where the claim does not exist; ``storage_class``: None where it was not read."""
+def to_claim(name: str, path: str, claim: Fields | None, storage_class: Fields | None, now: datetime) -> Claim:
+    """Convert a claim; ``claim`` is None if it does not exist, ``storage_class`` if it was not read."""
     mode = text(storage_class, "volumeBindingMode")
     waits = mode == "WaitForFirstConsumer" if mode else None
-    return Claim(name, Evidence("claim", path, now), text(found, "status", "phase") if found else "", waits)
+    return Claim(name, Evidence("claim", path, now), text(claim, "status", "phase") if claim else "", waits)
 
 
-def quota(found: Fields, path: str, now: datetime) -> Quota:
-    hard, used = part(found, "status", "hard"), part(found, "status", "used")
-    name = text(found, "metadata", "name")
-    return Quota(name, Evidence("quota", f"{path}/{name}", now), _amounts(hard), _amounts(used))
+def to_quota(quota: Fields, path: str, now: datetime) -> Quota:
+    hard, used = part(quota, "status", "hard"), part(quota, "status", "used")
+    name = text(quota, "metadata", "name")
+    return Quota(name, Evidence("quota", f"{path}/{name}", now), _to_amounts(hard), _to_amounts(used))
 
 
-def _amounts(found: Fields) -> dict[str, str]:
-    return {resource: str(amount) for resource, amount in found.items()}
+def _to_amounts(amounts: Fields) -> dict[str, str]:
+    return {resource: str(amount) for resource, amount in amounts.items()}
 
 
-def event(found: Fields, path: str) -> Evidence:
-    """A Kubernetes event (``events.k8s.io/v1``), with how often it was seen."""
-    reporter = text(found, "reportingController") or text(found, "deprecatedSource", "component")
-    series = part(found, "series")
-    count = series.get("count") or found.get("deprecatedCount") or 1
+def to_event_evidence(event: Fields, path: str) -> Evidence:
+    """Convert a Kubernetes event (``events.k8s.io/v1``), with the number of times that it was seen."""
+    reporter = text(event, "reportingController") or text(event, "deprecatedSource", "component")
+    series = part(event, "series")
+    count = series.get("count") or event.get("deprecatedCount") or 1
     return Evidence(
         "event",
-        f"{path}/{text(found, 'metadata', 'name')}",
-        _seen_at(found),
+        f"{path}/{text(event, 'metadata', 'name')}",
+        _parse_time(event),
         reporter,
         {"times": count} if isinstance(count, int) else {},
-        f"{text(found, 'reason')}: {text(found, 'note')}",
+        f"{text(event, 'reason')}: {text(event, 'note')}",
     )
 
 
-def _seen_at(found: Fields) -> datetime | None:
+def _parse_time(event: Fields) -> datetime | None:
     stamps = (
-        text(found, "series", "lastObservedTime"), text(found, "deprecatedLastTimestamp"), text(found, "eventTime"),
+        text(event, "series", "lastObservedTime"), text(event, "deprecatedLastTimestamp"), text(event, "eventTime"),
     )  # fmt: skip
     return next((time for stamp in stamps if stamp and (time := moment(stamp))), None)
 
 
-def problem_of(found: Fields) -> ObjectProblem | None:
-    """What a kubelet reports of a pod that does not start; None for other events."""
-    reporter = text(found, "reportingController") or text(found, "deprecatedSource", "component")
-    at = _seen_at(found)
-    if at is None or reporter != _KUBELET or text(found, "type") != "Warning":
+def to_problem(event: Fields) -> ObjectProblem | None:
+    """Convert a kubelet's report of a pod that does not start; None for other events."""
+    reporter = text(event, "reportingController") or text(event, "deprecatedSource", "component")
+    time = _parse_time(event)
+    if time is None or reporter != _KUBELET or text(event, "type") != "Warning":
         return None
-    return ObjectProblem(reason=text(found, "reason") or "Failed", message=text(found, "note"), at=at,
+    return ObjectProblem(reason=text(event, "reason") or "Failed", message=text(event, "note"), at=time,
                          reported_by=reporter)  # fmt: skip
 
 
-def owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerProblem | None:
-    """The latest event about an owner that could not make ``pod``; ``events`` are those of its namespace.
+def find_owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerProblem | None:
+    """Find the latest event about an owner that could not create ``pod``; ``events`` are those of its namespace.
 
-    Owners call their pods by their own name, a hyphen and a suffix.
+    Owners name their pods after themselves, with a hyphen and a suffix.
     """
-    found = [
-        (at, entry)
+    failures = [
+        (time, entry)
         for entry in events
         if text(entry, "reason") in _CREATE_FAILED
         and pod.startswith(f"{text(entry, 'regarding', 'name')}-")
-        and (at := _seen_at(entry))
+        and (time := _parse_time(entry))
     ]
-    if not found:
+    if not failures:
         return None
-    at, latest = max(found, key=lambda pair: pair[0])
-    source = event(latest, path)
+    time, latest = max(failures, key=lambda pair: pair[0])
+    source = to_event_evidence(latest, path)
     problem = ObjectProblem(
-        reason=text(latest, "reason"), message=text(latest, "note"), at=at, reported_by=source.reported_by
+        reason=text(latest, "reason"), message=text(latest, "note"), at=time, reported_by=source.reported_by
     )
     workload = f"{text(latest, 'regarding', 'kind')}/{text(latest, 'regarding', 'name')}"
     return OwnerProblem(workload, problem, source)
 
 
-def node_state(node: Fields, path: str, now: datetime) -> NodeFacts:
+def to_node_facts(node: Fields, path: str, now: datetime) -> NodeFacts:
     name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
     devices = reading.combine_devices(vendors)
     # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
-    found = list_vendor_registrations(node, vendors, UTC)
-    problems = check_registrations(found, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
+    registrations = list_vendor_registrations(node, vendors, UTC)
+    problems = check_registrations(registrations, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
     ready = next((condition.status for condition in conditions(node) if condition.type == "Ready"), "")
     return NodeFacts(
         name,
@@ -141,11 +143,11 @@ def node_state(node: Fields, path: str, now: datetime) -> NodeFacts:
         node,
         len(devices.registration.devices) if devices else 0,
         to_node_checked("cluster", name, now, problems).problems,
-        _lock(annotations),
+        _parse_lock(annotations),
     )
 
 
-def _lock(annotations: Mapping[str, Any]) -> HeldLock | None:
+def _parse_lock(annotations: Mapping[str, Any]) -> HeldLock | None:
     value = annotations.get(NODE_LOCK)
     if not isinstance(value, str) or not value:
         return None

@@ -1,8 +1,8 @@
-"""Which nodes pass kube-scheduler's own checks that need the pod and the node alone, by its rules.
+"""Nodes that pass kube-scheduler's own checks, as far as these need only the pod and the node.
 
 The rules: NodeUnschedulable, TaintToleration, NodeAffinity and NodeName of kube-scheduler, as the documentation of
-Kubernetes has them ("Taints and Tolerations", "Assigning Pods to Nodes"). What counts other pods (CPU, ports, spread)
-is not here. Pure.
+Kubernetes has them ("Taints and Tolerations", "Assigning Pods to Nodes"). Checks that count other pods (CPU, ports,
+spread) are not here. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +17,19 @@ _BLOCKING: Final = frozenset(("NoSchedule", "NoExecute"))
 
 
 class Closed(NamedTuple):
-    """Why a node is closed to the pod: the obstacle, and the taint where it is one."""
+    """Obstacle that closes a node to the pod, with the taint if it is one."""
 
     code: str
-    rest: str = ""
+    taint: str = ""
 
 
-def closed_by(spec: Fields, state: NodeFacts) -> Closed | None:
-    """The first of kube-scheduler's checks that refuses the node; None for a node that passes."""
+def find_closing_check(spec: Fields, state: NodeFacts) -> Closed | None:
+    """Find the first of kube-scheduler's checks that refuses the node; None for a node that passes."""
     node = state.node or {}
     tolerations = list(entries(spec, "tolerations"))
-    taints = list(_taints(node))
+    taints = list(_iterate_taints(node))
     keys = {text(taint, "key") for taint in taints}
-    # A cordoned node also has a taint of Kubernetes' own, as one that is not ready has.
+    # Kubernetes taints cordoned nodes, and nodes that are not ready.
     cordon = {"key": _CORDON_TAINT, "effect": "NoSchedule"}
     if (part(node, "spec").get("unschedulable") is True or _CORDON_TAINT in keys) and not _is_tolerated(
         cordon, tolerations
@@ -39,30 +39,30 @@ def closed_by(spec: Fields, state: NodeFacts) -> Closed | None:
     if any(text(taint, "key") in _NOT_READY for taint in untolerated):
         return Closed("NodeNotReady")
     if untolerated:
-        return Closed("TaintNotTolerated", ", ".join(map(_written, untolerated)))
+        return Closed("TaintNotTolerated", ", ".join(map(_format_taint, untolerated)))
     return None if _matches(spec, node, state.name) else Closed("AffinityMismatch")
 
 
 def is_selected(spec: Fields, state: NodeFacts) -> bool:
-    """Does the node match the pod's node selector and required affinity?"""
+    """Tell whether the node matches the pod's node selector and required affinity."""
     return _matches(spec, state.node or {}, state.name)
 
 
-def _taints(node: Fields) -> Iterator[Fields]:
+def _iterate_taints(node: Fields) -> Iterator[Fields]:
     return (taint for taint in entries(node, "spec", "taints") if text(taint, "effect") in _BLOCKING)
 
 
-def _written(taint: Fields) -> str:
-    """As kubectl writes it: key=value:effect."""
+def _format_taint(taint: Fields) -> str:
+    """Format a taint as kubectl does: key=value:effect."""
     value = text(taint, "value")
     return f"{text(taint, 'key')}{'=' if value else ''}{value}:{text(taint, 'effect')}"
 
 
 def _is_tolerated(taint: Fields, tolerations: Sequence[Fields]) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
+    return any(_is_tolerated_by(toleration, taint) for toleration in tolerations)
 
 
-def _tolerates(toleration: Fields, taint: Fields) -> bool:
+def _is_tolerated_by(toleration: Fields, taint: Fields) -> bool:
     key, operator = text(toleration, "key"), text(toleration, "operator") or "Equal"
     if text(toleration, "effect") not in ("", text(taint, "effect")):
         return False
@@ -81,18 +81,18 @@ def _matches(spec: Fields, node: Fields, name: str) -> bool:
     if not required:
         return True
     # One term is enough; a term without any expression matches nothing.
-    return any(_term_matches(term, labels, name) for term in entries(required, "nodeSelectorTerms"))
+    return any(_matches_term(term, labels, name) for term in entries(required, "nodeSelectorTerms"))
 
 
-def _term_matches(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
+def _matches_term(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
     expressions, fields = list(entries(term, "matchExpressions")), list(entries(term, "matchFields"))
     return bool(expressions or fields) and (
-        all(_expression_matches(expression, labels) for expression in expressions)
-        and all(_expression_matches(field, {"metadata.name": name}) for field in fields)
+        all(_matches_expression(expression, labels) for expression in expressions)
+        and all(_matches_expression(field, {"metadata.name": name}) for field in fields)
     )
 
 
-def _expression_matches(expression: Fields, labels: Mapping[str, Any]) -> bool:
+def _matches_expression(expression: Fields, labels: Mapping[str, Any]) -> bool:
     key, listed = text(expression, "key"), expression.get("values")
     value, values = labels.get(key), listed if isinstance(listed, list) else []
     match text(expression, "operator"):

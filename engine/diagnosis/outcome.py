@@ -1,4 +1,4 @@
-"""What the steps of the tree return: answers with their evidence, and obstacles."""
+"""Outcome of the tree's steps: answers with their evidence, and obstacles."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,25 +9,25 @@ from schemas.answers.diagnosis import InBothLanguages
 
 AnswerToQuestion = Literal["yes", "no", "not known"]
 Word = str | int | InBothLanguages
-"""What a text has a place for."""
+"""Value that fills a placeholder of a text."""
 
 
 class FoundObstacle(NamedTuple):
-    """Something that keeps the pod from a node; ``code`` has its texts, whose places ``words`` fill."""
+    """Something that keeps the pod from a node; ``code`` has its texts, whose placeholders ``words`` fill."""
 
     code: str
     words: Mapping[str, Word] = MappingProxyType({})
     numbers: Mapping[str, int] = MappingProxyType({})
     nodes: Sequence[str] = ()
     node_count: int = 0
-    """How many nodes it keeps out; ``nodes`` may name fewer."""
+    """Number of nodes that it excludes; ``nodes`` may name fewer."""
     evidence: Sequence[Evidence] = ()
     clauses: Sequence[str] = ()
-    """Names of further clauses of its sentence, for which the numbers are known."""
+    """Names of further clauses of its sentence: those whose numbers are reported."""
 
 
 class TreeStep(NamedTuple):
-    """One question, answered."""
+    """One question with its answer."""
 
     question: str
     answer: AnswerToQuestion
@@ -35,8 +35,8 @@ class TreeStep(NamedTuple):
     not_known: Sequence[Unknown] = ()
     obstacles: Sequence[FoundObstacle] = ()
     is_end: bool = False
-    """The questions below this one do not matter any more."""
+    """True if the questions below this one do not matter any more."""
 
 
-def yes_or_no(is_so: bool | None) -> AnswerToQuestion:
+def to_answer(is_so: bool | None) -> AnswerToQuestion:
     return "not known" if is_so is None else "yes" if is_so else "no"

@@ -1,4 +1,4 @@
-"""The nodes that an attempt refused, each once, under the reason that decides it."""
+"""Nodes that an attempt refused, each once, under the reason that decides it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,37 +8,37 @@ from typing import Final, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
-from engine.diagnosis.texts import Kind, kind_of, obstacle_of_word
+from engine.diagnosis.texts import Kind, find_obstacle_of_reason, get_kind
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
 
-KINDS: Final[Mapping[Kind, int]] = {kind: place for place, kind in enumerate(get_args(Kind))}
-"""The most important kind first; ``engine.diagnosis.obstacle`` says why."""
+KINDS: Final[Mapping[Kind, int]] = {kind: rank for rank, kind in enumerate(get_args(Kind))}
+"""Rank of each kind, the most important first; ``engine.diagnosis.tree`` has the reason for the order."""
 _OTHER_DEVICES: Final = frozenset(
     (
         ReasonCode.CARD_TYPE_MISMATCH, ReasonCode.CARD_UUID_MISMATCH, ReasonCode.MODE_NOT_FIT,
         ReasonCode.DEVICE_TYPE_NOT_FOUND, ReasonCode.NODE_UNREGISTERED,
     )
 )  # fmt: skip
-"""Nodes that these refused have no device that the pod accepts."""
-_CHECKED: Final = {code.value: place for place, code in enumerate(DEVICE_REASON_CODES)}
-SAYS_ASKED: Final = frozenset(
+"""Reasons of nodes without any device that the pod accepts."""
+_CHECK_ORDER: Final = {code.value: rank for rank, code in enumerate(DEVICE_REASON_CODES)}
+NAMES_REQUEST: Final = frozenset(
     (
         ReasonCode.CARD_INSUFFICIENT_MEMORY, ReasonCode.CARD_INSUFFICIENT_CORE, ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE,
         ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST, ReasonCode.NODE_INSUFFICIENT_DEVICE, ReasonCode.NUMA_NOT_FIT,
     )
 )  # fmt: skip
-"""Their sentences say what was asked, so that each different request is an obstacle of its own."""
-_APART: Final = frozenset(("InsufficientResource", "RefusedInOtherWords"))
-"""Obstacles of which each resource, each text is one of its own."""
+"""Reasons whose sentences name the request, so that each different request is an obstacle of its own."""
+_SEPARATE: Final = frozenset(("InsufficientResource", "RefusedInOtherWords"))
+"""Obstacles that are separate for each resource or text."""
 
 
 Rows = npt.NDArray[np.intp]
 
 
 class RowNames(Sequence[str]):
-    """The names of an attempt's nodes in these rows, in the attempt's order. A name is looked up when it is read: an
-    answer shows twenty of thousands."""
+    """Names of an attempt's nodes in these rows, in the attempt's order. A name is looked up when it is read: an answer
+    shows twenty of thousands."""
 
     __slots__ = ("_nodes", "rows")
 
@@ -63,8 +63,8 @@ class RowNames(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return map(self._nodes.__getitem__, self.rows.tolist())
 
-    def joined(self, *others: "RowNames") -> "RowNames":
-        """These and the others, which are of the same attempt."""
+    def join(self, *others: "RowNames") -> "RowNames":
+        """Join these names and others of the same attempt."""
         return RowNames(self._nodes, np.sort(np.concatenate([self.rows, *(other.rows for other in others)])))
 
 
@@ -73,23 +73,23 @@ _UNNAMED: Final = RowNames((), np.array([], np.intp))
 
 @dataclass(frozen=True, slots=True)
 class RefusedNodes:
-    """Nodes that one attempt refused for the same reason."""
+    """Nodes that one attempt refused for one reason."""
 
     code: str
     count: int
     names: RowNames = _UNNAMED
-    """Those that the source names."""
+    """Names of the nodes that the source names."""
     request: Request | None = None
-    """What they refused; None where several containers ask and the source does not say which of them it was."""
+    """Refused request; None if several containers request devices and the source does not say which was refused."""
     containers: frozenset[str] = frozenset()
-    """Those that ask for the same; empty where it is not known which were refused."""
-    rest: tuple[str, ...] = ()
-    """What the scheduler's words say beyond the code: taints, the resource."""
+    """Containers with equal requests; empty if the source does not say which were refused."""
+    details: tuple[str, ...] = ()
+    """Details of the scheduler's words beyond the code: taints, the resource."""
 
     @property
     def has_devices(self) -> bool:
-        """Were its nodes' devices judged one by one?"""
-        return self.code in _CHECKED
+        """True if its nodes' devices were judged one by one."""
+        return self.code in _CHECK_ORDER
 
     @property
     def has_accepted_devices(self) -> bool:
@@ -97,52 +97,54 @@ class RefusedNodes:
 
 
 def is_about_devices(code: str) -> bool:
-    """Was a node with this reason refused for its devices: what they are, how many, or what is free of them?"""
-    return code in _CHECKED or code == ReasonCode.NODE_INSUFFICIENT_DEVICE
+    """Tell whether a node with this reason was refused for its devices: their kind, their number, or their free
+    amounts."""
+    return code in _CHECK_ORDER or code == ReasonCode.NODE_INSUFFICIENT_DEVICE
 
 
-def refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
-    """The most important first: by kind, then by number of nodes. Each reason once for each different request."""
+def group_refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
+    """Group the refused nodes, each reason once for each different request; the most important first: by kind, then by
+    number of nodes."""
     groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
-    for group in (*_named(attempt), *_counted(attempt)):
-        apart = group.rest[0] if group.code in _APART and group.rest else ""
-        groups.setdefault((group.code, apart, _asked(group)), []).append(group)
-    joined = (_joined(members, judged_nodes(attempt)) for members in groups.values())
-    return sorted(joined, key=lambda group: (KINDS[kind_of(group.code)], -group.count))
+    for group in (*_group_named(attempt), *_list_counted(attempt)):
+        separator = group.details[0] if group.code in _SEPARATE and group.details else ""
+        groups.setdefault((group.code, separator, _encode_request(group)), []).append(group)
+    joined = (_join_groups(members, count_judged_nodes(attempt)) for members in groups.values())
+    return sorted(joined, key=lambda group: (KINDS[get_kind(group.code)], -group.count))
 
 
-def _asked(group: RefusedNodes) -> str:
-    """Equal for containers that ask for the same."""
-    if group.request is None or group.code not in SAYS_ASKED:
+def _encode_request(group: RefusedNodes) -> str:
+    """Encode the request; containers with equal requests have equal texts."""
+    if group.request is None or group.code not in NAMES_REQUEST:
         return ""
     return group.request.model_copy(update={"container": "", "init": False}).model_dump_json()
 
 
-def judged_nodes(attempt: AttemptSummarized) -> int:
-    """How many nodes the attempt judged; where a source only counts them, as many as it looked at."""
+def count_judged_nodes(attempt: AttemptSummarized) -> int:
+    """Count the nodes that the attempt judged; if a source only counts them, as many as it looked at."""
     if attempt.refused_nodes:
         return max(attempt.offered_nodes, *attempt.refused_nodes.values())
-    return len(attempt.nodes) - len(_rows_with(attempt, NOT_REACHED))
+    return len(attempt.nodes) - len(_select_rows(attempt, NOT_REACHED))
 
 
-def _rows_with(attempt: AttemptSummarized, *verdicts: str) -> npt.NDArray[np.intp]:
-    """The rows of the nodes with one of these verdicts, shape (k,)."""
+def _select_rows(attempt: AttemptSummarized, *verdicts: str) -> npt.NDArray[np.intp]:
+    """Select the rows of the nodes with one of these verdicts, shape (k,)."""
     has_one = np.array([word in verdicts for word in attempt.verdicts], np.bool_)
     return np.flatnonzero(has_one[attempt.verdict])
 
 
-def _named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
-    for rows in rows_by_refusal(attempt, _rows_with(attempt, REFUSED, UNREGISTERED)):
-        code, place = int(attempt.refusal[rows[0]]), int(attempt.refused_by[rows[0]])
+def _group_named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+    for rows in split_by_refusal(attempt, _select_rows(attempt, REFUSED, UNREGISTERED)):
+        code, position = int(attempt.refusal[rows[0]]), int(attempt.refused_by[rows[0]])
         refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, int(rows[0]))
-        name, rest = deciding_reason(refusal)
-        request = refused_request(attempt, refusal, place)
+        name, details = find_deciding_reason(refusal)
+        request = find_refused_request(attempt, refusal, position)
         containers = frozenset((request.container,)) if request else frozenset[str]()
-        yield RefusedNodes(name, len(rows), RowNames(attempt.nodes, rows), request, containers, rest)
+        yield RefusedNodes(name, len(rows), RowNames(attempt.nodes, rows), request, containers, details)
 
 
-def rows_by_refusal(attempt: AttemptSummarized, rows: Rows) -> Iterator[Rows]:
-    """These rows of the attempt's nodes, which ascend, by refusal, and by the container that was refused."""
+def split_by_refusal(attempt: AttemptSummarized, rows: Rows) -> Iterator[Rows]:
+    """Split these ascending rows of the attempt's nodes by refusal, and by the container that was refused."""
     # One sort instead of a pass over all nodes for each refusal: an attempt of 5,000 nodes has dozens.
     ordered = rows[np.lexsort((attempt.refused_by[rows], attempt.refusal[rows]))]
     refusal, refused_by = attempt.refusal[ordered], attempt.refused_by[ordered]
@@ -155,43 +157,47 @@ def _without_reason(attempt: AttemptSummarized, row: int) -> Refusal:
     return Refusal(bare=ReasonCode.NODE_UNREGISTERED if is_unregistered else ReasonCode.NODE_UNFIT_POD)
 
 
-def deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
-    """The obstacle that keeps the pod from a node with this refusal, and what its words say beyond the code."""
+def find_deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
+    """Find the obstacle that keeps the pod from a node with this refusal, and the details of its words beyond the
+    code."""
     if refusal.bare:
-        code, rest = obstacle_of_word(refusal.bare)
-        return code, tuple(filter(None, (rest, refusal.cause)))
-    found = {obstacle_of_word(code): count for code, count in refusal.counts.items() if count}
-    found |= {obstacle_of_word(code): 0 for code in refusal.uncounted}
-    if not found:
+        code, details = find_obstacle_of_reason(refusal.bare)
+        return code, tuple(filter(None, (details, refusal.cause)))
+    counts = {find_obstacle_of_reason(code): count for code, count in refusal.counts.items() if count}
+    counts |= {find_obstacle_of_reason(code): 0 for code in refusal.uncounted}
+    if not counts:
         return ReasonCode.NODE_UNFIT_POD, ()
-    # Of two reasons of a kind, the one of more devices; then the one that is checked later, which is nearer to a fit.
-    code, rest = min(found, key=lambda pair: (KINDS[kind_of(pair[0])], -found[pair], -_CHECKED.get(pair[0], 0)))
-    return code, (rest,) if rest else ()
+    # Of two reasons of a kind, that of more devices decides; then the one checked later, which is nearer to a fit.
+    code, details = min(
+        counts, key=lambda pair: (KINDS[get_kind(pair[0])], -counts[pair], -_CHECK_ORDER.get(pair[0], 0))
+    )
+    return code, (details,) if details else ()
 
 
-def refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:
-    """What was refused; None where several containers ask and the source does not say which of them it was."""
+def find_refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:
+    """Find the refused request; None if several containers request devices and the source does not say which was
+    refused."""
     if refused_by >= 0:
         return attempt.requests[refused_by]
     asking = [request for request in attempt.requests if request.count]
-    # A refusal of the whole node is that of the first container that asks for devices.
+    # A refusal of the complete node is that of the first container that requests devices.
     return asking[0] if asking and (refusal.bare or len(asking) == 1) else None
 
 
-def _counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+def _list_counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
     asking = [request for request in attempt.requests if request.count]
     request = asking[0] if len(asking) == 1 else None
     for words, count in attempt.refused_nodes.items():
-        code, rest = obstacle_of_word(words)
-        yield RefusedNodes(code, count, request=request, rest=(rest,) if rest else ())
+        code, details = find_obstacle_of_reason(words)
+        yield RefusedNodes(code, count, request=request, details=(details,) if details else ())
 
 
-def _joined(groups: Sequence[RefusedNodes], judged: int) -> RefusedNodes:
+def _join_groups(groups: Sequence[RefusedNodes], judged: int) -> RefusedNodes:
     largest = max(groups, key=lambda group: group.count)
-    named = [group.names for group in groups if group.names]
-    names = named[0].joined(*named[1:]) if named else _UNNAMED
-    rest = tuple(dict.fromkeys(chain.from_iterable(group.rest for group in groups)))
+    name_lists = [group.names for group in groups if group.names]
+    names = name_lists[0].join(*name_lists[1:]) if name_lists else _UNNAMED
+    details = tuple(dict.fromkeys(chain.from_iterable(group.details for group in groups)))
     containers = frozenset(chain.from_iterable(group.containers for group in groups))
     # kube-scheduler may count a node for several reasons of a kind.
     count = min(sum(group.count for group in groups), judged)
-    return RefusedNodes(largest.code, count, names, largest.request, containers, rest)
+    return RefusedNodes(largest.code, count, names, largest.request, containers, details)

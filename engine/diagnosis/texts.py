@@ -1,4 +1,4 @@
-"""The texts of the diagnosis in both languages, from ``texts.toml``, and how numbers are written in them."""
+"""Texts of the diagnosis in both languages, from ``texts.toml``, and the form of numbers in them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from schemas.answers.diagnosis import Actor, InBothLanguages
 from schemas.reasons import Language, read_catalogue
 
 Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration", "last"]
-"""The most important first, as ``engine.diagnosis.obstacle`` chooses."""
+"""Kinds of obstacles, the most important first, as ``engine.diagnosis.tree`` chooses."""
 
 _SOURCE: Final = Path(__file__).with_name("texts.toml")
 _LANGUAGES: Final[tuple[Language, Language]] = ("en", "zh")
@@ -54,133 +54,133 @@ class DiagnosisTexts(_Entry):
     subjects: dict[str, Phrase]
     obstacles: dict[str, ObstacleEntry]
     words: dict[str, str]
-    """How a scheduler's reason begins, to an obstacle."""
+    """Obstacle of each beginning of a scheduler's reason."""
     errors: dict[str, str]
-    """The same of errors that end an attempt."""
+    """Obstacle of each beginning of an error that ends an attempt."""
 
 
 @cache
-def texts() -> DiagnosisTexts:
+def load_texts() -> DiagnosisTexts:
     return TypeAdapter(DiagnosisTexts).validate_python(tomllib.loads(_SOURCE.read_text(encoding="utf-8")))
 
 
 class _Number(int):
-    """``{n}`` is written with commas; ``{n:node|nodes}`` is ``node`` where n is 1."""
+    """Number in a text: ``{n}`` is written with commas; ``{n:node|nodes}`` is ``node`` if n is 1."""
 
     def __format__(self, words: str) -> str:
-        one, is_choice, many = words.partition("|")
+        singular, is_choice, plural = words.partition("|")
         if not is_choice:
             return f"{int(self):,}"
-        return one if self == 1 else many
+        return singular if self == 1 else plural
 
 
 class _InLanguage(dict[str, object]):
-    """The words of a sentence; a word that is itself a phrase is written in the same language."""
+    """Words of a sentence; a word that is itself a phrase is written in the sentence's language."""
 
     def __init__(self, words: Mapping[str, Word], language: Language) -> None:
-        super().__init__({name: _written(word, language) for name, word in words.items()})
+        super().__init__({name: _to_language(word, language) for name, word in words.items()})
 
 
-def _written(word: Word, language: Language) -> object:
+def _to_language(word: Word, language: Language) -> object:
     if isinstance(word, InBothLanguages):
         return getattr(word, language)
     return _Number(word) if isinstance(word, int) else word
 
 
-def phrase(name: str, **words: Word) -> InBothLanguages:
-    """A part of a sentence."""
-    return _filled(texts().phrases[name], words)
+def write_phrase(name: str, **words: Word) -> InBothLanguages:
+    """Write a part of a sentence."""
+    return _fill(load_texts().phrases[name], words)
 
 
-def question(name: str) -> InBothLanguages:
-    return _filled(texts().questions[name], {})
+def write_question(name: str) -> InBothLanguages:
+    return _fill(load_texts().questions[name], {})
 
 
-def state_sentence(state: str, words: Mapping[str, Word]) -> InBothLanguages:
-    return _filled(texts().states[state], words, is_sentence=True)
+def write_state_sentence(state: str, words: Mapping[str, Word]) -> InBothLanguages:
+    return _fill(load_texts().states[state], words, is_sentence=True)
 
 
-def unknown_text(unknown: Unknown) -> InBothLanguages:
-    subject = _filled(texts().subjects[unknown.subject], {})
-    return _filled(texts().unknown[unknown.cause], {"subject": subject})
+def write_unknown(unknown: Unknown) -> InBothLanguages:
+    subject = _fill(load_texts().subjects[unknown.subject], {})
+    return _fill(load_texts().unknown[unknown.cause], {"subject": subject})
 
 
-def _filled(found: Phrase, words: Mapping[str, Word], *, is_sentence: bool = False) -> InBothLanguages:
-    en, zh = (getattr(found, language).format_map(_InLanguage(words, language)) for language in _LANGUAGES)
+def _fill(template: Phrase, words: Mapping[str, Word], *, is_sentence: bool = False) -> InBothLanguages:
+    en, zh = (getattr(template, language).format_map(_InLanguage(words, language)) for language in _LANGUAGES)
     return InBothLanguages(en=en + "." * is_sentence, zh=zh + "。" * is_sentence)
 
 
-def sentence(found: FoundObstacle) -> InBothLanguages:
-    """What is the matter, with its numbers."""
-    entry = texts().obstacles[found.code]
+def write_sentence(obstacle: FoundObstacle) -> InBothLanguages:
+    """Write what is wrong, with its numbers."""
+    entry = load_texts().obstacles[obstacle.code]
     parts = {}
     for language in _LANGUAGES:
         templates = [
             getattr(entry, language).sentence,
-            *(getattr(entry.clauses[clause], language) for clause in found.clauses),
+            *(getattr(entry.clauses[clause], language) for clause in obstacle.clauses),
         ]
-        words = _InLanguage(found.words, language)
+        words = _InLanguage(obstacle.words, language)
         text = "".join(template.format_map(words) for template in templates) + _STOP[language]
-        # A name keeps its small letter at the beginning of a sentence.
+        # A name that begins a sentence keeps its small letter.
         parts[language] = f"The {text[4:]}" if text.startswith("the ") else text
     return InBothLanguages(**parts)
 
 
-def likely_cause(found: FoundObstacle) -> InBothLanguages:
-    return _explained(found, "likely_cause")
+def write_likely_cause(obstacle: FoundObstacle) -> InBothLanguages:
+    return _explain(obstacle, "likely_cause")
 
 
-def remedy(found: FoundObstacle, namespace: str, pod: str) -> InBothLanguages:
-    """Its commands are about this pod, and about the node where it is a single one."""
+def write_remedy(obstacle: FoundObstacle, namespace: str, pod: str) -> InBothLanguages:
+    """Write the remedy, with commands about this pod, and about the node if there is only one."""
     names = {"<namespace>": namespace, "<pod>": pod}
-    if len(found.nodes) == 1:
-        names["<node>"] = found.nodes[0]
-    text = _explained(found, "remedy")
-    return InBothLanguages(en=_named(text.en, names), zh=_named(text.zh, names))
+    if len(obstacle.nodes) == 1:
+        names["<node>"] = obstacle.nodes[0]
+    text = _explain(obstacle, "remedy")
+    return InBothLanguages(en=_fill_names(text.en, names), zh=_fill_names(text.zh, names))
 
 
-def _named(text: str, names: Mapping[str, str]) -> str:
-    for place, name in names.items():
-        text = text.replace(place, name)
+def _fill_names(text: str, names: Mapping[str, str]) -> str:
+    for placeholder, name in names.items():
+        text = text.replace(placeholder, name)
     return text
 
 
-def _explained(found: FoundObstacle, field: str) -> InBothLanguages:
-    entry, reason = texts().obstacles[found.code], read_catalogue().get(found.code)
+def _explain(obstacle: FoundObstacle, field: str) -> InBothLanguages:
+    entry, reason = load_texts().obstacles[obstacle.code], read_catalogue().get(obstacle.code)
     parts = {}
     for language in _LANGUAGES:
-        own = getattr(getattr(entry, language), field).format_map(_InLanguage(found.words, language))
-        # The catalogue's texts hold braces of their own (jsonpath), and no places to fill.
-        parts[language] = own or (getattr(getattr(reason, language), field) if reason else "")
+        own_text = getattr(getattr(entry, language), field).format_map(_InLanguage(obstacle.words, language))
+        # The catalogue's texts have no placeholders, only braces of jsonpath.
+        parts[language] = own_text or (getattr(getattr(reason, language), field) if reason else "")
     return InBothLanguages(**parts)
 
 
-def who_acts(found: FoundObstacle) -> list[Actor]:
-    return list(texts().obstacles[found.code].who)
+def list_actors(obstacle: FoundObstacle) -> list[Actor]:
+    return list(load_texts().obstacles[obstacle.code].who)
 
 
-def actors_of(code: str) -> list[Actor]:
-    """Who can do something about a reason code; none for one that is no obstacle of its own."""
-    entry = texts().obstacles.get(code)
+def find_actors(code: str) -> list[Actor]:
+    """Return who can act on a reason code; empty for a code that is no obstacle of its own."""
+    entry = load_texts().obstacles.get(code)
     return list(entry.who) if entry else []
 
 
-def kind_of(code: str) -> Kind:
-    return texts().obstacles[code].kind
+def get_kind(code: str) -> Kind:
+    return load_texts().obstacles[code].kind
 
 
-def obstacle_of_word(reason: str) -> tuple[str, str]:
-    """The obstacle that a scheduler's reason for nodes is about, and the rest of the reason: a taint, a resource."""
-    return _by_beginning(reason, texts().words, "RefusedInOtherWords")
+def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
+    """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
+    return _match_beginning(reason, load_texts().words, "RefusedInOtherWords")
 
 
-def obstacle_of_error(error: str) -> str:
-    """The same of an error that ended an attempt."""
-    return _by_beginning(error, texts().errors, "FilterError")[0]
+def find_obstacle_of_error(error: str) -> str:
+    """Find the obstacle of an error that ended an attempt."""
+    return _match_beginning(error, load_texts().errors, "FilterError")[0]
 
 
-def _by_beginning(text: str, table: Mapping[str, str], otherwise: str) -> tuple[str, str]:
-    # Reason codes are obstacles of their own name.
+def _match_beginning(text: str, table: Mapping[str, str], otherwise: str) -> tuple[str, str]:
+    # A reason code is the name of its obstacle.
     if text in read_catalogue():
         return text, ""
     begin = next((begin for begin in table if text.startswith(begin)), None)

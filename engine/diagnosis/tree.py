@@ -1,19 +1,34 @@
-"""Walks the decision tree: asks its questions in order, and puts the answer together."""
+"""Walk through the decision tree: it asks its questions in order, and builds the answer with the main obstacle first.
 
-from collections.abc import Iterator, Sequence
+An obstacle that keeps the scheduler from judging at all comes before its judgements. Of its reasons the first are those
+that pass when other pods end, then those that an administrator can repair, then those that the pod itself excludes: of
+ten nodes, nine of another model matter less than the tenth, which is full. Within a kind, the one that excludes more
+nodes comes first.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
 from engine.diagnosis import texts
-from engine.diagnosis.attempt_steps import attempt_steps
-from engine.diagnosis.bind_steps import bind_steps
-from engine.diagnosis.cluster_steps import claims_ready, closed_nodes, devices_registered, nodes_open, quota_left
+from engine.diagnosis.attempt_steps import answer_attempt_questions
+from engine.diagnosis.bind_steps import answer_bind_questions
+from engine.diagnosis.cluster_steps import (
+    check_claims,
+    check_open_nodes,
+    check_quotas,
+    check_registered_devices,
+    find_closed_nodes,
+)
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
-from engine.diagnosis.obstacle import WORDS_ALONE, by_importance
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
-from engine.diagnosis.pod_steps import ENDED, pod_steps
-from engine.diagnosis.scheduler_steps import refused_condition, scheduler_steps
-from engine.diagnosis.wording import of_condition, quoted, scheduler_of, since
+from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
+from engine.diagnosis.refused_nodes import KINDS
+from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
+from engine.diagnosis.texts import get_kind
+from engine.diagnosis.wording import describe_age, get_scheduler, quote, to_condition_evidence
+from engine.hami.node_checks import PROBLEMS
+from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
@@ -23,11 +38,11 @@ MAX_NODES: Final = 20
 
 
 def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosis:
-    """The whole answer. ``attempt_path``: where the API serves the attempt among the facts."""
-    steps = list(_walked(_questions(facts)))
-    found = by_importance(obstacle for step in steps for obstacle in step.obstacles)
-    state = state_of(facts, steps)
-    obstacles = [_shown(obstacle, facts) for obstacle in found]
+    """Build the full answer. ``attempt_path``: the path at which the API serves the attempt among the facts."""
+    steps = list(_walk(_ask_questions(facts)))
+    ranked = rank_obstacles(obstacle for step in steps for obstacle in step.obstacles)
+    state = derive_state(facts, steps)
+    obstacles = [_to_obstacle(obstacle, facts) for obstacle in ranked]
     return Diagnosis(
         cluster=facts.cluster,
         namespace=facts.namespace,
@@ -35,72 +50,74 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosi
         state=state,
         at=format_rfc3339(facts.now),
         attempt=attempt_path if facts.attempt else None,
-        sentence=obstacles[0].sentence if obstacles else _sentence(facts, state),
+        sentence=obstacles[0].sentence if obstacles else _write_sentence(facts, state),
         obstacle=obstacles[0] if obstacles else None,
         other_obstacles=obstacles[1:],
-        steps=[_step(step) for step in steps],
-        not_known=_not_known(facts.unknown),
+        steps=[_to_step(step) for step in steps],
+        not_known=_to_not_known(facts.unknown),
     )
 
 
 def diagnose_simulated(attempt: AttemptSummarized, now: datetime, excluded_by: Sequence[str]) -> Diagnosis:
-    """The answer about an attempt that was not made: what it chose, nobody binds."""
+    """Build the answer about a simulated attempt: nobody binds its choice."""
     facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
-    found = diagnose(facts)
+    diagnosis = diagnose(facts)
     if not attempt.chosen:
-        return found.model_copy(update={"excluded_by": list(excluded_by) or None})
+        return diagnosis.model_copy(update={"excluded_by": list(excluded_by) or None})
     # The last question is about the bind.
-    answer = {"sentence": texts.phrase("would_fit", node=attempt.chosen, fit=attempt.fit_nodes or 0)}
-    return found.model_copy(update=answer | {"obstacle": None, "other_obstacles": [], "steps": found.steps[:-1]})
+    answer = {"sentence": texts.write_phrase("would_fit", node=attempt.chosen, fit=attempt.fit_nodes or 0)}
+    return diagnosis.model_copy(
+        update=answer | {"obstacle": None, "other_obstacles": [], "steps": diagnosis.steps[:-1]}
+    )
 
 
-def main_obstacle(facts: DiagnosisFacts) -> FoundObstacle | None:
-    """The obstacle that the answer states first."""
-    found = by_importance(obstacle for step in _walked(_questions(facts)) for obstacle in step.obstacles)
-    return found[0] if found else None
+def find_main_obstacle(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find the obstacle that the answer states first."""
+    ranked = rank_obstacles(obstacle for step in _walk(_ask_questions(facts)) for obstacle in step.obstacles)
+    return ranked[0] if ranked else None
 
 
-def _walked(questions: Iterator[TreeStep]) -> Iterator[TreeStep]:
+def _walk(questions: Iterator[TreeStep]) -> Iterator[TreeStep]:
     for step in questions:
         yield step
         if step.is_end:
             return
 
 
-def _questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     attempt = facts.attempt
-    # An attempt that others followed is explained by its records alone.
+    # Only its records explain an attempt that later attempts followed.
     if facts.is_latest:
-        yield from pod_steps(facts)
-        yield from scheduler_steps(facts)
+        yield from answer_pod_questions(facts)
+        yield from answer_scheduler_questions(facts)
     if attempt is None:
-        yield from _unjudged(facts)
+        yield from _ask_without_attempt(facts)
         return
     if facts.is_latest and facts.claims:
-        yield from claims_ready(facts)
-    closed = closed_nodes(facts, attempt.nodes)
-    yield from attempt_steps(facts, attempt, closed)
+        yield from check_claims(facts)
+    closed = find_closed_nodes(facts, attempt.nodes)
+    yield from answer_attempt_questions(facts, attempt, closed)
     if attempt.chosen is not None or attempt.fit_nodes:
-        yield from bind_steps(facts, attempt)
+        yield from answer_bind_questions(facts, attempt)
     elif closed:
-        yield nodes_open(facts, closed, is_judged=True)
+        yield check_open_nodes(facts, closed, is_judged=True)
 
 
-def _unjudged(facts: DiagnosisFacts) -> Iterator[TreeStep]:
-    yield from claims_ready(facts)
-    yield quota_left(facts)
-    yield nodes_open(facts, closed_nodes(facts))
-    if step := devices_registered(facts):
+def _ask_without_attempt(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    yield from check_claims(facts)
+    yield check_quotas(facts)
+    yield check_open_nodes(facts, find_closed_nodes(facts))
+    if step := check_registered_devices(facts):
         yield step
-    condition = refused_condition(facts.pod)
+    condition = find_refusal_condition(facts.pod)
     if facts.pod and condition:
-        evidence = [of_condition(facts.pod, condition)]
-        words: dict[str, Word] = {"scheduler": facts.pod.scheduler, "words": quoted(condition.message)}
-        found = FoundObstacle(WORDS_ALONE, words, evidence=evidence)
-        yield TreeStep("NodePassed", "no", evidence, facts.unknown_of("attempt"), [found])
+        evidence = [to_condition_evidence(facts.pod, condition)]
+        words: dict[str, Word] = {"scheduler": facts.pod.scheduler, "words": quote(condition.message)}
+        obstacle = FoundObstacle(SCHEDULER_WORDS, words, evidence=evidence)
+        yield TreeStep("NodePassed", "no", evidence, facts.select_unknown("attempt"), [obstacle])
 
 
-def state_of(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
+def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
     pod, attempt = facts.pod if facts.is_latest else None, facts.attempt
     if pod and pod.is_gone:
         return "missing"
@@ -116,7 +133,7 @@ def state_of(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
         return "binding" if is_open else "refused"
     if pod is None:
         return "not known"
-    return "refused" if refused_condition(pod) else "not judged"
+    return "refused" if find_refusal_condition(pod) else "not judged"
 
 
 def _is_bound(facts: DiagnosisFacts) -> bool:
@@ -124,50 +141,74 @@ def _is_bound(facts: DiagnosisFacts) -> bool:
     return bool(facts.attempt and facts.attempt.bind and facts.attempt.bind.bound) and not has_ended
 
 
-def _sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
+def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
     attempt = facts.attempt
     node = (facts.pod.node if facts.pod else "") or (attempt.chosen if attempt else "") or ""
-    words: dict[str, Word] = {"node": node, "scheduler": scheduler_of(facts)}
-    words["ago"] = since(attempt.started_at, facts) if attempt else ""
-    return texts.state_sentence(state, words)
+    words: dict[str, Word] = {"node": node, "scheduler": get_scheduler(facts)}
+    words["ago"] = describe_age(attempt.started_at, facts) if attempt else ""
+    return texts.write_state_sentence(state, words)
 
 
-def _shown(found: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
+def _to_obstacle(obstacle: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
     return Obstacle(
-        code=found.code,
-        sentence=texts.sentence(found),
-        likely_cause=texts.likely_cause(found),
-        remedy=texts.remedy(found, facts.namespace, facts.name),
-        who_acts=texts.who_acts(found),
-        numbers=dict(found.numbers),
-        nodes=list(found.nodes[:MAX_NODES]),
-        evidence=_evidence(found.evidence),
+        code=obstacle.code,
+        sentence=texts.write_sentence(obstacle),
+        likely_cause=texts.write_likely_cause(obstacle),
+        remedy=texts.write_remedy(obstacle, facts.namespace, facts.name),
+        who_acts=texts.list_actors(obstacle),
+        numbers=dict(obstacle.numbers),
+        nodes=list(obstacle.nodes[:MAX_NODES]),
+        evidence=_to_evidence(obstacle.evidence),
     )
 
 
-def _step(step: TreeStep) -> DiagnosisStep:
+def _to_step(step: TreeStep) -> DiagnosisStep:
     return DiagnosisStep(
         step=step.question,
-        question=texts.question(step.question),
+        question=texts.write_question(step.question),
         answer=step.answer,
-        evidence=_evidence(step.evidence),
-        not_known=_not_known(step.not_known),
+        evidence=_to_evidence(step.evidence),
+        not_known=_to_not_known(step.not_known),
     )
 
 
-def _evidence(found: Sequence[Evidence]) -> list[DiagnosisEvidence]:
+def _to_evidence(sources: Sequence[Evidence]) -> list[DiagnosisEvidence]:
     return [
         DiagnosisEvidence(
             kind=evidence.kind,
             record=evidence.record,
-            at=format_rfc3339(evidence.at) if evidence.at else None,
+            at=format_rfc3339(evidence.time) if evidence.time else None,
             reported_by=evidence.reported_by,
             numbers=dict(evidence.numbers),
             words=evidence.words,
         )
-        for evidence in found
+        for evidence in sources
     ]
 
 
-def _not_known(found: Sequence[Unknown]) -> list[NotKnown]:
-    return [NotKnown(subject=fact.subject, cause=fact.cause, text=texts.unknown_text(fact)) for fact in found]
+def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
+    return [NotKnown(subject=fact.subject, cause=fact.cause, text=texts.write_unknown(fact)) for fact in missing]
+
+
+SCHEDULER_WORDS: Final = "SchedulerFoundNone"
+
+
+def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
+    """Sort the obstacles by importance, each code once; of equals the first stays first."""
+    first: dict[tuple[str, ...], FoundObstacle] = {}
+    for obstacle in obstacles:
+        # Obstacles with one code differ if they are about different resources or requests.
+        details = [str(obstacle.words.get(name, "")) for name in ("resource", "asked", "count")]
+        first.setdefault((obstacle.code, *details), obstacle)
+    explained = {name for obstacle in first.values() if obstacle.code in PROBLEMS for name in obstacle.nodes}
+    first = {key: obstacle for key, obstacle in first.items() if not _is_explained(obstacle, explained)}
+    if len(first) > 1:
+        # Facts about the nodes explain the scheduler's words.
+        first = {key: obstacle for key, obstacle in first.items() if obstacle.code != SCHEDULER_WORDS}
+    return sorted(first.values(), key=lambda obstacle: (KINDS[get_kind(obstacle.code)], -obstacle.node_count))
+
+
+def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:
+    """Tell whether problems of registrations explain that the scheduler has no devices of these nodes."""
+    is_unregistered = obstacle.code == ReasonCode.NODE_UNREGISTERED and obstacle.node_count == len(obstacle.nodes)
+    return is_unregistered and set(obstacle.nodes) <= set(explained)

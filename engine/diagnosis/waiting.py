@@ -1,4 +1,4 @@
-"""What an attempt says to lists of waiting pods: the obstacle of its diagnosis, and the nodes that lacked least."""
+"""Fields of an attempt in lists of waiting pods: the obstacle of its diagnosis, and the nodes that lacked least."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -10,22 +10,22 @@ from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.refused_nodes import (
     KINDS,
     Rows,
-    deciding_reason,
+    find_deciding_reason,
+    find_refused_request,
     is_about_devices,
-    refused_request,
-    rows_by_refusal,
+    split_by_refusal,
 )
-from engine.diagnosis.texts import kind_of, sentence
-from engine.diagnosis.tree import main_obstacle
-from engine.diagnosis.wording import devices_asked
+from engine.diagnosis.texts import get_kind, write_sentence
+from engine.diagnosis.tree import find_main_obstacle
+from engine.diagnosis.wording import count_devices
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.events import AttemptSummarized, PodWait, Refusal, Request
 
 MAX_NEAREST: Final = 8
-"""Which of them is nearest by the amounts on its devices is found when the list is asked for."""
+"""Limit of the nodes: the nearest of them by device amounts is determined when a list is requested."""
 _NOT_COUNTED: Final = 1 << 30
-"""Behind every node of which the missing devices are counted."""
+"""Rank behind every node whose missing devices are counted."""
 
 
 class _Near(NamedTuple):
@@ -36,33 +36,34 @@ class _Near(NamedTuple):
     request: Request | None
     missing_devices: int | None
     rows: Rows
-    """Of the attempt's nodes."""
+    """Rows of the attempt's nodes."""
 
 
-def wait_of(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
-    """None for an attempt that placed its pod. ``pool_of``: the pool of a node by its name, empty for none."""
+def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
+    """Derive the fields; None for an attempt that placed its pod. ``pool_of``: the pool of a node by its name, empty
+    for none."""
     if summary.status == "succeeded":
         return None
-    obstacle = _obstacle(summary)
-    words = sentence(obstacle) if obstacle else None
-    # Where a node fitted, and its bind failed, no other one is near.
-    refused = () if summary.fit_nodes else _near(summary)
+    obstacle = _find_obstacle(summary)
+    words = write_sentence(obstacle) if obstacle else None
+    # If a node fitted and its bind failed, no other node is near.
+    refused = () if summary.fit_nodes else _iterate_near(summary)
     near = min(refused, key=lambda group: group.rank, default=None)
     return PodWait.model_construct(
         code=obstacle.code if obstacle else "",
         sentence_en=words.en if words else "",
         sentence_zh=words.zh if words else "",
-        devices=devices_asked(summary.requests),
+        devices=count_devices(summary.requests),
         models=sorted(summary.balance.models) if summary.balance else [],
         pools=sorted({pool for node in summary.nodes if (pool := pool_of(node))}) if pool_of else [],
         nearest_nodes=[summary.nodes[row] for row in near.rows[:MAX_NEAREST]] if near else [],
-        reasons=_counts(near.refusal) if near else {},
-        asked=near.request if near else refused_request(summary, Refusal(), -1),
+        reasons=_drop_zeros(near.refusal) if near else {},
+        asked=near.request if near else find_refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
     )
 
 
-def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
+def _find_obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
     bind = summary.bind
     has_passed = summary.chosen is not None or summary.fit_nodes > 0
     # While a bind has no result, the sentence says how long ago the filter was, which a list can't hold.
@@ -77,28 +78,28 @@ def _obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
     facts = DiagnosisFacts(
         summary.cluster, pod.namespace, pod.name, summary.started_at, attempt=summary, is_latest=False
     )
-    return main_obstacle(facts)
+    return find_main_obstacle(facts)
 
 
-def _near(summary: AttemptSummarized) -> Iterator[_Near]:
-    """The refused nodes whose devices were looked at, by refusal and container."""
-    for rows in rows_by_refusal(summary, np.flatnonzero(summary.refusal >= 0)):
+def _iterate_near(summary: AttemptSummarized) -> Iterator[_Near]:
+    """Iterate over the refused nodes whose devices were judged, by refusal and container."""
+    for rows in split_by_refusal(summary, np.flatnonzero(summary.refusal >= 0)):
         refusal = summary.refusals[int(summary.refusal[rows[0]])]
-        name, _ = deciding_reason(refusal)
+        name, _ = find_deciding_reason(refusal)
         if not is_about_devices(name):
             continue
-        request = refused_request(summary, refusal, int(summary.refused_by[rows[0]]))
-        missing = _missing_devices(refusal, request)
-        rank = (KINDS[kind_of(name)], _NOT_COUNTED if missing is None else missing, len(_counts(refusal)))
+        request = find_refused_request(summary, refusal, int(summary.refused_by[rows[0]]))
+        missing = _count_missing_devices(refusal, request)
+        rank = (KINDS[get_kind(name)], _NOT_COUNTED if missing is None else missing, len(_drop_zeros(refusal)))
         yield _Near(rank, refusal, request, missing, rows)
 
 
-def _missing_devices(refusal: Refusal, request: Request | None) -> int | None:
-    """A node that has too few suitable devices says how many it has under a code of its own."""
+def _count_missing_devices(refusal: Refusal, request: Request | None) -> int | None:
+    """Count the missing devices: a node with too few suitable devices reports their number under a code of its own."""
     if request is None or not any(refusal.counts.values()):
         return None
     return max(request.count - refusal.counts.get(ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST, 0), 0)
 
 
-def _counts(refusal: Refusal) -> dict[str, int]:
+def _drop_zeros(refusal: Refusal) -> dict[str, int]:
     return {code: count for code, count in refusal.counts.items() if count}

@@ -1,15 +1,13 @@
-"""What would have to change: the smallest changes after which a pod fits, each proved by the scheduler's own fit.
+"""Suggestions: the smallest changes after which a pod fits, each proved by the scheduler's own fit.
 
-ask           what a pod asks, in the form that changes are tried on
-trial         asks the fit what would be
-suggestion    what a suggestion is and costs, and which ones are worth showing
-search        what the owner of the pod may change
-acts          what an administrator can do to devices and quotas, and which pods would have to end
-nodes         what an administrator can do to nodes: get devices registered again, remove a lock
+ask           device requests of a pod, in the form that changes are tried on
+trial         asks the fit hypothetical questions
+suggestion    suggestions, their costs, and the choice of those worth showing
+search        changes that the owner of the pod can make
+acts          changes of devices and quotas by an administrator, and pods that would have to end
+nodes         changes of nodes by an administrator: get devices registered again, remove a lock
 exclusion     the smallest set of constraints that keep the pod from every node
-suggest       all of it: the way in
-admission     the one change that admits most of many pods
-answer        pure: the answer of all that, as the API gives it
-for_many      pure: the same for many pods
-texts         what a suggestion says to people
+suggest       entry point: all suggestions for one pod
+answer        pure: suggestions as the API answers them, with their texts
+admission     pure: the one change that admits most of many pods, and its answer
 """

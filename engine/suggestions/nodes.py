@@ -1,7 +1,7 @@
-"""What an administrator can do to whole nodes: get devices registered again, and remove a lock that a bind left.
+"""Suggestions about complete nodes: get devices registered again, and remove a lock that a bind left.
 
-Devices that come back are judged in columns of their own: every node that is registered refuses the pod, so the choice
-among all nodes is the choice among those.
+Devices that come back are judged in columns of their own: every registered node refuses the pod, so the choice among
+all nodes is the choice among the returning ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,22 +20,22 @@ from engine.hami.node_lock import EXPIRES_AFTER
 from engine.hami.node_registration import read_node
 from engine.hami.vendors import Vendors
 from engine.suggestions.ask import Ask
-from engine.suggestions.search import suggestion
+from engine.suggestions.search import build_suggestion
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
 from schemas.codec.records import format_rfc3339
 from schemas.events import NodeObserved, NodeStateChanged
 
 BIND_SECONDS: Final = timedelta(seconds=60)
-"""A bind that takes longer has most probably been given up."""
+"""Time after which a bind has most probably been given up."""
 
 
 class LastRegistration(NamedTuple):
-    """What a node registered last, and what its pods did since then."""
+    """Last registration of a node, and changes of its pods since then."""
 
     state: NodeStateChanged
     ended: Sequence[PodUse] = ()
-    """What pods held that have ended since."""
+    """Uses of pods that have ended since."""
     begun: Sequence[PodUse] = ()
 
 
@@ -43,8 +43,8 @@ class LastRegistration(NamedTuple):
 class UnregisteredNodes:
     """Nodes that the scheduler was offered and has no devices of.
 
-    columns: their devices, as if they were registered. since: node to when it was last seen with them, None where only
-    its capacity names them. without: nodes whose kubelet offers devices of which nothing else is known.
+    columns: their devices, as if they were registered. since: node to when it was last seen with them, None if only its
+    capacity names them. without: nodes whose kubelet offers devices of which nothing else is reported.
     """
 
     columns: ClusterColumns
@@ -53,7 +53,7 @@ class UnregisteredNodes:
 
 
 class HeldNodeLock(NamedTuple):
-    """The lock of a node. seen_at: when a bind last failed for it, or it was last read from the node."""
+    """Lock of a node. seen_at: time of the last bind that failed for it, or of the last reading from the node."""
 
     node: str
     holder: str
@@ -61,10 +61,10 @@ class HeldNodeLock(NamedTuple):
     seen_at: datetime
 
 
-def unregistered_nodes(
+def build_unregistered_nodes(
     vendors: Vendors, last: Sequence[LastRegistration], observed: Sequence[NodeObserved]
 ) -> UnregisteredNodes:
-    """The devices of the nodes by what each registered last, of the others by what their capacity says."""
+    """Build the nodes' devices from each node's last registration, else from its capacity."""
     columns, since, without = ClusterColumns(vendors), dict[str, datetime | None](), list[str]()
     for registration in last:
         put(columns, registration.state)
@@ -100,34 +100,35 @@ def _follow_pods(columns: ClusterColumns, last: LastRegistration) -> None:
         columns.nodes[name][entry.id] = held.sum()
 
 
-def among(trial: Trial, unregistered: UnregisteredNodes, offered: Sequence[str]) -> Trial:
-    """The trial on those of the offered nodes that would come back, with the quotas as they are."""
+def restrict_trial(trial: Trial, unregistered: UnregisteredNodes, offered: Sequence[str]) -> Trial:
+    """Restrict the trial to the offered nodes that would come back, with the quotas as they are."""
     columns = unregistered.columns
     columns.quotas = trial.columns.quotas
     offered = tuple(name for name in offered if columns.entry(name) and not trial.columns.entry(name))
     return Trial(columns, offered, trial.policy)
 
 
-def node_to_register(trial: Trial, ask: Ask, unregistered: UnregisteredNodes) -> Iterator[Suggestion]:
-    """The node on which the pod fits once the devices are registered as they last were."""
-    again = among(trial, unregistered, trial.offered)
+def suggest_registration(trial: Trial, ask: Ask, unregistered: UnregisteredNodes) -> Iterator[Suggestion]:
+    """Suggest the node on which the pod fits once its devices are registered as they last were."""
+    again = restrict_trial(trial, unregistered, trial.offered)
     decision = again.decide(ask)
     if decision and decision.chosen and (proved := again.decide(ask, names=[decision.chosen])):
-        before, before_zh = _last_time(unregistered.since[decision.chosen])
-        yield suggestion([Edit("registration", decision.chosen, before, "", before_zh=before_zh)], proved)
+        before, before_zh = _describe_last_time(unregistered.since[decision.chosen])
+        yield build_suggestion([Edit("registration", decision.chosen, before, "", before_zh=before_zh)], proved)
 
 
-def _last_time(since: datetime | None) -> tuple[str, str]:
+def _describe_last_time(since: datetime | None) -> tuple[str, str]:
     if since is None:
         return "never yet; its capacity names them", "从未注册；按节点容量评估"
-    at = format_rfc3339(since)
-    return f"last at {at}", f"上次注册于 {at}"
+    registered_at = format_rfc3339(since)
+    return f"last at {registered_at}", f"上次注册于 {registered_at}"
 
 
-def node_to_unlock(trial: Trial, ask: Ask, locks: Mapping[str, HeldNodeLock], now: datetime) -> list[Suggestion]:
-    """That the lock goes which stops the bind of a pod that fits, where no bind is at work any more.
+def suggest_unlocking(trial: Trial, ask: Ask, locks: Mapping[str, HeldNodeLock], now: datetime) -> list[Suggestion]:
+    """Suggest removing a stale node lock that stops the bind of a pod that fits.
 
-    Younger than `BIND_SECONDS`, it is one of a bind; past the limit, the scheduler takes it over at its next attempt.
+    A lock younger than `BIND_SECONDS` belongs to a bind at work; past the limit, the scheduler takes the lock over at
+    its next attempt.
     """
     decision = trial.decide(ask)
     lock = locks.get(decision.chosen or "") if decision else None
@@ -136,4 +137,4 @@ def node_to_unlock(trial: Trial, ask: Ask, locks: Mapping[str, HeldNodeLock], no
     # A bind that failed for an older lock shows that its scheduler waits longer than HAMi does by default.
     if now - lock.since > EXPIRES_AFTER and lock.seen_at - lock.since <= EXPIRES_AFTER:
         return []
-    return [suggestion([Edit("lock", lock.node, lock.holder, "")], decision)]
+    return [build_suggestion([Edit("lock", lock.node, lock.holder, "")], decision)]

@@ -1,4 +1,4 @@
-"""What a suggestion is, what it costs, and which ones are worth showing."""
+"""Suggestions, their costs, and the choice of those worth showing."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,40 +26,41 @@ COSTS: Final[dict[Constraint, float]] = {
     "health": 2,
     "use": 2,
 }
-"""What giving up all of it costs; of an amount, the share that is given up counts, of devices and pods each one. Only
-the order matters: first what the owner of the pod can change without asking for less, last what others would lose."""
+"""Cost of giving up a constraint completely; of an amount, the share that is given up counts, of devices and pods each
+one. Only the order matters: first changes that the owner of the pod can make without requesting less, last losses of
+others."""
 
 
 ADMINISTRATORS: Final[frozenset[Constraint]] = frozenset(("quota", "cordon", "health", "registration", "lock"))
-"""What only an administrator can change."""
+"""Constraints that only an administrator can change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One thing to change."""
+    """One change."""
 
     constraint: Constraint
     where: str
     """The container's resource, the annotation, the device, the quota's resource, the node, or the pod's uid."""
     before: str
     after: str
-    """Empty: it goes."""
+    """New value; empty if it is removed."""
     share: float = 1.0
-    """How much of it is given up."""
+    """Share that is given up."""
     where_zh: str = ""
     before_zh: str = ""
-    """Both in Chinese, where they are words."""
+    """``before`` in Chinese, as ``where_zh`` is ``where``, if they are words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Changes after which the pod fits, and where it would go."""
+    """Changes after which the pod fits, and its placement then."""
 
     edits: tuple[Edit, ...]
     allocation: Allocation
-    """The node, and the devices of each container."""
+    """Node, and devices of each container."""
     fit_nodes: int
-    """How many nodes it would fit."""
+    """Number of nodes that it would fit."""
 
     @property
     def cost(self) -> float:
@@ -67,31 +68,31 @@ class Suggestion:
 
     @property
     def actor(self) -> Actor:
-        """Who can do all of it."""
+        """Person who can make all of the changes."""
         constraints = {edit.constraint for edit in self.edits}
         if constraints & ADMINISTRATORS:
             return "administrator"
         return "wait" if "use" in constraints else "you"
 
-    def given_up(self) -> dict[Constraint, float]:
-        """How much of each constraint."""
+    def sum_shares(self) -> dict[Constraint, float]:
+        """Sum the shares that are given up, by constraint."""
         amounts: dict[Constraint, float] = {}
         for edit in self.edits:
             amounts[edit.constraint] = amounts.get(edit.constraint, 0.0) + edit.share
         return amounts
 
 
-def pareto(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
-    """Those of which no other gives up no more of anything and less of something; the cheapest first."""
-    found: list[Suggestion] = []
-    for suggestion in sorted(suggestions, key=_by_cost):
-        mine = suggestion.given_up()
-        if not any(_is_no_worse(other.given_up(), mine) for other in found):
-            found.append(suggestion)
-    return found
+def select_pareto(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
+    """Select the Pareto-optimal suggestions, cheapest first."""
+    selected: list[Suggestion] = []
+    for suggestion in sorted(suggestions, key=_rank_by_cost):
+        mine = suggestion.sum_shares()
+        if not any(_is_no_worse(other.sum_shares(), mine) for other in selected):
+            selected.append(suggestion)
+    return selected
 
 
-def _by_cost(suggestion: Suggestion) -> tuple[float, list[str]]:
+def _rank_by_cost(suggestion: Suggestion) -> tuple[float, list[str]]:
     return suggestion.cost, [edit.where for edit in suggestion.edits]
 
 

@@ -1,4 +1,5 @@
-"""Asks the scheduler's own fit what would be, on one cluster. What is lifted for a question comes back after it."""
+"""Hypothetical questions to the scheduler's own fit, on one cluster. Everything lifted for a question is restored after
+it."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,7 +26,7 @@ Lifted = Sequence[Constraint]
 
 
 class KeepsOut(NamedTuple):
-    """What keeps a device out, whatever a pod asks for: a column, its value where it does, and that in a word."""
+    """Flag that excludes a device, whatever a pod requests: a column, its excluding value, and a word for it."""
 
     constraint: Literal["cordon", "health"]
     column: str
@@ -41,48 +42,52 @@ FLAGS: Final = (
 
 @dataclass(frozen=True)
 class Trial:
-    """columns: the cluster. offered: the nodes that kube-scheduler asked about. Every call comes from one thread."""
+    """Cluster for hypothetical questions. columns: its devices. offered: nodes that kube-scheduler offered. Every call
+    comes from one thread."""
 
     columns: ClusterColumns
     offered: tuple[str, ...]
     policy: SchedulingPolicy
     _changes: list[Constraint | None] = field(default_factory=list)
-    """What is different about the columns of the devices now: what is lifted, None for a change of some devices."""
+    """Present changes of the device columns: a lifted constraint, or None for a change of some devices."""
     _passing: dict[frozenset[Constraint | None], PassingDevices] = field(default_factory=dict)
 
     def decide(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> Decision | None:
-        """The decision that chooses a node, without the constraints that are lifted; None where no node fits.
+        """Decide without the lifted constraints; None if no node fits.
 
-        names: instead of all offered nodes, or of all nodes where ``nodes`` is lifted.
+        names: instead of all offered nodes, or of all nodes if ``nodes`` is lifted.
         """
         with self._without(lifted):
-            return self._decision(ask, self._could(ask, self._names(lifted) if names is None else names))
+            return self._choose_node(
+                ask, self._list_candidates(ask, self._select_names(lifted) if names is None else names)
+            )
 
-    def could_fit(self, ask: Ask, lifted: Lifted = ()) -> list[str]:
-        """The nodes among which `decide` chooses, where any of them fits."""
+    def list_candidates(self, ask: Ask, lifted: Lifted = ()) -> list[str]:
+        """List the nodes among which `decide` chooses, if any of them fits."""
         with self._without(lifted):
-            return self._could(ask, self._names(lifted))
+            return self._list_candidates(ask, self._select_names(lifted))
 
     def fits(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> bool:
-        """Whether `decide` chooses a node, found with less work."""
+        """Tell whether `decide` chooses a node, with less work."""
         with self._without(lifted):
-            return self._fits(ask, self._names(lifted) if names is None else names)
+            return self._fits(ask, self._select_names(lifted) if names is None else names)
 
-    def max_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
-        """With more of the amount at these places it fits nowhere; None where that is not known (`fitting_nodes`)."""
-        constraints = self._constraints(ask)
+    def find_max_left(self, ask: Ask, amount: Left, places: Collection[int]) -> int | None:
+        """Find the amount above which the pod fits nowhere; None if it is not certain (`fitting_nodes`)."""
+        constraints = self._read_constraints(ask)
         return (
-            max_left(constraints, ask.requests, self._ids(self.offered), amount, places, self._passing_now())
+            max_left(constraints, ask.requests, self._get_ids(self.offered), amount, places, self._get_passing())
             if constraints
             else None
         )
 
     def decide_without(self, ask: Ask, constraint: Constraint) -> Decision | None:
-        """As `decide` with this one lifted; None also where the constraint is not in force."""
+        """Decide with this constraint lifted; None also if it is not in force."""
         return self.decide(ask, [constraint]) if self.is_in_force(ask, constraint) else None
 
     def is_in_force(self, ask: Ask, constraint: Constraint) -> bool:
-        """Whether lifting the constraint could change anything. For those of the cluster, others always could."""
+        """Tell whether lifting the constraint could change anything: constraints of the cluster may not, others always
+        could."""
         devices = self.columns.devices
         if constraint == "nodes":
             return self._are_some_left_out
@@ -92,31 +97,31 @@ class Trial:
         return all(bool(((devices[name] == value) & (devices["vendor"] > 0)).any()) for name, value in flags)
 
     def _fits(self, ask: Ask, names: Sequence[str]) -> bool:
-        constraints = self._constraints(ask)
-        return bool(constraints) and fits_anywhere(constraints, ask.requests, self._ids(names), self._passing_now())
+        constraints = self._read_constraints(ask)
+        return bool(constraints) and fits_anywhere(constraints, ask.requests, self._get_ids(names), self._get_passing())
 
-    def _passing_now(self) -> PassingDevices:
-        """Remembered for the columns as they are, and with some constraints lifted for all devices."""
+    def _get_passing(self) -> PassingDevices:
+        """Return devices remembered for the columns as they are, and with some constraints lifted for all devices."""
         if None in self._changes:
             return PassingDevices(self.columns)
         return self._passing.setdefault(frozenset(self._changes), PassingDevices(self.columns))
 
-    def _constraints(self, ask: Ask) -> dict[str, PodConstraints]:
-        """By vendor; empty where the pod asks for no device, or its annotations can't be read."""
+    def _read_constraints(self, ask: Ask) -> dict[str, PodConstraints]:
+        """Read the constraints by vendor; empty if the pod requests no device, or its annotations can't be read."""
         try:
             return dict(constraints_by_vendor(self.columns, ask.metadata, ask.requests, self.policy))
         except WeightsError:
             return {}
 
-    def _ids(self, names: Sequence[str]) -> Ints:
-        for known, ids in self._known_ids:
-            if names is known:
+    def _get_ids(self, names: Sequence[str]) -> Ints:
+        for common_names, ids in self._known_ids:
+            if names is common_names:
                 return ids
         return self.columns.ids(names)
 
     @cached_property
     def _known_ids(self) -> list[tuple[tuple[str, ...], Ints]]:
-        """The node ids of the lists of names that are asked about most."""
+        """Node ids of the lists of names that are used most."""
         return [(names, self.columns.ids(names)) for names in (self.offered, self._registered)]
 
     @cached_property
@@ -127,21 +132,21 @@ class Trial:
     def _registered(self) -> tuple[str, ...]:
         return self.columns.node_names
 
-    def _names(self, lifted: Lifted) -> Sequence[str]:
+    def _select_names(self, lifted: Lifted) -> Sequence[str]:
         return self._registered if "nodes" in lifted else self.offered
 
-    def _decision(self, ask: Ask, names: Sequence[str]) -> Decision | None:
+    def _choose_node(self, ask: Ask, names: Sequence[str]) -> Decision | None:
         if not names:
             return None
         decision = decide_requests(self.columns, ask.requests, ask.metadata, names, self.policy)
         return decision if isinstance(decision, Decision) and decision.chosen is not None else None
 
-    def _could(self, ask: Ask, names: Sequence[str]) -> list[str]:
-        constraints = self._constraints(ask)
+    def _list_candidates(self, ask: Ask, names: Sequence[str]) -> list[str]:
+        constraints = self._read_constraints(ask)
         if not constraints:
             return []
-        could = could_fit(constraints, ask.requests, self._ids(names), self._passing_now())
-        return [names[place] for place in np.flatnonzero(could).tolist()]
+        could = could_fit(constraints, ask.requests, self._get_ids(names), self._get_passing())
+        return [names[position] for position in np.flatnonzero(could).tolist()]
 
     @contextmanager
     def _without(self, lifted: Lifted) -> Iterator[None]:
@@ -152,7 +157,7 @@ class Trial:
 
     @contextmanager
     def without_pods(self, uses: Sequence[PodUse]) -> Iterator[None]:
-        """As if these pods had ended."""
+        """Columns without these pods."""
         devices, nodes = self.columns.devices, self.columns.nodes
         changed = [(entry, use) for use in uses if (entry := self.columns.entry(use.node))]
         for entry, use in changed:
@@ -167,7 +172,7 @@ class Trial:
 
     @contextmanager
     def with_flags(self, name: str, rows: Sequence[int], *, value: bool) -> Iterator[None]:
-        """As if the flag ``is_cordoned`` or ``is_healthy`` of these devices were so."""
+        """Columns in which the flag ``is_cordoned`` or ``is_healthy`` of these devices has this value."""
         column = self.columns.devices[name]
         before = column[list(rows)].copy()
         column[list(rows)] = value
@@ -180,7 +185,7 @@ class Trial:
 
     @contextmanager
     def with_quotas(self, quotas: Quotas) -> Iterator[None]:
-        """As if these were the quotas."""
+        """Columns with these quotas."""
         before, self.columns.quotas = self.columns.quotas, quotas
         try:
             yield
@@ -197,7 +202,7 @@ class Trial:
             elif constraint == "health":
                 back.enter_context(self._filled(constraint, ("is_healthy",), value=True))
             elif constraint == "use":
-                # Instances of MIG stay: which of them would be given up is not in the columns.
+                # MIG instances stay: the columns do not tell which of them would be given up.
                 back.enter_context(self._filled(constraint, USED, value=0))
             yield
 
@@ -216,10 +221,10 @@ class Trial:
                 devices[name][:] = column
 
 
-def rows_where(columns: ClusterColumns, node: str, name: str, *, value: bool) -> list[int]:
-    """Rows of the node's devices whose flag ``name`` is so."""
+def find_rows(columns: ClusterColumns, node: str, name: str, *, value: bool) -> list[int]:
+    """Find the rows of the node's devices whose flag ``name`` has this value."""
     entry = columns.entry(node)
     if entry is None:
         return []
-    found: list[int] = (np.flatnonzero(columns.devices[name][entry.rows_slice] == value) + entry.start).tolist()
-    return found
+    rows: list[int] = (np.flatnonzero(columns.devices[name][entry.rows_slice] == value) + entry.start).tolist()
+    return rows

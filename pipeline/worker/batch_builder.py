@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
 from engine.summaries.matching import is_refused, match
@@ -146,7 +146,7 @@ class BatchBuilder:
         # Making it takes as long as a fifth of all else about a refused attempt, and most attempts are retries.
         if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in ADDED):
             return repeated.wait
-        return wait_of(summary, self._pool_of)
+        return derive_wait(summary, self._pool_of)
 
     async def _publish(
         self,

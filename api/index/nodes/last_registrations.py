@@ -12,8 +12,8 @@ from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_by, sort_latest_first
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors
-from engine.suggestions.for_many import PendingPods
-from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
+from engine.suggestions.admission import PendingPods
+from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, build_unregistered_nodes
 from schemas.codec.records import format_rfc3339
 from schemas.documents.node_states import read_node_state
 from schemas.events import NodeObserved, NodeStateChanged
@@ -76,7 +76,7 @@ async def read_unregistered(
         _to_last_registration(state, [placement for placement in placements if placement.node == state.node], moment)
         for state in states
     ]
-    return unregistered_nodes(vendors, last, observed)
+    return build_unregistered_nodes(vendors, last, observed)
 
 
 async def read_unregistered_for(

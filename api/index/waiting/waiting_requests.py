@@ -9,7 +9,7 @@ from api.index.attempts.attempt_reader import resolve_retries
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import combine, match_cluster
 from api.index.waiting.waiting_pods import LONGEST_WAIT, build_waiting_filters
-from engine.suggestions.for_many import PendingPods
+from engine.suggestions.admission import PendingPods
 from schemas.documents.attempts import read_summary
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, POD_STATES

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from schemas.events import DeviceAllocation, PodDescription, PodRef, Request
 from schemas.placements import PodPlacement
 from tests.support.builders.events import build_trends
@@ -36,7 +36,7 @@ def waiting(pod: str, devices: int, hours: float, reason: str) -> Any:
     request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=3000)
     attempt = an_attempt(f"{NAMESPACE}/{pod}-{NAMESPACE}", started_at=NOW - timedelta(minutes=2), reason=reason)
     attempt = attempt.model_copy(update={"requests": [request], "first_judged_at": NOW - timedelta(hours=hours)})
-    return attempt.model_copy(update={"wait": wait_of(attempt)})
+    return attempt.model_copy(update={"wait": derive_wait(attempt)})
 
 
 def placed(pod: str, devices: int, waited: timedelta, *reasons: str) -> PodPlacement:

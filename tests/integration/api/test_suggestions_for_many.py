@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from schemas.events import AttemptSummarized, DeviceKind, Owner, PodDescription, Request
 from tests.support.builders.node_states import a_node_state
 from tests.support.harness.api_process import Served
@@ -27,7 +27,7 @@ def waiting(pod: str, **fields: Any) -> AttemptSummarized:
     own = {"cluster": CLUSTER, "attempt_id": pod.encode().hex()[-32:].rjust(32, "0"), "constraints": {}}
     request = Request(container="main", vendor="NVIDIA", count=1, memory_mib=8_000)
     attempt = attempt.model_copy(update=own | {"requests": [request], "first_judged_at": NOW - timedelta(hours=1)})
-    return (changed := attempt.model_copy(update=fields)).model_copy(update={"wait": wait_of(changed)})
+    return (changed := attempt.model_copy(update=fields)).model_copy(update={"wait": derive_wait(changed)})
 
 
 @pytest.fixture(scope="module")

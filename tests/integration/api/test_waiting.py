@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from schemas.events import (
     AttemptSummarized,
     DeviceAllocation,
@@ -43,7 +43,7 @@ def waiting(pod: str, *, count: int = 1, hours: float = 1, **fields: Any) -> Att
     attempt = tried(pod, **fields).model_copy(
         update={"requests": requests, "first_judged_at": NOW - timedelta(hours=hours)}
     )
-    return attempt.model_copy(update={"wait": wait_of(attempt, lambda node: "a100" if node == "node1" else "")})
+    return attempt.model_copy(update={"wait": derive_wait(attempt, lambda node: "a100" if node == "node1" else "")})
 
 
 def seen(pod: str, at: datetime, **fields: Any) -> PodObserved:

@@ -212,7 +212,7 @@ def test_a_cordoned_node_is_named(world: World) -> None:
 def test_a_node_that_takes_no_more_pods_is_counted(world: World) -> None:
     """By the words of kube-scheduler, as a reader of its events has them."""
     pod = world.found["crowded"].pod
-    condition = pod.condition("PodScheduled") if pod else None
+    condition = pod.find_condition("PodScheduled") if pod else None
     assert condition
     events = read(("pod", a_read_pod()), ("event", an_event("FailedScheduling", condition.message)))
     folds: dict[str, AttemptFold] = {}

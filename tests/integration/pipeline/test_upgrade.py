@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.fold import summarize
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import read_summary
@@ -87,7 +87,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     began_at = events[0].started_at
     own = {"episode": events[0].attempt_id, "episode_started_at": began_at, "first_judged_at": began_at, "attempts": 1}
     whole = summarize(events)
-    assert encode_value(summary) == encode_value(whole.model_copy(update={**own, "wait": wait_of(whole)}))
+    assert encode_value(summary) == encode_value(whole.model_copy(update={**own, "wait": derive_wait(whole)}))
     assert f"old-{version}" in running.get_attempts("old")
 
 

@@ -12,9 +12,9 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.hami.vendors import ONLY_NVIDIA
-from engine.suggestions.acts import nodes_to_empty
+from engine.suggestions.acts import list_nodes_to_empty
 from engine.suggestions.ask import Ask
-from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, unregistered_nodes
+from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, build_unregistered_nodes
 from engine.suggestions.suggest import suggest
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
@@ -54,9 +54,9 @@ class Objects:
 
     def list_suggestions(self) -> list[Suggestion]:
         columns = self.build_columns()
-        trial, ask = self.build_trial(columns), Ask.of_pod(self.pod, ONLY_NVIDIA)
+        trial, ask = self.build_trial(columns), Ask.from_pod(self.pod, ONLY_NVIDIA)
         uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
-        nodes = nodes_to_empty(trial, ask)
+        nodes = list_nodes_to_empty(trial, ask)
         holders = {node: {uid: use for uid, use in uses.items() if use.node == node} for node in nodes}
         return suggest(trial, ask, holders, self.list_unregistered())
 
@@ -76,7 +76,7 @@ class Objects:
             for state in build_states(before)
             if state.node in self.lost
         ]
-        return unregistered_nodes(ONLY_NVIDIA, last, [])
+        return build_unregistered_nodes(ONLY_NVIDIA, last, [])
 
     def register(self, node: str) -> None:
         (match,) = (candidate for candidate in self.nodes if candidate["metadata"]["name"] == node)

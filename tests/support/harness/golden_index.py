@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import orjson
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from schemas.codec.records import decode, encode_value
 from schemas.documents.attempts import build_attempt_document
 from schemas.documents.devices import build_devices_document
@@ -110,7 +110,7 @@ def _list_hits(alias: str, body: Json) -> list[Json]:
         case "schedulerlog-pod-states":
             return [
                 build_hit(
-                    derive_state_after_attempt(summary.model_copy(update={"wait": wait_of(summary)})).fields, "pod"
+                    derive_state_after_attempt(summary.model_copy(update={"wait": derive_wait(summary)})).fields, "pod"
                 )
             ]
     return [build_hit(build_attempt_document(summary, ""), summary.attempt_id)]

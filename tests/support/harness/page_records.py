@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from engine.fit import manifests
 from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life
@@ -52,7 +52,7 @@ def fill(filling: Filling) -> None:
     filling.index_devices(*(event for event in [*refused, *placed] if isinstance(event, DevicesJudged)))
     bound = _bind(summarize(placed))
     summaries = [
-        summary.model_copy(update={"wait": wait_of(summary)})
+        summary.model_copy(update={"wait": derive_wait(summary)})
         for summary in (summarize(refused), build_earlier(), bound, build_large(), build_hostile())
     ]
     filling.publish(*summaries)

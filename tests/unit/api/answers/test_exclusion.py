@@ -5,7 +5,7 @@ from unittest.mock import patch
 from api.answers.exclusion import Exclusion
 from api.index.reading.client import OpenSearch
 from api.memory.cluster_devices import ClusterDevices
-from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import find_excluding_constraints
 from schemas.events import AttemptSummarized, DeviceKind, NodeStateChanged
 from tests.support.builders.events import a_request, a_summary
 from tests.support.builders.node_states import a_node_state
@@ -41,7 +41,7 @@ def some_devices(*states: NodeStateChanged) -> ClusterDevices:
 async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_are_others() -> None:
     devices = some_devices(a_state(1, 9_000))
     found = Exclusion(devices, INDEX)
-    with patch("api.answers.exclusion.excluding_constraints", wraps=excluding_constraints) as finding:
+    with patch("api.answers.exclusion.find_excluding_constraints", wraps=find_excluding_constraints) as finding:
         assert await found.of(an_attempt()) == ["use", "memory"]
         assert await found.of(an_attempt()) == ["use", "memory"]
         assert finding.call_count == 1

@@ -31,5 +31,5 @@ async def test_what_was_missing_is_looked_for_again() -> None:
         "api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], "states are missing"))
     ) as reading:
         await facts_of(collector)
-        assert (await facts_of(collector)).unknown_of("devices")
+        assert (await facts_of(collector)).select_unknown("devices")
         assert reading.await_count == 2

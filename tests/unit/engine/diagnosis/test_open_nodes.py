@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.diagnosis.facts import Evidence, NodeFacts
-from engine.diagnosis.open_nodes import closed_by, is_selected
+from engine.diagnosis.open_nodes import find_closing_check, is_selected
 
 TAINT = {"key": "gpu", "value": "only", "effect": "NoSchedule"}
 
@@ -37,19 +37,19 @@ def tolerating(**toleration: Any) -> dict[str, Any]:
     ],
 )
 def test_a_toleration_matches_key_value_and_effect(toleration: dict[str, Any], is_open: bool) -> None:
-    assert (closed_by(tolerating(**toleration), a_node(TAINT)) is None) is is_open
+    assert (find_closing_check(tolerating(**toleration), a_node(TAINT)) is None) is is_open
 
 
 def test_a_taint_that_only_prefers_closes_nothing() -> None:
-    assert closed_by({}, a_node(TAINT | {"effect": "PreferNoSchedule"})) is None
+    assert find_closing_check({}, a_node(TAINT | {"effect": "PreferNoSchedule"})) is None
 
 
 def test_a_cordoned_node_is_open_to_who_tolerates_it() -> None:
     node = a_node({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}, unschedulable=True)
-    found = closed_by({}, node)
+    found = find_closing_check({}, node)
     assert found
     assert found.code == "NodeCordoned"
-    assert closed_by(tolerating(key="node.kubernetes.io/unschedulable", operator="Exists"), node) is None
+    assert find_closing_check(tolerating(key="node.kubernetes.io/unschedulable", operator="Exists"), node) is None
 
 
 def selecting(**expression: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from string import Formatter
 
 import pytest
 
-from engine.diagnosis.texts import obstacle_of_error, obstacle_of_word, phrase, texts
+from engine.diagnosis.texts import find_obstacle_of_error, find_obstacle_of_reason, load_texts, write_phrase
 from schemas.reasons import read_catalogue
 
 PLACE = re.compile(r"\{(\w+)")
@@ -16,7 +16,7 @@ def places(text: str) -> set[str]:
 
 
 def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy() -> None:
-    entries = texts().obstacles
+    entries = load_texts().obstacles
     assert read_catalogue().keys() <= entries.keys()
     for name, entry in entries.items():
         for language in (entry.en, entry.zh):
@@ -26,9 +26,9 @@ def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy(
         assert entry.who, name
 
 
-@pytest.mark.parametrize("name", texts().obstacles)
+@pytest.mark.parametrize("name", load_texts().obstacles)
 def test_both_languages_have_the_same_places(name: str) -> None:
-    entry = texts().obstacles[name]
+    entry = load_texts().obstacles[name]
     # A plural has no place in Chinese.
     assert places(entry.zh.sentence) <= places(entry.en.sentence)
     assert places(entry.en.sentence) - places(entry.zh.sentence) <= {"refused", "of", "count"}
@@ -38,23 +38,23 @@ def test_both_languages_have_the_same_places(name: str) -> None:
         list(Formatter().parse(text))
 
 
-@pytest.mark.parametrize("name", texts().obstacles)
+@pytest.mark.parametrize("name", load_texts().obstacles)
 def test_a_chinese_reader_finds_no_name_of_an_english_field(name: str) -> None:
-    chinese = texts().obstacles[name].zh
+    chinese = load_texts().obstacles[name].zh
     assert "evidence" not in f"{chinese.sentence} {chinese.likely_cause} {chinese.remedy}"
 
 
 def test_numbers_have_commas_and_plurals() -> None:
-    assert phrase("mib", n=24_000).en == "24,000 MiB"
-    assert [phrase("days", n=n).en for n in (1, 3)] == ["1 day", "3 days"]
+    assert write_phrase("mib", n=24_000).en == "24,000 MiB"
+    assert [write_phrase("days", n=n).en for n in (1, 3)] == ["1 day", "3 days"]
 
 
 def test_words_are_found_by_how_they_begin() -> None:
-    assert obstacle_of_word("node(s) had untolerated taint {dedicated: gpu}") == (
+    assert find_obstacle_of_reason("node(s) had untolerated taint {dedicated: gpu}") == (
         "TaintNotTolerated",
         "{dedicated: gpu}",
     )
-    assert obstacle_of_word("CardNotHealth") == ("CardNotHealth", "")
-    assert obstacle_of_word("no GPU of type H100") == ("RefusedInOtherWords", "no GPU of type H100")
-    assert obstacle_of_error("calcScore failed invalid annotation") == "calcScore failed"
-    assert all(name in texts().obstacles for name in (*texts().words.values(), *texts().errors.values()))
+    assert find_obstacle_of_reason("CardNotHealth") == ("CardNotHealth", "")
+    assert find_obstacle_of_reason("no GPU of type H100") == ("RefusedInOtherWords", "no GPU of type H100")
+    assert find_obstacle_of_error("calcScore failed invalid annotation") == "calcScore failed"
+    assert all(name in load_texts().obstacles for name in (*load_texts().words.values(), *load_texts().errors.values()))

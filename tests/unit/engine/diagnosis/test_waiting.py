@@ -2,7 +2,7 @@
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from engine.diagnosis.waiting import MAX_NEAREST, wait_of
+from engine.diagnosis.waiting import MAX_NEAREST, derive_wait
 from schemas.documents.pod_states import describe_request
 from schemas.events import AttemptSummarized, Balance, BindOutcome, PodWait, Refusal, Request
 from schemas.events.decisions import LockHolder
@@ -14,14 +14,14 @@ FOUR = Request(container="main", vendor="NVIDIA", count=4, memory_mib=20_000, co
 
 
 def waits(summary: AttemptSummarized) -> PodWait:
-    found = wait_of(summary)
+    found = derive_wait(summary)
     assert found is not None
     return found
 
 
 def test_a_pod_that_was_placed_waits_for_nothing() -> None:
     bound = BindOutcome(node="node1", bound=True, ended_at=STARTED)
-    assert wait_of(a_summary(status="succeeded", chosen="node1", bind=bound)) is None
+    assert derive_wait(a_summary(status="succeeded", chosen="node1", bind=bound)) is None
 
 
 def test_the_obstacle_is_that_of_the_diagnosis() -> None:
@@ -93,7 +93,7 @@ def test_a_pod_of_another_namespace_in_the_words_of_a_scheduler_is_not_named() -
 
 def test_models_and_pools_of_what_was_judged_are_sorted_and_named_once() -> None:
     balance = Balance(judged_nodes=2, judged_devices=16, models={"H800": 8, "A100": 8})
-    found = wait_of(a_summary(["b1", "a1", "a2"], balance=balance), lambda node: node[0])
+    found = derive_wait(a_summary(["b1", "a1", "a2"], balance=balance), lambda node: node[0])
     assert found is not None
     assert (found.models, found.pools) == (["A100", "H800"], ["a", "b"])
 

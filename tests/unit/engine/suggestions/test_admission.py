@@ -5,7 +5,7 @@ from typing import Any
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.vendors import ONLY_NVIDIA
-from engine.suggestions.admission import AdmissionResult, AdmittingChange, PendingPod, changes_by_admission
+from engine.suggestions.admission import AdmissionResult, AdmittingChange, PendingPod, rank_changes
 from engine.suggestions.ask import Ask
 from engine.suggestions.trial import Trial
 from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, ask_for
@@ -17,7 +17,7 @@ def waiting(count: int, **annotations: str) -> list[Ask]:
     pods = [
         a_pod(ask_for(gpumem=3000), uid=f"uid-{number}-{annotations}", annotations=marks) for number in range(count)
     ]
-    return [Ask.of_pod(pod, ONLY_NVIDIA) for pod in pods]
+    return [Ask.from_pod(pod, ONLY_NVIDIA) for pod in pods]
 
 
 def device(uuid: str, **fields: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def device(uuid: str, **fields: Any) -> dict[str, Any]:
 def admission(columns: ClusterColumns, pending: list[Ask], *offered: str) -> AdmissionResult:
     """With all nodes offered, or these."""
     pods = [PendingPod(ask, offered or columns.node_names) for ask in pending]
-    return changes_by_admission(Trial(columns, columns.node_names, SchedulingPolicy()), pods)
+    return rank_changes(Trial(columns, columns.node_names, SchedulingPolicy()), pods)
 
 
 def admitted(columns: ClusterColumns, pending: list[Ask]) -> list[AdmittingChange]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.suggestions.for_many import MAX_PODS, PendingPods, judge, suggestions_for_many
+from engine.suggestions.admission import MAX_PODS, PendingPods, build_suggestions_for_many, judge
 from schemas.answers.suggestions import SuggestionsForMany
 from schemas.events import AttemptSummarized
 from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node
@@ -28,7 +28,7 @@ def cordoned(name: str) -> dict[str, Any]:
 def answer(*groups: PendingPods, nodes: int = 1) -> SuggestionsForMany:
     offered = groups[0].attempt.nodes[:nodes]
     judged = judge(a_cluster(*(cordoned(name) for name in offered)), groups)
-    return suggestions_for_many("default", None, NOW, 1000, judged, ["quotas"])
+    return build_suggestions_for_many("default", None, NOW, 1000, judged, ["quotas"])
 
 
 def test_a_change_says_what_it_is_whom_it_lets_in_and_who_does_it() -> None:
@@ -50,10 +50,12 @@ def test_what_is_given_up_is_for_the_owners_of_the_pods() -> None:
     pods = waiting(1, constraints={"nvidia.com/use-gputype": "H100"})
     devices = [a_device(f"GPU-{number}") for number in range(8)]
     offered, other = (a_node(name, devices) for name in (REFUSED["nodes"][0], "other"))
-    (given_up,) = suggestions_for_many("default", "llm", NOW, 1, judge(a_cluster(offered), [pods]), []).items
+    (given_up,) = build_suggestions_for_many("default", "llm", NOW, 1, judge(a_cluster(offered), [pods]), []).items
     assert (given_up.constraint, given_up.where, given_up.who_acts) == ("type", "", "you")
     # Nobody has offered the other node, which would take a pod without this annotation.
-    (not_offered,) = suggestions_for_many("default", "llm", NOW, 1, judge(a_cluster(other), [waiting(1)]), []).items
+    (not_offered,) = build_suggestions_for_many(
+        "default", "llm", NOW, 1, judge(a_cluster(other), [waiting(1)]), []
+    ).items
     assert (not_offered.constraint, not_offered.where, not_offered.who_acts) == ("nodes", "", "you")
 
 

@@ -7,11 +7,11 @@ import pytest
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.vendors import ONLY_NVIDIA
+from engine.suggestions.answer import write_sentence
 from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import excluding_constraints
-from engine.suggestions.nodes import HeldNodeLock, node_to_register, node_to_unlock, unregistered_nodes
+from engine.suggestions.exclusion import find_excluding_constraints
+from engine.suggestions.nodes import HeldNodeLock, build_unregistered_nodes, suggest_registration, suggest_unlocking
 from engine.suggestions.suggestion import Suggestion
-from engine.suggestions.texts import sentence
 from engine.suggestions.trial import Trial
 from schemas.events import NodeObserved
 from tests.support.builders.changed_objects import REGISTER, Objects
@@ -45,7 +45,7 @@ def test_a_node_that_registers_nothing_any_more_is_named_with_when_it_last_did()
     (found,) = registering(lost(two_nodes(wanted_mib=4000), "large"))
     assert (found.actor, found.allocation.node, found.fit_nodes) == ("administrator", "large", 1)
     assert [grant.uuid for grants in found.allocation.containers for grant in grants] == ["large-0"]
-    text = sentence(found, found.edits)
+    text = write_sentence(found, found.edits)
     # The time of the state in the builders.
     assert text.en.startswith("Get the device plugin of node large to register its devices again (last at 2026-11-21T")
     assert text.en.endswith("): then it fits on large.")
@@ -73,13 +73,16 @@ def test_of_a_cluster_that_has_lost_every_node_the_best_one_is_named() -> None:
 
 def test_what_keeps_the_pod_out_names_the_registration_without_which_it_would_fit() -> None:
     objects = lost(two_nodes(wanted_mib=4000), "large")
-    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
+    ask = Ask.from_pod(objects.pod, ONLY_NVIDIA)
     # The small node refuses for memory alone, the large one has enough.
-    assert excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == ["registration", "memory"]
+    assert find_excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == [
+        "registration",
+        "memory",
+    ]
     # The lost node would not take it either, so that its registration keeps nothing out.
     objects = lost(two_nodes(wanted_mib=30_000), "large")
-    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
-    assert excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == ["memory"]
+    ask = Ask.from_pod(objects.pod, ONLY_NVIDIA)
+    assert find_excluding_constraints(objects.build_trial(), ask, objects.list_unregistered()) == ["memory"]
 
 
 def observed(node: str, **amounts: str) -> NodeObserved:
@@ -91,18 +94,20 @@ def observed(node: str, **amounts: str) -> NodeObserved:
 def test_devices_of_a_vendor_that_a_capacity_names_need_no_earlier_registration() -> None:
     pod, node = read_pod("cambricon"), read_node("cambricon")
     capacity = node["status"]["capacity"]
-    found = unregistered_nodes(VENDORS, [], [observed("mlu", **{key: str(value) for key, value in capacity.items()})])
+    found = build_unregistered_nodes(
+        VENDORS, [], [observed("mlu", **{key: str(value) for key, value in capacity.items()})]
+    )
     trial = Trial(ClusterColumns(VENDORS), ("mlu",), POLICY)
-    (register,) = node_to_register(trial, Ask.of_pod(pod, VENDORS), found)
+    (register,) = suggest_registration(trial, Ask.from_pod(pod, VENDORS), found)
     assert register.allocation.node == "mlu"
     assert "never yet" in register.edits[0].before
 
 
 def test_of_devices_that_were_never_registered_nothing_is_suggested_and_the_node_is_named_as_not_known() -> None:
     # How many slots the kubelet offers does not say how much memory a device has.
-    found = unregistered_nodes(ONLY_NVIDIA, [], [observed("new", **{"nvidia.com/gpu": "80"}), observed("cpu")])
+    found = build_unregistered_nodes(ONLY_NVIDIA, [], [observed("new", **{"nvidia.com/gpu": "80"}), observed("cpu")])
     trial = Trial(ClusterColumns(ONLY_NVIDIA), ("new", "cpu"), POLICY)
-    assert not list(node_to_register(trial, Ask.of_pod(a_pod(), ONLY_NVIDIA), found))
+    assert not list(suggest_registration(trial, Ask.from_pod(a_pod(), ONLY_NVIDIA), found))
     assert found.without == ["new"]
 
 
@@ -113,13 +118,13 @@ def a_lock(held: timedelta, failed_after: timedelta, node: str = "node-a") -> di
 def unlocking(locks: dict[str, HeldNodeLock], wanted_mib: int = 1000) -> list[Suggestion]:
     columns = a_cluster()
     trial = Trial(columns, columns.node_names, POLICY)
-    return node_to_unlock(trial, Ask.of_pod(a_pod(ask_for(1, gpumem=wanted_mib)), ONLY_NVIDIA), locks, NOW)
+    return suggest_unlocking(trial, Ask.from_pod(a_pod(ask_for(1, gpumem=wanted_mib)), ONLY_NVIDIA), locks, NOW)
 
 
 def test_a_lock_that_outlasts_every_bind_is_removed() -> None:
     (found,) = unlocking(a_lock(timedelta(minutes=3), timedelta(minutes=2)))
     assert (found.actor, found.allocation.node) == ("administrator", "node-a")
-    text = sentence(found, found.edits)
+    text = write_sentence(found, found.edits)
     command = "`kubectl annotate node node-a hami.io/mutex.lock-`"
     assert text.en == f"Remove the lock that the bind of llm/other left ({command}): then it can be bound to node-a."
     assert text.zh == f"删除 llm/other 的绑定遗留的锁（{command}）：之后可绑定到 node-a。"

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from engine.fit.judge.fitting_nodes import Left
 from engine.hami.vendors import ONLY_NVIDIA
+from engine.suggestions.answer import write_sentence
 from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import excluding_constraints
+from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.suggest import suggest
 from engine.suggestions.suggestion import Edit
-from engine.suggestions.texts import sentence
 from tests.support.builders.changed_objects import Objects, clusters
 from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quota, a_running_pod, ask_for
 from tests.support.stress import IS_STRESS, count_examples
@@ -43,7 +43,7 @@ def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
     ]
     ends = objects.list_suggestions()[1]
     assert (
-        sentence(ends, ends.edits).zh
+        write_sentence(ends, ends.edits).zh
         == "等待 u 结束，它占用 n0 上 1 块设备的 14,576 MiB 显存和 10 % 算力：之后可调度到 n0。"
     )
 
@@ -81,7 +81,7 @@ def test_the_constraints_that_keep_a_pod_from_every_node_are_minimal() -> None:
     small, other = a_node("n0", [a_device("GPU-0", devmem=10000)]), a_node("n1", [a_device("GPU-1", type="NVIDIA T4")])
     objects = Objects([small, other], pod)
     # The one node refuses for memory, the other for its type; nothing else has a part in it.
-    assert set(excluding_constraints(objects.build_trial(), Ask.of_pod(pod, ONLY_NVIDIA))) == {"memory", "type"}
+    assert set(find_excluding_constraints(objects.build_trial(), Ask.from_pod(pod, ONLY_NVIDIA))) == {"memory", "type"}
 
 
 def test_where_no_single_change_helps_several_amounts_are_lowered_as_little_as_will_do() -> None:
@@ -96,7 +96,7 @@ def test_a_constraint_that_excludes_every_node_by_itself_is_named_alone() -> Non
     pod = a_pod(ask_for(gpumem=9000), annotations={"nvidia.com/use-gputype": "H100"})
     objects = one_node(pod, a_device("n0-0", devmem=4000))
     # So would the memory alone; one of them is enough to say why nothing fits.
-    assert excluding_constraints(objects.build_trial(), Ask.of_pod(pod, ONLY_NVIDIA)) == ["type"]
+    assert find_excluding_constraints(objects.build_trial(), Ask.from_pod(pod, ONLY_NVIDIA)) == ["type"]
 
 
 # Both amounts have to fall, the cores to none: then no container names cores any more.
@@ -115,7 +115,7 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
     suggestions = objects.list_suggestions()
     assert not suggestions or objects.decide() is None
     # Nodes that can't take the pod are left out beforehand; that changes no answer.
-    ask = Ask.of_pod(objects.pod, ONLY_NVIDIA)
+    ask = Ask.from_pod(objects.pod, ONLY_NVIDIA)
     assert (
         (objects.build_trial().decide(ask) is None)
         == (objects.decide() is None)
@@ -128,7 +128,7 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
     # Nothing that was tried is left behind.
     after = objects.build_columns()
     trial = objects.build_trial(after)
-    suggest(trial, Ask.of_pod(objects.pod, ONLY_NVIDIA))
+    suggest(trial, Ask.from_pod(objects.pod, ONLY_NVIDIA))
     for name in ("used_memory", "used_cores", "used_slots", "is_cordoned", "is_healthy"):
         assert after.devices[name].tolist() == before.devices[name].tolist()
 
@@ -136,9 +136,9 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
 @given(clusters(), st.sampled_from(["memory_mib", "cores"]))
 @settings(max_examples=count_examples(13))
 def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, amount: Left) -> None:
-    ask, trial = Ask.of_pod(objects.pod, ONLY_NVIDIA), objects.build_trial()
-    places = ask.places(amount)
-    left = trial.max_left(ask.capped(amount, 1), amount, places) if places else None
+    ask, trial = Ask.from_pod(objects.pod, ONLY_NVIDIA), objects.build_trial()
+    places = ask.find_positions(amount)
+    left = trial.find_max_left(ask.cap(amount, 1), amount, places) if places else None
     if left is None or (amount == "cores" and left >= 100):  # more than 100 % counts as 100
         return
     for more in (left + 1, 2 * left + 1):

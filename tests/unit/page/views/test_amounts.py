@@ -2,14 +2,20 @@
 
 import pytest
 
-from engine.diagnosis.texts import phrase
+from engine.diagnosis.texts import write_phrase
 from page.formats import hours, mib
 from page.views.amounts import gpu_hours, memory
 
 
 @pytest.mark.parametrize(("amount", "written"), [(512, "512 MiB"), (1024, "1,024 MiB"), (81559, "81,559 MiB")])
 def test_memory_is_in_mib_on_every_surface(amount: int, written: str) -> None:
-    assert memory(amount) == mib(amount) == phrase("mib", n=amount).en == phrase("mib", n=amount).zh.strip() == written
+    assert (
+        memory(amount)
+        == mib(amount)
+        == write_phrase("mib", n=amount).en
+        == write_phrase("mib", n=amount).zh.strip()
+        == written
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagnosis.waiting import wait_of
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.fold import summarize
 from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
@@ -70,7 +70,7 @@ async def test_every_attempt_says_why_its_pod_waits(restart: bool) -> None:
     """A retry that changed nothing too: a list of waiting pods reads no other record."""
     ((first,), (retry,), (placed,)) = await published_one_by_one(a_try(0), a_try(1), a_try(2, FREED), restart=restart)
     assert isinstance(retry, AttemptRepeated)
-    assert first.wait == retry.wait == wait_of(summarize(a_try(0)))
+    assert first.wait == retry.wait == derive_wait(summarize(a_try(0)))
     assert retry.wait is not None
     assert retry.wait.code in ("CardCordoned", "NumaNotFit")
     assert placed.wait is not None, "there is no bind yet"

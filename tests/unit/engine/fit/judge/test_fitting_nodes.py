@@ -22,7 +22,7 @@ def is_chosen(columns: ClusterColumns, pod: dict[str, Any]) -> bool:
 
 
 def fits_by_trial(columns: ClusterColumns, pod: dict[str, Any]) -> bool:
-    return Trial(columns, tuple(columns.node_names), POLICY).fits(Ask.of_pod(pod, VENDORS))
+    return Trial(columns, tuple(columns.node_names), POLICY).fits(Ask.from_pod(pod, VENDORS))
 
 
 @pytest.mark.parametrize("name", NAMES)
