@@ -65,14 +65,14 @@ def test_the_command_names_its_version(installed: Installed, tmp_path: Path) -> 
 
 
 def test_the_help_of_every_command_is_shown_where_all_extras_are(installed: Installed, tmp_path: Path) -> None:
-    link_requirements(installed, ["all"], extras := _folder(tmp_path, "extras"))
+    link_requirements(installed, ["all"], extras := _make_folder(tmp_path, "extras"))
     done = installed.run("python", "-c", EVERY_HELP, also=extras, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    shown = set(json.loads(done.stderr.splitlines()[-1]))
+    commands = set(json.loads(done.stderr.splitlines()[-1]))
     assert {
         "scheduler serve", "scheduler simulate", "pipeline worker", "pipeline dead-letters list", "ingest hami-log",
         "api serve", "embedded kubernetes up", "demo",
-    } <= shown  # fmt: skip
+    } <= commands  # fmt: skip
 
 
 def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ def test_a_command_names_the_extra_that_it_lacks(
 
 @pytest.mark.parametrize("extra", SERVICES)
 def test_an_extra_brings_all_that_its_modules_import(installed: Installed, tmp_path: Path, extra: str) -> None:
-    link_requirements(installed, [extra], folder := _folder(tmp_path, extra))
+    link_requirements(installed, [extra], folder := _make_folder(tmp_path, extra))
     package = {"sniffer": "ingest", "mcp": "cli/assistant", "embedded": "dev/embedded"}.get(extra, extra)
     done = installed.run("python", "-c", EVERY_MODULE, package, also=folder, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-def _folder(above: Path, name: str) -> Path:
+def _make_folder(above: Path, name: str) -> Path:
     (above / name).mkdir()
     return above / name
 

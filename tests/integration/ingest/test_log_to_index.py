@@ -39,7 +39,7 @@ ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
 
 
-def ingest(running: Pipeline, *arguments: str) -> Forked:
+def start_ingest(running: Pipeline, *arguments: str) -> Forked:
     return reading.run_ingest(running, "hami-log", *arguments)
 
 
@@ -47,8 +47,8 @@ def read(running: Pipeline, *arguments: str) -> str:
     return reading.read(running, "hami-log", *arguments)
 
 
-def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
-    """The reader's summaries in this process, by attempt."""
+def group_attempts(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
+    """Group the reader's events in this process by attempt."""
     reader = HamiLog(scheduler)
     attempts: dict[str, list[AttemptEvent]] = {}
     lines = Lines(Origin("log", datetime.now(UTC)), text.splitlines())
@@ -58,16 +58,16 @@ def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
     return attempts
 
 
-def indexed(running: Pipeline, scheduler: str) -> dict[str, Any]:
+def fetch_indexed(running: Pipeline, scheduler: str) -> dict[str, Any]:
     return running.get_documents({"term": {"scheduler": scheduler}})
 
 
-def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
+def fetch_versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
     return reading.get_versions(running, {"term": {"scheduler": scheduler}})
 
 
-def verdicts_and_states(running: Pipeline, scheduler: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-    """The states that the verdicts on the topic name, and the states that are on theirs: node and revision."""
+def read_verdicts_and_states(running: Pipeline, scheduler: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """Read the states that the verdicts on the topic name, and the states on their own topic: node and revision."""
     decisions, node_states = (
         [decode(record.value, record.headers) for record in running.read_topic(topic.name)]
         for topic in (DECISIONS, NODE_STATES)
@@ -85,15 +85,15 @@ def verdicts_and_states(running: Pipeline, scheduler: str) -> tuple[set[tuple[st
 def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: Pipeline) -> None:
     log = LOGS / "038.log"
     output = read(running, str(log), "--scheduler", "one")
-    expected = attempts_of(log.read_bytes(), "one")
-    found = until(lambda: indexed(running, "one"), lambda found: len(found) == len(expected))
-    assert set(found) == set(expected)
+    expected = group_attempts(log.read_bytes(), "one")
+    documents = until(lambda: fetch_indexed(running, "one"), lambda documents: len(documents) == len(expected))
+    assert set(documents) == set(expected)
     assert "unknown" in output
     for attempt_id, events in expected.items():
-        summary = read_summary(found[attempt_id])
+        summary = read_summary(documents[attempt_id])
         assert isinstance(summary, AttemptSummarized)
         assert json.loads(encode_schedulerlog(summary)) == json.loads(encode_schedulerlog(summarize(events)))
-    named, states = verdicts_and_states(running, "one")
+    named, states = read_verdicts_and_states(running, "one")
     assert named
     assert named == states
 
@@ -102,11 +102,11 @@ def test_reading_a_log_twice_leaves_the_index_as_it_was(running: Pipeline) -> No
     log = LOGS / "031.log"
     read(running, str(log), "--scheduler", "twice")
     wait_until_taken(running)
-    before = versions(running, "twice")
+    before = fetch_versions(running, "twice")
     read(running, str(log), "--scheduler", "twice")
     wait_until_taken(running)
     assert len(before) > 5
-    assert versions(running, "twice") == before
+    assert fetch_versions(running, "twice") == before
 
 
 def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(running: Pipeline, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
     options = (str(log), "--follow", "--checkpoint", str(checkpoint), "--scheduler", "killed")
     pieces = 4
     for piece in range(pieces):
-        process = ingest(running, *options)
+        process = start_ingest(running, *options)
         with log.open("ab") as file:
             for line in lines[piece * len(lines) // pieces : (piece + 1) * len(lines) // pieces]:
                 file.write(line)
@@ -131,18 +131,18 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
                 log.rename(tmp_path / "hami.log.1")
                 log.touch()
     try:
-        ended = attempts_of(text, "killed")
-        expected = {name: events for name, events in ended.items() if any(isinstance(e, ENDS) for e in events)}
-        found = until(lambda: indexed(running, "killed"), lambda found: set(found) >= set(expected))
-        assert set(found) == set(expected)
+        attempts = group_attempts(text, "killed")
+        expected = {name: events for name, events in attempts.items() if any(isinstance(e, ENDS) for e in events)}
+        documents = until(lambda: fetch_indexed(running, "killed"), lambda documents: set(documents) >= set(expected))
+        assert set(documents) == set(expected)
         wait_until_taken(running)
-        found = indexed(running, "killed")
-        assert set(found) == set(expected)
+        documents = fetch_indexed(running, "killed")
+        assert set(documents) == set(expected)
         for attempt_id, events in expected.items():
-            summary = read_summary(found[attempt_id])
+            summary = read_summary(documents[attempt_id])
             assert isinstance(summary, AttemptSummarized)
             assert encode_schedulerlog(summary) == encode_schedulerlog(summarize(events))
-        named, states = verdicts_and_states(running, "killed")
+        named, states = read_verdicts_and_states(running, "killed")
         assert named
         assert named <= states
     finally:
@@ -155,7 +155,7 @@ def test_an_interrupted_reader_says_so_and_continues_where_kafka_stood(running: 
     noise = (LOGS / "011.log").read_bytes()
     log.write_bytes(noise * (40_000_000 // len(noise)) + (LOGS / "038.log").read_bytes())
     options = (str(log), "--checkpoint", str(checkpoint), "--scheduler", "interrupted")
-    process = ingest(running, *options)
+    process = start_ingest(running, *options)
     assert until(checkpoint.exists, bool)
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
@@ -165,18 +165,18 @@ def test_an_interrupted_reader_says_so_and_continues_where_kafka_stood(running: 
     reached = json.loads(checkpoint.read_bytes())
     read(running, *options)
     assert json.loads(checkpoint.read_bytes()) != reached
-    expected = attempts_of((LOGS / "038.log").read_bytes(), "interrupted")
-    found = until(lambda: indexed(running, "interrupted"), lambda found: set(found) >= set(expected))
-    assert set(found) >= set(expected)
+    expected = group_attempts((LOGS / "038.log").read_bytes(), "interrupted")
+    documents = until(lambda: fetch_indexed(running, "interrupted"), lambda documents: set(documents) >= set(expected))
+    assert set(documents) >= set(expected)
 
 
-def ended(text: bytes) -> set[str]:
-    """The attempts whose end is in the log: while it is followed, the others wait for more."""
-    attempts = attempts_of(text, "hami-scheduler").items()
+def list_ended(text: bytes) -> set[str]:
+    """List the attempts whose end is in the log: while it is followed, the others wait for more."""
+    attempts = group_attempts(text, "hami-scheduler").items()
     return {name for name, events in attempts if any(isinstance(event, ENDS) for event in events)}
 
 
-def attempts_in(servers: embedded.Backends) -> set[str]:
+def list_attempts(servers: embedded.Backends) -> set[str]:
     records = asyncio.run(read_topic(servers.bootstrap_servers, "schedulerlog.decisions"))
     events = [decode(record.value, record.headers) for record in records]
     return {event.attempt_id for event in events if isinstance(event, ENDS)}
@@ -193,14 +193,14 @@ def test_a_kafka_that_takes_nothing_is_waited_for_with_a_warning(
     with (output := tmp_path / "output.log").open("wb") as file:
         process = Forked(*command, stderr=file)
     try:
-        assert until(lambda: attempts_in(servers), bool)
+        assert until(lambda: list_attempts(servers), bool)
         servers.kafka[0].kill()
         with log.open("ab") as file:
             file.write((LOGS / "031.log").read_bytes())
         eventually(lambda: "waiting for it, 115 s at most" in output.read_text(), output.read_text)
         servers.kafka[0].start()
-        expected = ended(log.read_bytes())
-        assert until(lambda: attempts_in(servers), lambda found: found >= expected) >= expected
+        expected = list_ended(log.read_bytes())
+        assert until(lambda: list_attempts(servers), lambda documents: documents >= expected) >= expected
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0

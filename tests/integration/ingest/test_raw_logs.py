@@ -57,7 +57,7 @@ def log_of(namespace: str) -> list[bytes]:
 
 
 async def ship(kafka: str, namespace: str, form: str, lines: Sequence[bytes]) -> None:
-    """A log's lines as records of its own key, in order."""
+    """Ship a log's lines as records of its own key, in order."""
     names = (namespace, f"scheduler-{form}", "scheduler")
     producer = AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True)
     await producer.start()
@@ -70,11 +70,11 @@ async def ship(kafka: str, namespace: str, form: str, lines: Sequence[bytes]) ->
         await producer.stop()
 
 
-async def event_ids(kafka: str, namespace: str) -> list[str]:
-    """The ids of all events about pods of the namespace."""
+async def read_event_ids(kafka: str, namespace: str) -> list[str]:
+    """Read the ids of all events about pods of the namespace."""
     consumer = AIOKafkaConsumer(DECISIONS.name, bootstrap_servers=kafka, auto_offset_reset="earliest")
     await consumer.start()
-    found = []
+    event_ids = []
     try:
         ends = await consumer.end_offsets(list(consumer.assignment()))
         await consumer.seek_to_beginning()
@@ -83,19 +83,19 @@ async def event_ids(kafka: str, namespace: str) -> list[str]:
                 mine = [
                     record for record in records if (record.key or b"").startswith(f"default/{namespace}/".encode())
                 ]
-                found += [getattr(decode(record.value, record.headers), "id", "rejected") for record in mine]
+                event_ids += [getattr(decode(record.value, record.headers), "id", "rejected") for record in mine]
     finally:
         await consumer.stop()
-    return found
+    return event_ids
 
 
-async def all_of(kafka: str, namespace: str, wanted: int) -> list[str]:
+async def wait_for_all(kafka: str, namespace: str, wanted: int) -> list[str]:
     for _ in range(WAIT_SECONDS * 2):
-        found = await event_ids(kafka, namespace)
-        if len(set(found)) >= wanted:
+        event_ids = await read_event_ids(kafka, namespace)
+        if len(set(event_ids)) >= wanted:
             break
         await asyncio.sleep(0.5)
-    return found
+    return event_ids
 
 
 async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafka: str, tmp_path: Path) -> None:
@@ -107,14 +107,14 @@ async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafk
     for form in FORMS:
         await ship(kafka, namespace, form, lines[:150])
     with reading(kafka, group, log) as process:
-        assert await all_of(kafka, namespace, 1), log.read_text()
+        assert await wait_for_all(kafka, namespace, 1), log.read_text()
         process.kill()
     for form in FORMS:
         await ship(kafka, namespace, form, lines[150:])
     with reading(kafka, group, log):
-        found = await all_of(kafka, namespace, len(wanted))
+        event_ids = await wait_for_all(kafka, namespace, len(wanted))
     # It was shipped three times over: the same decisions are the same events, by whichever agent they were shipped.
-    assert set(found) == wanted
+    assert set(event_ids) == wanted
     states = await read_topic(kafka, NODE_STATES.name)
     on_topic = {dict(read.headers)["ce_id"].decode() for read in states}
     assert {event.id for event in events if isinstance(event, NodeStateChanged)} <= on_topic

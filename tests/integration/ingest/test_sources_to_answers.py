@@ -36,14 +36,14 @@ def placements(running: Pipeline) -> None:
 
 
 def answer(api: Served, pod: str) -> dict[str, Any]:
-    got = until(lambda: (found := api.get_schedulerlog(pod)).is_success and found)
+    got = until(lambda: (answer := api.get_schedulerlog(pod)).is_success and answer)
     assert got, api.get_schedulerlog(pod).text
     body: dict[str, Any] = got.json()
     return body
 
 
-def findings(api: Served, path: str) -> list[dict[str, Any]]:
-    """What is found, as soon as something is."""
+def wait_for_findings(api: Served, path: str) -> list[dict[str, Any]]:
+    """Wait for findings and return them."""
     items: list[dict[str, Any]] = until(lambda: api.client.get(path).json().get("items"))
     return items
 
@@ -67,12 +67,12 @@ def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: P
     read(running, "kai-log", str(TAGS))
     assert answer(api, "team-a/infer-0")["filter"]["nodes"][0]["name"] == "gpu-0"
     of_pod = "/api/v1/namespaces/team-a/pods/infer-0/findings"
-    (finding,) = findings(api, of_pod + "?finding=ReleasingMemoryCounted")
+    (finding,) = wait_for_findings(api, of_pod + "?finding=ReleasingMemoryCounted")
     assert (finding["node"], finding["device"]) == ("gpu-0", "grp-0")
     # 40900 MB in all, 35000 taken, of which 30000 are on their way back: 5900 are free, and 30000 were asked for.
     assert {40900, 35000, 30000, 5900} <= set(finding["numbers"].values())
     assert any("ReleasingMemory=30000" in line for line in finding["evidence"])
-    assert finding in findings(api, "/api/v1/findings?node=gpu-0&device=grp-0")
+    assert finding in wait_for_findings(api, "/api/v1/findings?node=gpu-0&device=grp-0")
     # isPipelineOnly=true: EnoughIdle is false, so KAI waits for the memory and binds nothing. Nothing is overcommitted.
     assert finding["numbers"]["is_waiting"] == 1
     wait_until_taken(running)
@@ -87,7 +87,7 @@ def test_a_pod_that_is_bound_to_memory_that_others_still_hold_is_an_overcommit(
     text = TAGS.read_text().replace("isPipelineOnly=true", "isPipelineOnly=false")
     bound.write_text(text.replace("infer-0", "infer-9"))
     read(running, "kai-log", str(bound))
-    (beyond,) = findings(api, "/api/v1/namespaces/team-a/pods/infer-9/findings?finding=Overcommitted")
+    (beyond,) = wait_for_findings(api, "/api/v1/namespaces/team-a/pods/infer-9/findings?finding=Overcommitted")
     # 30000 MB are taken beside the 35000 that are in use: 65000 of 40900.
     numbers = {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
     assert (beyond["device"], beyond["numbers"]) == ("grp-0", numbers)
@@ -105,11 +105,11 @@ def test_reading_kais_log_twice_leaves_the_index_as_it_was(running: Pipeline, ca
     assert get_versions(running, of_kai) == before
 
 
-def observed(running: Pipeline, topic: str, kind: type[Event]) -> dict[bytes, Event]:
-    """The last record of every key, as a compacted topic keeps it."""
+def read_latest(running: Pipeline, topic: str, kind: type[Event]) -> dict[bytes, Event]:
+    """Read the last record of every key, as a compacted topic keeps it."""
     records = running.read_topic(topic)
-    found = {record.value: decode(record.value, record.headers) for record in records}
-    return {value: event for value, event in found.items() if isinstance(event, kind)}
+    events = {record.value: decode(record.value, record.headers) for record in records}
+    return {value: event for value, event in events.items() if isinstance(event, kind)}
 
 
 def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_twice(
@@ -120,7 +120,7 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
     read(running, "sniffer", str(log), "--namespace", "sniffed")
     wait_until_taken(running)
     before = get_versions(running, {"match_all": {}})
-    nodes, pods = observed(running, "schedulerlog.nodes", NodeObserved), pods_of(running)
+    nodes, pods = read_latest(running, "schedulerlog.nodes", NodeObserved), list_pods(running)
     assert any(
         isinstance(node, NodeObserved) and node.capacity.get("cpu") == "12" and node.conditions[0].type == "Ready"
         for node in nodes.values()
@@ -132,12 +132,12 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
     read(running, "sniffer", str(log), "--namespace", "sniffed")
     wait_until_taken(running)
     assert get_versions(running, {"match_all": {}}) == before
-    assert observed(running, "schedulerlog.nodes", NodeObserved).keys() == nodes.keys()
-    assert pods_of(running) == pods
+    assert read_latest(running, "schedulerlog.nodes", NodeObserved).keys() == nodes.keys()
+    assert list_pods(running) == pods
 
 
-def pods_of(running: Pipeline) -> list[PodObserved]:
-    events = observed(running, "schedulerlog.pods", PodObserved).values()
+def list_pods(running: Pipeline) -> list[PodObserved]:
+    events = read_latest(running, "schedulerlog.pods", PodObserved).values()
     return [event for event in events if isinstance(event, PodObserved) and event.pod.namespace == "sniffed"]
 
 
@@ -155,7 +155,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     log.write_bytes(DOCUMENT + JOB)
     read(running, "sniffer", str(log))
     node = "/api/v1/nodes/kind-control-plane"
-    status = answered(api, node, lambda answer: answer["status"] and answer["status"]["capacity"])["status"]
+    status = wait_for_answer(api, node, lambda answer: answer["status"] and answer["status"]["capacity"])["status"]
     assert (status["reported_by"], status["observed_at"][:19]) == ("cluster", "2024-04-22T01:08:24")
     assert status["capacity"]["cpu"] == "12"
     assert status["capacity"]["memory"] == status["allocatable"]["memory"] == "32512128Ki"
@@ -164,7 +164,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
 
     # The log names no namespace.
     pod = "/api/v1/namespaces/-/pods/local-path-provisioner-7577fdbbfb-w84m2"
-    seen = answered(api, pod + "/observations", lambda answer: answer["total"] == 2)["items"]
+    seen = wait_for_answer(api, pod + "/observations", lambda answer: answer["total"] == 2)["items"]
     conditions = {
         condition["type"]: (condition["status"], condition["last_transition_at"])
         for item in seen
@@ -176,15 +176,15 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     }
 
     job = "/api/v1/namespaces/-/pods/job-0/occupancy"
-    (placement,) = answered(api, job, lambda answer: answer["items"][0]["ended_at"])["items"]
+    (placement,) = wait_for_answer(api, job, lambda answer: answer["items"][0]["ended_at"])["items"]
     assert (placement["node"], placement["started_at"][:19], placement["ended_at"][:19], placement["ended_by"]) == (
         "kind-control-plane", "2024-04-22T02:00:00", "2024-04-22T02:10:00", "Succeeded"
     )  # fmt: skip
     for moment, pods in (("01:59:59", []), ("02:00:01", ["job-0"]), ("02:09:59", ["job-0"]), ("02:10:01", [])):
-        there = answered(api, f"{node}/occupancy?at=2024-04-22T{moment}Z", bool)["pods"]
+        there = wait_for_answer(api, f"{node}/occupancy?at=2024-04-22T{moment}Z", bool)["pods"]
         assert [item["name"] for item in there] == pods
 
 
-def answered(api: Served, path: str, is_whole: Callable[[Any], Any]) -> Any:
-    """What the API says there, as soon as all of it has arrived."""
+def wait_for_answer(api: Served, path: str, is_whole: Callable[[Any], Any]) -> Any:
+    """Wait until the answer of the API is complete, and return it."""
     return until(lambda: (got := api.client.get(path)).is_success and is_whole(got.json()) and got.json())

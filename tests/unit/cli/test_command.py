@@ -14,8 +14,8 @@ WIDE = {"COLUMNS": "120", "TERMINAL_WIDTH": "120"}
 
 
 def test_without_a_command_the_help_names_every_package() -> None:
-    shown = CliRunner().invoke(app, [], env=WIDE)
-    assert set(COMMANDS) <= set(re.findall(r"^  ([a-z]+)  ", shown.output, re.MULTILINE))
+    result = CliRunner().invoke(app, [], env=WIDE)
+    assert set(COMMANDS) <= set(re.findall(r"^  ([a-z]+)  ", result.output, re.MULTILINE))
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest() -> None:
@@ -46,9 +46,9 @@ def test_usage_names_the_command_however_it_was_started() -> None:
 )
 def test_each_shell_has_a_completion_of_its_own(shell: str, line: str) -> None:
     # By the variable: ``--show-completion`` is for the shell that it finds among its parents, where it finds one.
-    shown = CliRunner().invoke(app, [], prog_name="schedulerlog", env={"_SCHEDULERLOG_COMPLETE": f"source_{shell}"})
-    assert shown.exit_code == 0
-    assert line in shown.stdout
+    result = CliRunner().invoke(app, [], prog_name="schedulerlog", env={"_SCHEDULERLOG_COMPLETE": f"source_{shell}"})
+    assert result.exit_code == 0
+    assert line in result.stdout
 
 
 def test_completion_knows_the_commands_of_a_package() -> None:

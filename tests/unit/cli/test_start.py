@@ -1,4 +1,4 @@
-"""What short commands import. It stands for their CPU time, which `make bench ARGS=start` measures."""
+"""Imports of short commands. They stand for the CPU time, which `make bench ARGS=start` measures."""
 
 import json
 import os
@@ -25,8 +25,8 @@ print("LOADED", *sys.modules)
 """
 
 
-def loaded(*lines: list[str]) -> set[str]:
-    """The modules of a process that runs these commands into a pipe: what is not among them, none has imported."""
+def list_loaded(*lines: list[str]) -> set[str]:
+    """List the modules that a process has loaded after running these commands into a pipe."""
     environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
     command = [sys.executable, "-c", SCRIPT, json.dumps(lines)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -39,7 +39,7 @@ def loaded(*lines: list[str]) -> set[str]:
 
 
 def test_explain_imports_only_what_this_log_needs() -> None:
-    modules = loaded(["explain", LOG], ["explain", LOG, POD], ["explain", LOG, POD, "-o", "json"])
+    modules = list_loaded(["explain", LOG], ["explain", LOG, POD], ["explain", LOG, POD, "-o", "json"])
     assert "ingest.readers.hami.reader" in modules
     assert not modules & NEVER
     # The other reader, and the vendors of nodes that this log does not register.
@@ -55,10 +55,10 @@ def test_explain_imports_only_what_this_log_needs() -> None:
 
 
 def test_help_and_version_import_no_model() -> None:
-    modules = loaded(["--help"], ["--version"])
+    modules = list_loaded(["--help"], ["--version"])
     assert not modules & (NEVER | {"pydantic", "numpy", "schemas"})
 
 
 def test_help_of_a_command_imports_neither_numpy_nor_events() -> None:
-    modules = loaded(["doctor", "--help"], ["why", "--help"], ["simulate", "--help"])
+    modules = list_loaded(["doctor", "--help"], ["why", "--help"], ["simulate", "--help"])
     assert not modules & (NEVER | {"numpy", "schemas.events"})

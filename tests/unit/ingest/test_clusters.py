@@ -17,7 +17,7 @@ from tests.support.builders.sniffer_lines import DOCUMENT
 Read = Callable[[str], list[Event]]
 
 
-def hami(cluster: str) -> list[Event]:
+def read_hami(cluster: str) -> list[Event]:
     lines = [
         hami_lines.write_start(),
         hami_lines.write_request(1),
@@ -26,21 +26,21 @@ def hami(cluster: str) -> list[Event]:
     return hami_lines.read(*lines, hami_lines.write_failure(1), reader=HamiLog(cluster=cluster))
 
 
-def kai(cluster: str) -> list[Event]:
+def read_kai(cluster: str) -> list[Event]:
     return kai_lines.read(kai_lines.read_texts(kai_lines.CONSOLE), KaiLog(cluster=cluster))
 
 
-def sniffer(cluster: str) -> list[Event]:
+def read_sniffer(cluster: str) -> list[Event]:
     return list(SnifferLog(cluster=cluster).feed(Lines(Origin("sniffer.log"), DOCUMENT.splitlines())))
 
 
-def kube(cluster: str) -> list[Event]:
+def read_kube(cluster: str) -> list[Event]:
     refused = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
     objects = ("pod", api_server_objects.a_pod()), ("event", api_server_objects.an_event("FailedScheduling", refused))
     return api_server_objects.read(*objects, reader=KubeEvents(cluster))
 
 
-@pytest.mark.parametrize("read", [hami, kai, sniffer, kube])
+@pytest.mark.parametrize("read", [read_hami, read_kai, read_sniffer, read_kube])
 def test_two_clusters_share_neither_ids_nor_keys_and_are_equal_otherwise(read: Read) -> None:
     east, west = read("east"), read("west")
     assert len(east) == len(west) > 1

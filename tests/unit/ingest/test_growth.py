@@ -33,7 +33,7 @@ SIZE: Final = 4_000
 STAMP: Final = b"2026-11-21T03:13:30.1Z stderr "
 
 
-def framed(text: bytes) -> None:
+def read_framed(text: bytes) -> None:
     Framing(Origin("a", STARTED)).feed(text)
 
 
@@ -42,33 +42,33 @@ def read_by(reader: LogReader, lines: list[bytes]) -> None:
 
 
 def a_value_of_many_lines(size: int) -> None:
-    framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b"\tx\n" * size + b" >\n")
+    read_framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b"\tx\n" * size + b" >\n")
 
 
-def many_values_of_one_line(size: int) -> None:
-    framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b" >k=<\n" * size)
+def read_many_values_of_one_line(size: int) -> None:
+    read_framed(b'I1121 03:06:23.217054 1 a.go:1] "m" k=<\n' + b" >k=<\n" * size)
 
 
-def parts_of_the_container_runtime(size: int) -> None:
-    framed((STAMP + b"P x\n") * size + STAMP + b"F x\n")
+def read_parts_of_the_container_runtime(size: int) -> None:
+    read_framed((STAMP + b"P x\n") * size + STAMP + b"F x\n")
 
 
-def parts_of_a_shipped_line(size: int) -> None:
+def read_parts_of_a_shipped_line(size: int) -> None:
     container = ShippedLog("kai", "a", "b")
     readers = ContainerReaders(TrustedContainers(["*/*/*"]))
     list(readers.take([ShippedLine(container, b"x", STARTED, is_partial=True)] * size, 0, 0.0))
 
 
-def lines_of_a_shipped_record(size: int) -> None:
+def read_lines_of_a_shipped_record(size: int) -> None:
     resource = build_otel_resource(["hello"] * (size // 4), STARTED, ("kai", "a", "b"))
     parse_record(orjson.dumps({"resourceLogs": [resource]}))
 
 
-def letters_behind_a_tag(size: int) -> None:
+def read_letters_after_a_tag(size: int) -> None:
     parse_tagged("[GPU_FILTER] " + "a" * size * 2)
 
 
-def attempts_of_hami(size: int) -> None:
+def read_attempts_of_hami(size: int) -> None:
     lines = [
         line
         for number in range(size // 40)
@@ -81,33 +81,33 @@ def attempts_of_hami(size: int) -> None:
     read_by(HamiLog(), lines)
 
 
-def nodes_of_one_attempt_of_hami(size: int) -> None:
+def read_nodes_of_one_attempt_of_hami(size: int) -> None:
     nodes = [write_fit(f"node{number}", "3.5", seconds=0.1) for number in range(size // 20)]
     read_by(HamiLog(), [write_start(), write_request(1), *nodes, write_failure(1)])
 
 
-def lines_of_kai(size: int) -> None:
-    known = list_kai_lines()
-    read_by(KaiLog(), [known[number % len(known)] for number in range(size // 4)])
+def read_lines_of_kai(size: int) -> None:
+    lines_of_cases = list_kai_lines()
+    read_by(KaiLog(), [lines_of_cases[number % len(lines_of_cases)] for number in range(size // 4)])
 
 
-def lines_of_the_sniffer(size: int) -> None:
+def read_lines_of_the_sniffer(size: int) -> None:
     read_by(SnifferLog(), (DOCUMENT.splitlines() * size)[: size // 10])
 
 
-def nodes_in_an_event_of_hami(size: int) -> None:
+def read_nodes_in_an_event_of_hami(size: int) -> None:
     nodes = ",".join(f"node{number}:3.5" for number in range(size))
     KubeEvents().read_object(
         "event", an_old_event("FilteringSucceed", f"find fit node(n), {size} nodes fit({nodes})"), 0.0
     )
 
 
-def reasons_in_an_event_of_kubernetes(size: int) -> None:
+def read_reasons_in_an_event_of_kubernetes(size: int) -> None:
     reasons = ", ".join(f"{number} Insufficient cpu" for number in range(size))
     KubeEvents().read_object("event", an_event("FailedScheduling", f"0/5 nodes are available: {reasons}."), 0.0)
 
 
-def events_of_kubernetes(size: int) -> None:
+def read_events_of_kubernetes(size: int) -> None:
     reader = KubeEvents()
     for number in range(size // 40):
         reader.read_object(
@@ -117,9 +117,12 @@ def events_of_kubernetes(size: int) -> None:
 
 
 READERS: Final[list[Callable[[int], None]]] = [
-    a_value_of_many_lines, many_values_of_one_line, parts_of_the_container_runtime, parts_of_a_shipped_line,
-    lines_of_a_shipped_record, letters_behind_a_tag, attempts_of_hami, nodes_of_one_attempt_of_hami, lines_of_kai,
-    lines_of_the_sniffer, nodes_in_an_event_of_hami, reasons_in_an_event_of_kubernetes, events_of_kubernetes,
+    a_value_of_many_lines, read_many_values_of_one_line, read_parts_of_the_container_runtime,
+    read_parts_of_a_shipped_line,
+    read_lines_of_a_shipped_record, read_letters_after_a_tag, read_attempts_of_hami,
+    read_nodes_of_one_attempt_of_hami, read_lines_of_kai,
+    read_lines_of_the_sniffer, read_nodes_in_an_event_of_hami, read_reasons_in_an_event_of_kubernetes,
+    read_events_of_kubernetes,
 ]  # fmt: skip
 
 
@@ -132,23 +135,27 @@ LONG: Final = 32_000
 """Characters. Patterns that searched a line again from each character took seconds for half as many."""
 FILLS: Final = (b"a", b"1", b" ", b",", b"(", b'"', b"{", b"a,", b"a:1,", b"\\", b"1.", b"=", b"/a", b"] ", b"-", b"<")
 SLOWEST_SECONDS: Final = 1.0
-"""Of CPU. A line that is read in linear time takes a twentieth of it."""
+"""CPU time. A line that is read in linear time takes a twentieth of it."""
 
 
-def long_lines(line: bytes, number: int) -> Iterator[bytes]:
-    """The line with a long text behind each of its words: every one of ``FILLS`` under ``make stress``, else one."""
-    ends = [at for at in range(1, len(line)) if line[at - 1 : at].isalnum() and not line[at : at + 1].isalnum()]
-    for position, at in enumerate([*ends, len(line)], start=number):
+def iterate_lengthened(line: bytes, number: int) -> Iterator[bytes]:
+    """Iterate over the line with a long text after each word: all ``FILLS`` under ``make stress``, else one."""
+    ends = [
+        index
+        for index in range(1, len(line))
+        if line[index - 1 : index].isalnum() and not line[index : index + 1].isalnum()
+    ]
+    for position, index in enumerate([*ends, len(line)], start=number):
         for fill in FILLS if IS_STRESS else [FILLS[position % len(FILLS)]]:
-            yield line[:at] + (fill * LONG)[:LONG] + line[at:]
+            yield line[:index] + (fill * LONG)[:LONG] + line[index:]
 
 
 def is_slow(reader: LogReader, line: bytes) -> bool:
     # Several times only where it matters: a collection of garbage may fall into any of them.
-    return all(seconds_of(reader, line) > SLOWEST_SECONDS for _ in range(4))
+    return all(measure_seconds(reader, line) > SLOWEST_SECONDS for _ in range(4))
 
 
-def seconds_of(reader: LogReader, line: bytes) -> float:
+def measure_seconds(reader: LogReader, line: bytes) -> float:
     began = time.process_time()
     read_by(reader, [line])
     return time.process_time() - began
@@ -163,6 +170,11 @@ def seconds_of(reader: LogReader, line: bytes) -> float:
 def test_m11_a_line_of_which_any_part_is_long_is_read_at_once(
     reader: Callable[[], LogReader], lines: Callable[[], list[bytes]]
 ) -> None:
-    read, known = reader(), list(dict.fromkeys(lines()))[:: 1 if IS_STRESS else 5]
-    slow = [line for number, sample in enumerate(known) for line in long_lines(sample, number) if is_slow(read, line)]
+    read, lines_of_cases = reader(), list(dict.fromkeys(lines()))[:: 1 if IS_STRESS else 5]
+    slow = [
+        line
+        for number, sample in enumerate(lines_of_cases)
+        for line in iterate_lengthened(sample, number)
+        if is_slow(read, line)
+    ]
     assert not [line[:200] for line in slow]

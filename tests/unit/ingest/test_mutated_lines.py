@@ -19,6 +19,7 @@ OFTEN = {
     "kube-events": ("event", "unknown"),
     "index": ("taken", "rejected"),
     "placements-and-alerts": ("used", "rejected"),
+    "snapshot": ("unfit", "fits", "pod rejected"),
 }
 """Outcomes that a suite without them would not be worth its time."""
 

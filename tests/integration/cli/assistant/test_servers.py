@@ -50,7 +50,7 @@ def api_url() -> Iterator[str]:
         yield url
 
 
-def stdio(api_url: str) -> Client:
+def open_stdio(api_url: str) -> Client:
     command = ["-m", "schedulerlog", "mcp", "--api-url", api_url]
     return Client(stdio_client(StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))))
 
@@ -72,12 +72,12 @@ def serving_http(api_url: str) -> Iterator[str]:
 
 
 def answers(port: int) -> bool:
-    with socket.socket() as asked:
-        return asked.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as free_socket:
+        return free_socket.connect_ex(("127.0.0.1", port)) == 0
 
 
 async def test_every_tool_answers_over_stdio_with_its_evidence(api_url: str) -> None:
-    async with stdio(api_url) as client:
+    async with open_stdio(api_url) as client:
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == set(CALLS)
         for tool in tools:
@@ -98,7 +98,7 @@ async def test_every_tool_answers_over_stdio_with_its_evidence(api_url: str) -> 
 
 
 async def test_what_is_not_known_is_an_error_that_says_what_to_do(api_url: str) -> None:
-    async with stdio(api_url) as client:
+    async with open_stdio(api_url) as client:
         done = await client.call_tool("why_pod", {"pod": "NOT A NAME"})
         assert done.is_error
         assert done.content[0].model_dump()["text"].startswith("WrongRequest: ")
@@ -163,11 +163,11 @@ def recording(seen: list[str]) -> Iterator[str]:
     caller.remember(read_attempt())
     inner: Any = caller.app
 
-    async def noting(scope: Any, receive: Any, send: Any) -> None:
+    async def note_headers(scope: Any, receive: Any, send: Any) -> None:
         seen.append(dict(scope["headers"]).get(b"authorization", b"").decode())
         await inner(scope, receive, send)
 
-    caller.app = noting  # type: ignore[assignment]
+    caller.app = note_headers  # type: ignore[assignment]
     with golden_api(caller) as url:
         yield url
 

@@ -22,7 +22,7 @@ from tests.support.harness.topics import provision_all
 JSON = ("-o", "json")
 
 
-def doctor(*flags: str, **settings: str) -> tuple[int, str]:
+def run_doctor(*flags: str, **settings: str) -> tuple[int, str]:
     """Exit code and output."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SCHEDULERLOG_")}
     command = [sys.executable, "-m", "cli.doctor", *flags]
@@ -30,9 +30,9 @@ def doctor(*flags: str, **settings: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def findings(output: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(output)["findings"]
-    return found
+def parse_findings(output: str) -> list[dict[str, Any]]:
+    parsed_findings: list[dict[str, Any]] = json.loads(output)["findings"]
+    return parsed_findings
 
 
 async def set_retention(servers: str, topic: str, milliseconds: int) -> None:
@@ -48,17 +48,20 @@ async def set_retention(servers: str, topic: str, milliseconds: int) -> None:
 def test_topics_are_compared_with_those_that_provision_makes(own_backends: Callable[..., embedded.Backends]) -> None:
     servers = own_backends(only="kafka").bootstrap_servers
     kafka = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers}
-    code, output = doctor(*JSON, **kafka)
+    code, output = run_doctor(*JSON, **kafka)
     # One cause is one finding, however many topics there are.
-    assert (code, [finding["problem"] for finding in findings(output)]) == (1, [f"none of the {len(TOPICS)} is there"])
+    assert (code, [finding["problem"] for finding in parse_findings(output)]) == (
+        1,
+        [f"none of the {len(TOPICS)} is there"],
+    )
     asyncio.run(provision_all(servers))
-    assert doctor(*JSON, **kafka)[0] == 0
+    assert run_doctor(*JSON, **kafka)[0] == 0
     asyncio.run(set_retention(servers, "schedulerlog.decisions", 1000))
-    code, output = doctor(*JSON, **kafka)
+    code, output = run_doctor(*JSON, **kafka)
     assert code == 1
-    named = {(finding["about"], finding["problem"].split(",")[0]) for finding in findings(output)}
+    named = {(finding["about"], finding["problem"].split(",")[0]) for finding in parse_findings(output)}
     assert ("schedulerlog.decisions", "retention.ms is 1000") in named
-    assert all("provision" in finding["remedy"] for finding in findings(output))
+    assert all("provision" in finding["remedy"] for finding in parse_findings(output))
 
 
 def test_a_store_that_does_not_answer_is_named() -> None:
@@ -66,28 +69,28 @@ def test_a_store_that_does_not_answer_is_named() -> None:
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
     }
-    code, output = doctor(*JSON, **nowhere)
+    code, output = run_doctor(*JSON, **nowhere)
     assert code == 1
-    assert [(finding["check"], finding["about"]) for finding in findings(output)] == [
+    assert [(finding["check"], finding["about"]) for finding in parse_findings(output)] == [
         ("kafka", "127.0.0.1:1"), ("opensearch", "http://127.0.0.1:1"),
     ]  # fmt: skip
 
 
 def test_an_index_without_this_versions_templates_is_named(backends: Addresses) -> None:
-    code, output = doctor(*JSON, SCHEDULERLOG_OPENSEARCH_URL=backends.opensearch_url)
+    code, output = run_doctor(*JSON, SCHEDULERLOG_OPENSEARCH_URL=backends.opensearch_url)
     # Other tests may have provisioned it; a single node without replicas is no finding either way.
-    assert {finding["check"] for finding in findings(output)} <= {"opensearch"}
-    assert code == bool(findings(output))
+    assert {finding["check"] for finding in parse_findings(output)} <= {"opensearch"}
+    assert code == bool(parse_findings(output))
 
 
 def test_without_anything_to_look_at_it_says_so() -> None:
-    code, output = doctor()
+    code, output = run_doctor()
     assert code == 2
     assert "not checked: Kafka: SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set" in output
 
 
 def test_a_wrong_setting_is_exit_code_two() -> None:
-    code, output = doctor(SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS="nonsense")
+    code, output = run_doctor(SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS="nonsense")
     assert code == 2
     assert len(output.splitlines()) == 1
 

@@ -33,7 +33,7 @@ while read -l line; echo (complete -C $line | string replace -r '\\t.*' ''); end
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Of a shell that finds the program, in an empty home."""
+    """Environment of a shell that finds the program, in an empty home."""
     program = tmp_path / "bin/schedulerlog"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m schedulerlog "$@"\n')
@@ -42,7 +42,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | here | {"PATH": f"{program.parent}:{os.environ['PATH']}"}
 
 
-def completed(command: list[str], environment: dict[str, str]) -> list[list[str]]:
+def complete(command: list[str], environment: dict[str, str]) -> list[list[str]]:
     lines = "".join(f"{line}\n" for line in LINES)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, env=environment, check=True)
     return [line.split() for line in done.stdout.splitlines()]
@@ -51,11 +51,11 @@ def completed(command: list[str], environment: dict[str, str]) -> list[list[str]
 def test_bash_completes_a_line_once_it_is_installed(environment: dict[str, str]) -> None:
     # The shell is the one that starts it: found among its parents.
     subprocess.run(["bash", "-c", "schedulerlog --install-completion; true"], env=environment, check=True)
-    assert completed(["bash", "-c", BASH], environment) == list(LINES.values())
+    assert complete(["bash", "-c", BASH], environment) == list(LINES.values())
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_completes_a_line(environment: dict[str, str]) -> None:
-    assert [sorted(words) for words in completed(["fish", "--no-config", "-c", FISH], environment)] == list(
+    assert [sorted(words) for words in complete(["fish", "--no-config", "-c", FISH], environment)] == list(
         LINES.values()
     )

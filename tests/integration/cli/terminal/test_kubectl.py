@@ -38,7 +38,7 @@ def test_the_plugin_installs_no_completion_which_would_take_the_place_of_kubectl
         (["explain", ""], [":0"]),
     ],
 )
-def test_kubectl_completes_a_line(words: list[str], found: list[str]) -> None:
+def test_kubectl_completes_a_line(words: list[str], expected: list[str]) -> None:
     command = [sys.executable, "-c", SCRIPT.format("complete_kubectl"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == found
+    assert done.stdout.split() == expected

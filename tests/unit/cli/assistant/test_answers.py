@@ -8,8 +8,8 @@ def test_an_answer_is_in_one_language_and_without_what_is_empty() -> None:
 
 
 def test_long_lists_are_cut_off_and_counted() -> None:
-    shown = shorten({"items": list(range(50))})
-    assert (len(shown["items"]), shown["left_out"]) == (MAX_ITEMS, {"items": 50 - MAX_ITEMS})
+    answer_shortened = shorten({"items": list(range(50))})
+    assert (len(answer_shortened["items"]), answer_shortened["left_out"]) == (MAX_ITEMS, {"items": 50 - MAX_ITEMS})
     assert list_items(map(str, range(50))).endswith("- and 30 more")
     assert list_items(["one"], 3_000).endswith("- and 2,980 more")
 
@@ -20,19 +20,19 @@ def test_the_ids_of_records_are_the_evidence() -> None:
         "obstacle": {"evidence": [{"record": "r1"}, {"record": "6f97a5"}]},
         "items": [{"attempt_id": "a2"}],
     }
-    shown = to_result("It waits.", answer)
-    assert shown.structured_content is not None
-    assert shown.structured_content["evidence"] == ["6f97a5", "r1", "a2"]
+    answer_shortened = to_result("It waits.", answer)
+    assert answer_shortened.structured_content is not None
+    assert answer_shortened.structured_content["evidence"] == ["6f97a5", "r1", "a2"]
 
 
 def test_hidden_characters_of_the_cluster_do_not_reach_a_model() -> None:
     hidden = "\U000e0041\u202e\x1b[0m"
-    shown = to_result(f"pod {hidden}", {"name": hidden, hidden: "x"})
-    assert not set(hidden[:3]) & set(shown.model_dump_json())
+    answer_shortened = to_result(f"pod {hidden}", {"name": hidden, hidden: "x"})
+    assert not set(hidden[:3]) & set(answer_shortened.model_dump_json())
     assert not set(hidden[:3]) & set(to_refusal(NotAllowed(hidden)).model_dump_json())
 
 
 def test_a_refusal_has_cause_and_next_step() -> None:
-    shown = to_refusal(NotAllowed("you may not read it", "Ask for the right"))
-    assert shown.is_error
-    assert shown.content[0].model_dump()["text"] == "NotAllowed: you may not read it. Ask for the right"
+    answer_shortened = to_refusal(NotAllowed("you may not read it", "Ask for the right"))
+    assert answer_shortened.is_error
+    assert answer_shortened.content[0].model_dump()["text"] == "NotAllowed: you may not read it. Ask for the right"

@@ -15,8 +15,8 @@ def test_a_change_for_many_pods_has_who_acts_and_what_is_not_known() -> None:
         "sentence": {"en": "Uncordon the devices of m-one: then 2 of the 4 pods fit."},
         "who_acts": "administrator",
     }
-    found = {"waiting": 4, "judged": 4, "fit": 0, "items": [change], "not_known": [{"en": "The quota."}]}
-    assert describe_changes_for_many(found).splitlines() == [
+    answer = {"waiting": 4, "judged": 4, "fit": 0, "items": [change], "not_known": [{"en": "The quota."}]}
+    assert describe_changes_for_many(answer).splitlines() == [
         "4 pods wait; tried: 4, of which 0 would fit as it is.",
         "- Uncordon the devices of m-one: then 2 of the 4 pods fit. By an administrator.",
         "Not known:",
@@ -39,8 +39,8 @@ def test_a_lock_is_named_of_a_pod_that_fits_as_it_is() -> None:
 def test_a_cordoned_node_has_no_free_device() -> None:
     amounts = {"memory_held_mib": 0, "memory_total_mib": 8, "cores_held_percent": 0, "cores_total_percent": 100}
     device = {"uuid": "GPU-1", "model": "A100", "slots_held": 0, "held_by": [], "healthy": True, "cordoned": True}
-    found = {"node": "n1", "at": "14:00", "cordoned": True, "free_devices": 0, "devices": [device | amounts]}
-    assert describe_node(found).splitlines() == [
+    answer = {"node": "n1", "at": "14:00", "cordoned": True, "free_devices": 0, "devices": [device | amounts]}
+    assert describe_node(answer).splitlines() == [
         "n1 at 14:00: cordoned, 0 of 1 device free.",
         "- GPU-1 A100: memory 0/8 MiB, cores 0/100 %, 0 slots taken, held by no pod, cordoned",
     ]
@@ -48,18 +48,18 @@ def test_a_cordoned_node_has_no_free_device() -> None:
 
 def test_each_change_says_once_where_the_pod_would_go() -> None:
     change = {"sentence": {"en": "Lower nvidia.com/gpu of main from 5 to 4: then it fits on n9."}, "who_acts": "you"}
-    found = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
-    assert describe_suggestions(found).count("n9") == 1
+    answer = {"state": "refused", "items": [change], "excluded_by": ["count"], "not_known": []}
+    assert describe_suggestions(answer).count("n9") == 1
 
 
 def test_a_diagnosis_names_what_together_excludes_every_node() -> None:
     obstacle = {"code": "X", "who_acts": ["you"], "likely_cause": {"en": "C."}, "remedy": {"en": "R."}}
-    found = {"sentence": {"en": "S."}, "state": "refused", "obstacle": obstacle, "other_obstacles": []}
+    answer = {"sentence": {"en": "S."}, "state": "refused", "obstacle": obstacle, "other_obstacles": []}
     together = "Only together these keep it from every node, and without any one of them it would fit somewhere: "
-    assert describe_diagnosis(found | {"excluded_by": ["use", "memory"]}).splitlines()[-1] == (
+    assert describe_diagnosis(answer | {"excluded_by": ["use", "memory"]}).splitlines()[-1] == (
         f"{together}what other pods hold and the memory it asks for."
     )
-    assert "every node" not in describe_diagnosis(found | {"excluded_by": None})
+    assert "every node" not in describe_diagnosis(answer | {"excluded_by": None})
 
 
 def test_one_of_a_kind_is_in_the_singular_and_an_end_has_the_words_of_page_and_terminal() -> None:

@@ -16,5 +16,5 @@ def test_an_error_ends_a_watch() -> None:
 
 
 def test_an_answer_that_is_no_watch_is_a_problem() -> None:
-    [found] = parse_changes([b'{"status": "failed"}\n'])
-    assert isinstance(found, Unreachable)
+    [problem] = parse_changes([b'{"status": "failed"}\n'])
+    assert isinstance(problem, Unreachable)

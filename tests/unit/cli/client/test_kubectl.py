@@ -1,4 +1,4 @@
-"""What kubectl prints (its texts are those of v1.34), and what that means."""
+"""Errors that kubectl prints (the texts of v1.34), and their meaning."""
 
 import stat
 import sys
@@ -78,9 +78,9 @@ def test_kubectl_posts_its_standard_input(tmp_path: Path) -> None:
 def test_a_stream_gives_its_changes_and_then_the_error(tmp_path: Path) -> None:
     line = '{"type": "ADDED", "object": {"status": "failed"}}'
     code = f"print({line!r}); sys.exit({FORBIDDEN!r})"
-    found = list(KubectlTransport(program=a_program(tmp_path, code)).stream("/pending"))
-    assert found[0] == WatchedChange("ADDED", {"status": "failed"})
-    assert [type(item) for item in found[1:]] == [NotAllowed]
+    changes = list(KubectlTransport(program=a_program(tmp_path, code)).stream("/pending"))
+    assert changes[0] == WatchedChange("ADDED", {"status": "failed"})
+    assert [type(item) for item in changes[1:]] == [NotAllowed]
 
 
 def test_a_machine_without_kubectl_gets_the_next_step(tmp_path: Path) -> None:

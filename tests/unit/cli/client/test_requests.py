@@ -18,18 +18,18 @@ PATHS = sorted(
 @pytest.mark.parametrize("template", PATHS)
 def test_the_aggregated_api_answers_every_path_as_the_api_does(template: str) -> None:
     path = re.sub(r"\{(\w+)\}", r"a-\1", template)
-    asked, query = to_aggregated(path, {"limit": "2"})
-    found = translate_path(asked)
-    assert found
-    assert (found.path, found.namespace, query) == (ROOT + path, "", {"limit": "2"})
+    path_there, query = to_aggregated(path, {"limit": "2"})
+    translation = translate_path(path_there)
+    assert translation
+    assert (translation.path, translation.namespace, query) == (ROOT + path, "", {"limit": "2"})
 
 
 def test_a_list_of_one_namespace_is_asked_for_in_that_namespace() -> None:
-    asked, query = to_aggregated("/pending", {"namespace": "llm", "since": "2h"})
-    assert (asked, query) == ("/apis/schedulerlog.io/v1alpha1/namespaces/llm/pending", {"since": "2h"})
-    found = translate_path(asked)
-    assert found
-    assert (found.path, found.namespace) == (ROOT + "/pending", "llm")
+    path_there, query = to_aggregated("/pending", {"namespace": "llm", "since": "2h"})
+    assert (path_there, query) == ("/apis/schedulerlog.io/v1alpha1/namespaces/llm/pending", {"since": "2h"})
+    translation = translate_path(path_there)
+    assert translation
+    assert (translation.path, translation.namespace) == (ROOT + "/pending", "llm")
 
 
 @pytest.mark.parametrize("name", ["../../secrets", "a/b", "a?limit=1", "a#b", "a b", "\x1b[2J", "名"])

@@ -25,12 +25,12 @@ def serve() -> Iterator[Serve]:
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Answer) -> tuple[str, list[Any]]:
-        asked: list[Any] = []
+        requests: list[Any] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                asked.append((self.command, self.path, dict(self.headers), body))
+                requests.append((self.command, self.path, dict(self.headers), body))
                 self.send_response(answer[0])
                 self.send_header("Content-Length", str(len(answer[1])))
                 self.end_headers()
@@ -39,12 +39,12 @@ def serve() -> Iterator[Serve]:
             do_POST = do_GET  # noqa: N815
 
             def log_message(self, *_: Any) -> None:
-                """No line for each request."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        return f"http://127.0.0.1:{server.server_address[1]}", asked
+        return f"http://127.0.0.1:{server.server_address[1]}", requests
 
     yield start
     for server in servers:
@@ -53,17 +53,17 @@ def serve() -> Iterator[Serve]:
 
 
 def test_a_request_has_path_parameters_and_token(serve: Serve) -> None:
-    url, asked = serve((200, b'{"items": []}'))
+    url, requests = serve((200, b'{"items": []}'))
     assert UrlTransport(url + "/below", "secret").get("/pending", {"namespace": "llm"}) == {"items": []}
-    [(method, path, headers, _)] = asked
+    [(method, path, headers, _)] = requests
     assert (method, path, headers["Authorization"]) == ("GET", "/below/api/v1/pending?namespace=llm", "Bearer secret")
 
 
 def test_a_body_is_posted(serve: Serve) -> None:
-    url, asked = serve((200, b"{}"))
+    url, requests = serve((200, b"{}"))
     UrlTransport(url).post("/simulate", b"kind: Pod")
-    assert (asked[0][0], asked[0][1], asked[0][3]) == ("POST", "/api/v1/simulate", b"kind: Pod")
-    assert "Authorization" not in asked[0][2]
+    assert (requests[0][0], requests[0][1], requests[0][3]) == ("POST", "/api/v1/simulate", b"kind: Pod")
+    assert "Authorization" not in requests[0][2]
 
 
 OURS = b'{"error": "the cause", "next": "the next step", "code": "%s"}'
@@ -97,9 +97,9 @@ def test_our_errors_keep_their_words(serve: Serve) -> None:
 
 
 def test_a_stream_gives_changes_or_the_problem(serve: Serve) -> None:
-    url, asked = serve((200, b'{"type": "ADDED", "object": {}}\n{"type": "DELE'))
+    url, requests = serve((200, b'{"type": "ADDED", "object": {}}\n{"type": "DELE'))
     assert list(UrlTransport(url).stream("/pending")) == [WatchedChange("ADDED", {})]
-    assert asked[0][2]["Accept"] == "application/json"
+    assert requests[0][2]["Accept"] == "application/json"
     assert list(UrlTransport(serve((403, OURS % b"Forbidden"))[0]).stream("/pending")) == [
         NotAllowed("the cause", "the next step")
     ]
@@ -127,7 +127,7 @@ def test_a_certificate_is_checked_against_its_authority(tmp_path: Path) -> None:
             self.wfile.write(b'{"token": "%s"}' % self.headers["Authorization"].encode())
 
         def log_message(self, *_: Any) -> None:
-            """No line for each request."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)

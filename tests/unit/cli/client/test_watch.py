@@ -17,10 +17,10 @@ class Streams:
     """Gives one stream after the other, and notes from where each was asked for."""
 
     def __init__(self, *streams: list[WatchedChange | Problem]) -> None:
-        self.streams, self.asked = iter(streams), list[str]()
+        self.streams, self.queries = iter(streams), list[str]()
 
     def stream(self, path: str, query: Mapping[str, str] = NO_QUERY) -> Iterator[WatchedChange | Problem]:
-        self.asked.append(query["resourceVersion"])
+        self.queries.append(query["resourceVersion"])
         return iter(next(self.streams))
 
     def get(self, *_: Any) -> Json | Problem:
@@ -39,7 +39,7 @@ def test_a_watch_continues_where_the_one_before_ended() -> None:
     first: list[WatchedChange | Problem] = [a_change("ADDED", "1"), a_change("BOOKMARK", "4")]
     streams = Streams(first, [], [a_change("DELETED", "5"), WrongRequest("gone")])
     pauses: list[float] = []
-    found = list(itertools.islice(follow(streams, "/pending", {}, pauses.append), 10))
-    assert found == [a_change("ADDED", "1"), a_change("DELETED", "5"), WrongRequest("gone")]
-    assert streams.asked == ["", "4", "4"]
+    changes = list(itertools.islice(follow(streams, "/pending", {}, pauses.append), 10))
+    assert changes == [a_change("ADDED", "1"), a_change("DELETED", "5"), WrongRequest("gone")]
+    assert streams.queries == ["", "4", "4"]
     assert len(pauses) == 2

@@ -37,27 +37,32 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 @pytest.mark.parametrize("process", sorted({*RIGHTS} - {"api", "certificate"}))
 def test_the_rights_are_those_of_deploy(process: str) -> None:
-    objects = [found for found in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if found]
-    own = {tuple(right) for right in list_granted(objects, f"schedulerlog-{process}")}
-    assert {tuple(right) for right in RIGHTS[process]} == own
+    objects = [
+        manifest for manifest in yaml.safe_load_all((COMPONENTS / process / "rights.yaml").read_text()) if manifest
+    ]
+    rights_of_deploy = {tuple(right) for right in list_granted(objects, f"schedulerlog-{process}")}
+    assert {tuple(right) for right in RIGHTS[process]} == rights_of_deploy
 
 
 def test_the_apis_rights_are_those_of_the_roles_that_it_is_given() -> None:
     rights = list(yaml.safe_load_all((COMPONENTS.parent / "base/rights.yaml").read_text()))
-    roles = [found["roleRef"]["name"] for found in rights if found["kind"] == "ClusterRoleBinding"]
+    roles = [right["roleRef"]["name"] for right in rights if right["kind"] == "ClusterRoleBinding"]
     assert roles == ["system:auth-delegator", "schedulerlog-diagnosis"]
-    (own,) = [
-        found["rules"] for found in rights if found["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in found
+    (rights_of_deploy,) = [
+        right["rules"] for right in rights if right["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in right
     ]
     # As Kubernetes documents the first: token reviews and subject access reviews.
-    given = {resource for rule in own for resource in rule["resources"]} | {"tokenreviews", "subjectaccessreviews"}
-    assert {right.resource for right in RIGHTS["api"]} == given
+    resources = {resource for rule in rights_of_deploy for resource in rule["resources"]} | {
+        "tokenreviews",
+        "subjectaccessreviews",
+    }
+    assert {right.resource for right in RIGHTS["api"]} == resources
 
 
 def test_the_rights_of_the_job_that_makes_the_certificate_are_those_of_deploy() -> None:
     objects = list(yaml.safe_load_all((COMPONENTS.parent / "base/certificate.yaml").read_text()))
-    own = {tuple(right) for right in list_granted(objects, "schedulerlog-certificate")}
-    assert {tuple(right) for right in RIGHTS["certificate"]} == own
+    rights_of_deploy = {tuple(right) for right in list_granted(objects, "schedulerlog-certificate")}
+    assert {tuple(right) for right in RIGHTS["certificate"]} == rights_of_deploy
 
 
 def test_no_account_with_rights_is_left_out() -> None:
@@ -69,10 +74,10 @@ def test_the_configuration_that_deploy_ships_is_sound() -> None:
     assert list(check_configuration("x", DEPLOYED)) == []
 
 
-def changed(**fields: Any) -> dict[str, Any]:
-    found: dict[str, Any] = deepcopy(DEPLOYED)
-    found["extenders"][0] |= fields
-    return found
+def change(**fields: Any) -> dict[str, Any]:
+    configuration: dict[str, Any] = deepcopy(DEPLOYED)
+    configuration["extenders"][0] |= fields
+    return configuration
 
 
 @pytest.mark.parametrize(
@@ -80,16 +85,16 @@ def changed(**fields: Any) -> dict[str, Any]:
     [
         (DEPLOYED | {"percentageOfNodesToScore": 50}, "percentageOfNodesToScore is 50"),
         ({k: v for k, v in DEPLOYED.items() if k != "percentageOfNodesToScore"}, "percentageOfNodesToScore is not set"),
-        (changed(nodeCacheCapable=False), "nodeCacheCapable is not true"),
-        (changed(urlPrefix="127.0.0.1:443"), "urlPrefix is '127.0.0.1:443'"),
-        (changed(urlPrefix="https://127.0.0.1:443"), "urlPrefix is https:// and enableHTTPS is false"),
-        (changed(bindVerb=""), "filterVerb or bindVerb is missing"),
+        (change(nodeCacheCapable=False), "nodeCacheCapable is not true"),
+        (change(urlPrefix="127.0.0.1:443"), "urlPrefix is '127.0.0.1:443'"),
+        (change(urlPrefix="https://127.0.0.1:443"), "urlPrefix is https:// and enableHTTPS is false"),
+        (change(bindVerb=""), "filterVerb or bindVerb is missing"),
         (
-            changed(managedResources=DEPLOYED["extenders"][0]["managedResources"][:4]),
+            change(managedResources=DEPLOYED["extenders"][0]["managedResources"][:4]),
             "managedResources lacks nvidia.com/priority",
         ),
         (
-            changed(managedResources=[{"name": "nvidia.com/gpu"}, *DEPLOYED["extenders"][0]["managedResources"][1:]]),
+            change(managedResources=[{"name": "nvidia.com/gpu"}, *DEPLOYED["extenders"][0]["managedResources"][1:]]),
             "does not ignore nvidia.com/gpu",
         ),
     ],
@@ -102,11 +107,11 @@ def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_
     data = {"config.yaml": yaml.safe_dump(DEPLOYED), "other": "KubeSchedulerConfiguration: [", "text": "x"}
     # L9: a text of 2 kB that would become 2^40 values.
     data["long"] = f"# KubeSchedulerConfiguration\n{write_doubling(40, '').decode()}"
-    found = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
-    assert [about for about, _ in find_configurations(found)] == ["kube-system/hami-scheduler config.yaml"]
+    config_map = {"metadata": {"namespace": "kube-system", "name": "hami-scheduler"}, "data": data}
+    assert [name for name, _ in find_configurations(config_map)] == ["kube-system/hami-scheduler config.yaml"]
 
 
-def of_hami(image: str, *words: str) -> dict[str, Any]:
+def make_hami_deployment(image: str, *words: str) -> dict[str, Any]:
     container = {"name": "vgpu-scheduler-extender", "image": image, "command": ["scheduler", *words]}
     metadata = {"namespace": "kube-system", "name": "hami-scheduler"}
     return {"metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
@@ -115,26 +120,26 @@ def of_hami(image: str, *words: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("deployment", "problems"),
     [
-        (of_hami("projecthami/hami:v2.10.0", "-v=4"), 0),
-        (of_hami("projecthami/hami:v2.10.0", "-v=2"), 1),
-        (of_hami("projecthami/hami:v2.10.0"), 1),
-        (of_hami("projecthami/hami:v2.4.1", "-v=5"), 1),
-        (of_hami("projecthami/hami:v2.11.0", "-v=5"), 1),
-        (of_hami("ghcr.io/schedulerlog/schedulerlog:0.1.0"), 0),
+        (make_hami_deployment("projecthami/hami:v2.10.0", "-v=4"), 0),
+        (make_hami_deployment("projecthami/hami:v2.10.0", "-v=2"), 1),
+        (make_hami_deployment("projecthami/hami:v2.10.0"), 1),
+        (make_hami_deployment("projecthami/hami:v2.4.1", "-v=5"), 1),
+        (make_hami_deployment("projecthami/hami:v2.11.0", "-v=5"), 1),
+        (make_hami_deployment("ghcr.io/schedulerlog/schedulerlog:0.1.0"), 0),
     ],
 )
 def test_what_hami_logs_is_looked_at(deployment: Any, problems: int) -> None:
     assert len(list(check_hami(deployment))) == problems
 
 
-def sound() -> KafkaAsItIs:
+def make_sound() -> KafkaAsItIs:
     topics = {topic.name: TopicAsItIs(topic.partitions, 3, 3, configuration(topic)) for topic in TOPICS}
     return KafkaAsItIs(3, topics)
 
 
 def with_topic(name: str, **fields: Any) -> KafkaAsItIs:
-    found = sound()
-    return replace(found, topics=dict(found.topics) | {name: replace(found.topics[name], **fields)})
+    topics = make_sound()
+    return replace(topics, topics=dict(topics.topics) | {name: replace(topics.topics[name], **fields)})
 
 
 @pytest.mark.parametrize(
@@ -146,19 +151,19 @@ def with_topic(name: str, **fields: Any) -> KafkaAsItIs:
     ],
 )
 def test_a_topic_that_is_not_as_it_should_be_is_a_finding(state: KafkaAsItIs, problem: str) -> None:
-    (found,) = kafka.compare_topics(state)
-    assert found.problem.startswith(problem)
+    (fault,) = kafka.compare_topics(state)
+    assert fault.problem.startswith(problem)
 
 
 def test_sound_topics_are_no_finding() -> None:
-    assert list(kafka.compare_topics(sound())) == []
+    assert list(kafka.compare_topics(make_sound())) == []
 
 
 def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None:
     old = {"name": "schedulerlog-attempts", "index_template": {"_meta": {"schedulerlog_mapping_version": 1}}}
-    found = {finding.about: finding.problem for finding in check_templates({"index_templates": [old]})}
-    assert found["schedulerlog-attempts"].startswith("the index template has mapping version 1")
-    assert found["schedulerlog-findings"] == "the index template is missing"
+    problems = {finding.about: finding.problem for finding in check_templates({"index_templates": [old]})}
+    assert problems["schedulerlog-attempts"].startswith("the index template has mapping version 1")
+    assert problems["schedulerlog-findings"] == "the index template is missing"
 
 
 def test_what_is_missing_altogether_is_one_finding() -> None:
@@ -166,10 +171,10 @@ def test_what_is_missing_altogether_is_one_finding() -> None:
     (templates,) = check_templates({"index_templates": []})
     assert (topics.about, topics.problem) == ("topics", f"none of the {len(TOPICS)} is there")
     assert (templates.about, templates.problem) == ("index templates", f"none of the {len(INDICES)} is there")
-    assert all("schedulerlog pipeline provision" in found.remedy for found in (topics, templates))
+    assert all("schedulerlog pipeline provision" in fault.remedy for fault in (topics, templates))
 
 
-def certificate() -> x509.Certificate:
+def make_certificate() -> x509.Certificate:
     pem, _ = Authority.new("tests").issue("server", ("kafka.example", "*.brokers.example", "127.0.0.1"))
     return x509.load_pem_x509_certificate(pem)
 
@@ -179,7 +184,7 @@ def certificate() -> x509.Certificate:
     [("kafka.example", 0), ("127.0.0.1", 0), ("b1.brokers.example", 0), ("a.b.brokers.example", 1), ("other", 1)],
 )
 def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None:
-    assert len(list(check_names("x", certificate(), host))) == findings
+    assert len(list(check_names("x", make_certificate(), host))) == findings
 
 
 @pytest.mark.parametrize(
@@ -192,14 +197,14 @@ def test_a_certificate_has_to_name_the_address(host: str, findings: int) -> None
     ],
 )
 def test_a_certificate_is_reported_before_it_expires(before_the_end: timedelta, problem: str) -> None:
-    found = list(check_expiry("x", certificate(), certificate().not_valid_after_utc - before_the_end))
-    assert [finding.problem.startswith(problem) for finding in found] == [True] * bool(problem)
+    faults = list(check_expiry("x", make_certificate(), make_certificate().not_valid_after_utc - before_the_end))
+    assert [finding.problem.startswith(problem) for finding in faults] == [True] * bool(problem)
 
 
 @pytest.mark.parametrize(("seconds", "findings"), [(0, 0), (-1, 0), (5, 1), (-5, 1)])
 def test_a_clock_that_is_wrong_by_seconds_is_a_finding(seconds: int, findings: int) -> None:
-    found = check_clock("x", NOW + timedelta(seconds=seconds), NOW, NOW + timedelta(milliseconds=20))
-    assert len(list(found)) == findings
+    faults = check_clock("x", NOW + timedelta(seconds=seconds), NOW, NOW + timedelta(milliseconds=20))
+    assert len(list(faults)) == findings
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from runtime.settings.kafka_connection import KafkaConnection
 from tests.support.certificates import Authority
 
 
-async def finding(tmp_path: Path, **settings: str | Path) -> Fault:
-    """The only one, of a TLS port that ends every connection."""
+async def find_fault(tmp_path: Path, **settings: str | Path) -> Fault:
+    """Find the only fault of a TLS port that ends every connection."""
     pair = Authority(tmp_path / "own").issue("broker")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(pair.certificate, pair.key)
@@ -21,24 +21,24 @@ async def finding(tmp_path: Path, **settings: str | Path) -> Fault:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        (found,) = await check(KafkaConnection.model_validate({"kafka_bootstrap_servers": address} | settings))
-    assert found.check == "kafka"
-    return found
+        (fault,) = await check(KafkaConnection.model_validate({"kafka_bootstrap_servers": address} | settings))
+    assert fault.check == "kafka"
+    return fault
 
 
 async def test_an_authority_that_did_not_sign_is_the_cause_and_its_setting_the_remedy(tmp_path: Path) -> None:
     other = Authority(tmp_path / "other", "somebody").ca_file
-    found = await finding(tmp_path, kafka_security_protocol="ssl", kafka_ca_file=other)
-    assert "its certificate is not trusted (" in found.problem
-    assert found.remedy == "SCHEDULERLOG_KAFKA_CA_FILE has to hold the authority that signed it."
+    fault = await find_fault(tmp_path, kafka_security_protocol="ssl", kafka_ca_file=other)
+    assert "its certificate is not trusted (" in fault.problem
+    assert fault.remedy == "SCHEDULERLOG_KAFKA_CA_FILE has to hold the authority that signed it."
 
 
 async def test_a_plain_connection_to_a_tls_port_names_the_protocol(tmp_path: Path) -> None:
-    found = await finding(tmp_path)
-    assert "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL" in found.remedy
+    fault = await find_fault(tmp_path)
+    assert "SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL" in fault.remedy
 
 
 async def test_a_port_that_refuses_is_reported_as_silent() -> None:
-    (found,) = await check(KafkaConnection(kafka_bootstrap_servers="127.0.0.1:1"))
-    assert found.problem.startswith("does not answer (")
-    assert "network policies" in found.remedy
+    (fault,) = await check(KafkaConnection(kafka_bootstrap_servers="127.0.0.1:1"))
+    assert fault.problem.startswith("does not answer (")
+    assert "network policies" in fault.remedy

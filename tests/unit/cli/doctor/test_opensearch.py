@@ -14,10 +14,10 @@ from tests.support.certificates import Authority
 _HEAD = "HTTP/1.1 {} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{}"
 
 
-async def finding(
+async def find_fault(
     tmp_path: Path, *, status: int = 200, body: str = "{}", ca: str = "own", scheme: str = "https"
 ) -> Fault:
-    """The only one, of a server that gives one answer to everything."""
+    """Find the only fault of a server that gives one answer to everything."""
     authority, other = Authority(tmp_path / "own"), Authority(tmp_path / "other", "somebody")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     pair = authority.issue("index")
@@ -34,14 +34,14 @@ async def finding(
         port = server.sockets[0].getsockname()[1]
         trusted = {"own": authority, "other": other}[ca].ca_file
         files = {"opensearch_ca_file": trusted} if scheme == "https" else {}
-        (found,) = await check(OpenSearchConnection(opensearch_url=f"{scheme}://127.0.0.1:{port}", **files))
-    return found
+        (fault,) = await check(OpenSearchConnection(opensearch_url=f"{scheme}://127.0.0.1:{port}", **files))
+    return fault
 
 
 async def test_an_authority_that_did_not_sign_is_named_as_the_cause(tmp_path: Path) -> None:
-    found = await finding(tmp_path, ca="other")
-    assert found.problem.startswith("its certificate is not trusted (")
-    assert found.remedy == "Name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE."
+    fault = await find_fault(tmp_path, ca="other")
+    assert fault.problem.startswith("its certificate is not trusted (")
+    assert fault.remedy == "Name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE."
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ async def test_an_authority_that_did_not_sign_is_named_as_the_cause(tmp_path: Pa
     ],
 )
 async def test_a_refusal_is_no_silence(tmp_path: Path, status: int, remedy: str) -> None:
-    found = await finding(tmp_path, status=status, body='{"error": "no permissions"}')
-    assert found.problem.startswith("refuses us (")
-    assert str(status) in found.problem
-    assert found.remedy == remedy
+    fault = await find_fault(tmp_path, status=status, body='{"error": "no permissions"}')
+    assert fault.problem.startswith("refuses us (")
+    assert str(status) in fault.problem
+    assert fault.remedy == remedy
 
 
 async def test_a_plain_request_to_a_tls_port_names_https(tmp_path: Path) -> None:
-    found = await finding(tmp_path, scheme="http")
-    assert found.problem.startswith("does not answer (")
-    assert "https:// with TLS" in found.remedy
+    fault = await find_fault(tmp_path, scheme="http")
+    assert fault.problem.startswith("does not answer (")
+    assert "https:// with TLS" in fault.remedy
 
 
 async def test_a_port_that_refuses_is_reported_with_the_cause() -> None:
-    (found,) = await check(OpenSearchConnection(opensearch_url="http://127.0.0.1:1"))
-    assert "Connect call failed" in found.problem
+    (fault,) = await check(OpenSearchConnection(opensearch_url="http://127.0.0.1:1"))
+    assert "Connect call failed" in fault.problem

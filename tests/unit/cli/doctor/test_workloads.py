@@ -1,4 +1,4 @@
-"""Why pods do not start. Statuses are as a kubelet and a scheduler write them (Kubernetes' API reference)."""
+"""Pods that do not start. Statuses are as a kubelet and a scheduler write them (Kubernetes' API reference)."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def a_pod(name: str = "api-1", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "s"}, "spec": {"containers": [container]} | spec, "status": {}}
 
 
-def waiting(reason: str, message: str = "", last: Any = None) -> dict[str, Any]:
+def make_waiting_status(reason: str, message: str = "", last: Any = None) -> dict[str, Any]:
     state = {"name": "api", "image": "example/api:1", "state": {"waiting": {"reason": reason, "message": message}}}
     return {"containerStatuses": [state | ({"lastState": {"terminated": last}} if last else {})]}
 
@@ -41,33 +41,35 @@ RUNNING = {
     ("status", "problem", "remedy"),
     [
         (UNSCHEDULABLE, "is on no node: 0/3 nodes fit.", "Make room"),
-        (waiting("ImagePullBackOff"), "can't get its image example/api:1 (ImagePullBackOff)", "`images`"),
+        (make_waiting_status("ImagePullBackOff"), "can't get its image example/api:1 (ImagePullBackOff)", "`images`"),
         (
-            waiting("CrashLoopBackOff", last={"exitCode": 2, "reason": "Error"}),
+            make_waiting_status("CrashLoopBackOff", last={"exitCode": 2, "reason": "Error"}),
             "ends again and again (exit code 2, Error)",
             "kubectl logs -n s api-1 -c api --previous",
         ),
         (
-            waiting("CreateContainerConfigError", 'secret "x" not found'),
+            make_waiting_status("CreateContainerConfigError", 'secret "x" not found'),
             'can\'t be started: secret "x" not found',
             "Make what it names",
         ),
     ],
 )
 def test_a_pod_that_does_not_start_says_why(status: Any, problem: str, remedy: str) -> None:
-    (found,) = check_pods([a_pod() | {"status": status}])
-    assert (found.about, found.problem) == ("pod api-1", problem)
-    assert remedy in found.remedy
+    (faults,) = check_pods([a_pod() | {"status": status}])
+    assert (faults.about, faults.problem) == ("pod api-1", problem)
+    assert remedy in faults.remedy
 
 
-@pytest.mark.parametrize("status", [{}, RUNNING, waiting("ContainerCreating"), waiting("PodInitializing")])
+@pytest.mark.parametrize(
+    "status", [{}, RUNNING, make_waiting_status("ContainerCreating"), make_waiting_status("PodInitializing")]
+)
 def test_a_pod_that_runs_or_begins_is_no_finding(status: Any) -> None:
     assert list(check_pods([a_pod() | {"status": status}])) == []
 
 
 def test_pods_with_one_cause_are_one_finding() -> None:
-    found = list(check_pods([a_pod(name) | {"status": UNSCHEDULABLE} for name in ("a", "b", "c")]))
-    assert [fault.about for fault in found] == ["pod a and 2 more"]
+    faults = list(check_pods([a_pod(name) | {"status": UNSCHEDULABLE} for name in ("a", "b", "c")]))
+    assert [fault.about for fault in faults] == ["pod a and 2 more"]
 
 
 SETTINGS = {"settings": {"SCHEDULERLOG_KAFKA_CA_FILE": "/etc/k/ca.crt", "SCHEDULERLOG_API_CERT_FILE": "/etc/a/tls.crt"}}
@@ -124,8 +126,8 @@ def test_a_secret_that_is_missing_or_lacks_a_key_is_a_finding() -> None:
     (lacking,) = check_secret("schedulerlog-kafka", wanted, ["ca.crt", "key.pem"])
     assert lacking.problem == "has no tls.key, but ca.crt, key.pem"
     assert list(check_secret("schedulerlog-kafka", wanted, ["tls.key", "ca.crt", "more"])) == []
-    (own,) = check_secret("schedulerlog-api-tls", wanted, None)
-    assert "schedulerlog-certificate" in own.remedy
+    (missing_secret,) = check_secret("schedulerlog-api-tls", wanted, None)
+    assert "schedulerlog-certificate" in missing_secret.remedy
 
 
 def test_a_misspelt_setting_and_a_config_map_that_is_missing_are_findings() -> None:
@@ -146,8 +148,8 @@ def test_a_deployment_whose_pods_are_refused_says_why() -> None:
         {"metadata": {"name": name}, "status": {"conditions": [condition]}}
         for name, condition in (("a", refused), ("b", sound))
     ]
-    (found,) = check_deployments(deployments)
-    assert (found.about, found.problem) == ("Deployment a", "has no pod: violates PodSecurity")
+    (faults,) = check_deployments(deployments)
+    assert (faults.about, faults.problem) == ("Deployment a", "has no pod: violates PodSecurity")
 
 
 def test_what_deploy_sets_is_known() -> None:

@@ -28,14 +28,14 @@ from tests.unit.cli.terminal.conftest import Run
 SENTENCE = "Node node5 was chosen, and another pod held its lock: llm/qwen-0, for 2 s when\nthe bind was tried.\n"
 
 
-def examples_of(command: LazyCommand) -> list[str]:
-    """The lines of its help that call it."""
+def list_examples(command: LazyCommand) -> list[str]:
+    """List the lines of its help that call it."""
     module, _, name = command.place.partition(":")
     text = inspect.getdoc(getattr(import_module(module), name)) or ""
     return re.findall(r"^ +(schedulerlog .*)$", text, re.MULTILINE)
 
 
-EXAMPLES = [line for command in QUESTIONS.values() for line in examples_of(command)]
+EXAMPLES = [line for command in QUESTIONS.values() for line in list_examples(command)]
 NAMES = {
     "why.html": "/dev/null",
     "hami.log": "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log",
@@ -43,7 +43,7 @@ NAMES = {
     "cluster.yaml": "examples/cluster.yaml",
     "deepseek-0": "deepseek-5996b8569d-kgwgx",
 }
-"""What the examples call a file or a pod, and what is there in its place."""
+"""Files and pods of the examples, and their replacements in tests."""
 
 
 def test_the_first_line_is_the_answer(run: Run) -> None:
@@ -55,8 +55,8 @@ def test_the_first_line_is_the_answer(run: Run) -> None:
 
 def test_a_list_begins_with_its_number(run: Run) -> None:
     assert run("list", "-A").stdout.startswith("1 attempt.\n")
-    shown = run("list", "--pending", "-n", "llm").stdout
-    assert shown.startswith("1 waiting pod in namespace llm.\n")
+    output = run("list", "--pending", "-n", "llm").stdout
+    assert output.startswith("1 waiting pod in namespace llm.\n")
     # A node fitted, and its bind failed: no other one is near.
     assert " lacks " not in run("list", "--pending", "-A", "-o", "wide").stdout
     workloads = run("list", "--pending", "-A", "--by", "workload").stdout
@@ -66,9 +66,9 @@ def test_a_list_begins_with_its_number(run: Run) -> None:
 
 
 def test_a_node_is_shown_as_it_was(run: Run) -> None:
-    shown = run("node", "node3", "--at", "2026-04-22T14:00:00Z").stdout
-    assert shown.startswith("node3: 1 of 4 devices are free at 2026-04-22 14:00:00 UTC.\n")
-    assert "HandshakeTooOld" in shown
+    output = run("node", "node3", "--at", "2026-04-22T14:00:00Z").stdout
+    assert output.startswith("node3: 1 of 4 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "HandshakeTooOld" in output
 
 
 def test_a_cordoned_node_and_a_cordoned_device_are_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +81,9 @@ def test_a_cordoned_node_and_a_cordoned_device_are_named_so(monkeypatch: pytest.
     }  # fmt: skip
     transport = SimpleNamespace(get=lambda *_: answer)
     monkeypatch.setattr(Asking, "create_transport", lambda _: transport)
-    shown = CliRunner().invoke(app, ["node", "n1"]).stdout
-    assert shown.startswith("n1 is cordoned: 0 of 1 devices are free at 2026-04-22 14:00:00 UTC.\n")
-    assert "A100 cordoned" in shown
+    output = CliRunner().invoke(app, ["node", "n1"]).stdout
+    assert output.startswith("n1 is cordoned: 0 of 1 devices are free at 2026-04-22 14:00:00 UTC.\n")
+    assert "A100 cordoned" in output
 
 
 def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
@@ -93,7 +93,7 @@ def test_a_history_counts_attempts_and_episodes(run: Run) -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_the_examples_of_the_help_run(run: Run, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "follow", once)
+    monkeypatch.setattr(watching, "follow", follow_once)
     for example, there in NAMES.items():
         line = line.replace(example, there)
     words = shlex.split(line.partition(" > ")[0])
@@ -104,13 +104,13 @@ def test_the_examples_of_the_help_run(run: Run, line: str, monkeypatch: pytest.M
     assert not done.stderr
 
 
-def once(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange | Problem]:
-    """One watch, which ends with its first change, or after a second."""
+def follow_once(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange | Problem]:
+    """Follow one watch, which ends with its first change, or after a second."""
     return itertools.islice(transport.stream(path, {**query, "watch": "true", "timeoutSeconds": "1"}), 1)
 
 
 def test_a_watch_shows_what_waits_and_what_was_decided(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "follow", once)
+    monkeypatch.setattr(watching, "follow", follow_once)
     listed = run("watch", "-A")
     assert f" {POD} waits: " in " ".join(listed.stdout.split())
     assert listed.exit_code == 0
@@ -122,15 +122,15 @@ def test_a_watch_shows_what_waits_and_what_was_decided(run: Run, monkeypatch: py
 
 
 def test_every_command_has_examples() -> None:
-    assert {name for name, command in QUESTIONS.items() if not examples_of(command)} == set()
+    assert {name for name, command in QUESTIONS.items() if not list_examples(command)} == set()
 
 
 @pytest.mark.parametrize("line", [["why", POD], ["list", "-A"], ["history", POD], ["node", "node3"]], ids=" ".join)
 def test_lines_fit_80_columns_and_a_pipe_gets_no_escape_code(run: Run, line: list[str]) -> None:
-    shown = run(*line).stdout
-    assert max(map(len, shown.splitlines())) <= 80
-    assert "\x1b" not in shown
-    assert not [row for row in shown.splitlines() if row != row.rstrip()]
+    output = run(*line).stdout
+    assert max(map(len, output.splitlines())) <= 80
+    assert "\x1b" not in output
+    assert not [row for row in output.splitlines() if row != row.rstrip()]
 
 
 def test_a_pipe_gets_whole_lines(run: Run) -> None:
@@ -138,10 +138,10 @@ def test_a_pipe_gets_whole_lines(run: Run) -> None:
 
 
 def test_answers_for_programs_are_the_answers_of_the_api(run: Run) -> None:
-    shown = json.loads(run("why", POD, "-o", "json").stdout)
-    assert (shown["state"], shown["name"]) == ("refused", POD.partition("/")[2])
-    assert yaml.safe_load(run("why", POD, "-o", "yaml").stdout)["sentence"] == shown["sentence"]
-    assert run("list", "-A", "-o", "name").stdout == f"pod/{shown['name']}\n"
+    output = json.loads(run("why", POD, "-o", "json").stdout)
+    assert (output["state"], output["name"]) == ("refused", POD.partition("/")[2])
+    assert yaml.safe_load(run("why", POD, "-o", "yaml").stdout)["sentence"] == output["sentence"]
+    assert run("list", "-A", "-o", "name").stdout == f"pod/{output['name']}\n"
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ from tests.unit.cli.terminal.conftest import Run
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\u200b\r\x9b31m\U000e0041"
 FORBIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-KEPT = ("attempt", "started_at", "ended_at", "at", "first_judged_at", "last_judged_at", "created_at", "observed_at",
-        "first_seen_at", "last_seen_at", "status", "state", "who_acts", "schedulerlog", "answer")  # fmt: skip
+UNCHANGED = ("attempt", "started_at", "ended_at", "at", "first_judged_at", "last_judged_at", "created_at",
+        "observed_at", "first_seen_at", "last_seen_at", "status", "state", "who_acts", "schedulerlog",
+        "answer")  # fmt: skip
 """Fields whose values are not texts of the cluster: times, paths, and words that the contract lists."""
 COMMANDS = [
     ["why", POD, "-o", "wide"],
@@ -34,16 +35,18 @@ COMMANDS = [
 ]
 
 
-def hostile(answer: Any, name: str = "") -> Any:
-    """The answer with what a terminal would obey behind every text, and in the place of names."""
+def make_hostile(answer: Any, name: str = "") -> Any:
+    """Make an answer hostile: characters that a terminal would obey after every text and in place of names."""
     match answer:
-        case str() if name not in KEPT:
+        case str() if name not in UNCHANGED:
             return answer + HOSTILE
         case dict():
             # The reasons of an answer are keys.
-            return {key + (HOSTILE if name == "reasons" else ""): hostile(value, key) for key, value in answer.items()}
+            return {
+                key + (HOSTILE if name == "reasons" else ""): make_hostile(value, key) for key, value in answer.items()
+            }
         case list():
-            return [hostile(element, name) for element in answer]
+            return [make_hostile(element, name) for element in answer]
     return answer
 
 
@@ -53,15 +56,15 @@ def hostile_url(golden_url: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = httpx.get(golden_url + self.path)
-            body = json.dumps(hostile(found.json())).encode()
-            self.send_response(found.status_code)
+            response = httpx.get(golden_url + self.path)
+            body = json.dumps(make_hostile(response.json())).encode()
+            self.send_response(response.status_code)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """No line for each request."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -75,8 +78,8 @@ def hostile_url(golden_url: str) -> Iterator[str]:
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.parametrize("output", ["", "json", "yaml", "name"])
 def test_no_output_has_what_a_terminal_obeys(hostile_url: str, words: list[str], output: str) -> None:
-    asked = [*words[:-2], "-o", output] if output else words
-    done = CliRunner().invoke(app, asked, env={"SCHEDULERLOG_API_URL": hostile_url, "COLUMNS": "80"})
+    arguments = [*words[:-2], "-o", output] if output else words
+    done = CliRunner().invoke(app, arguments, env={"SCHEDULERLOG_API_URL": hostile_url, "COLUMNS": "80"})
     assert done.exit_code in (0, 1), done.output
     assert done.stdout
     assert not FORBIDDEN.findall(done.stdout)
@@ -101,7 +104,7 @@ def test_a_log_is_inert_too(tmp_path: Path) -> None:
 
 
 def on_a_terminal(url: str, **environment: str) -> str:
-    """What ``why`` writes where its standard output is a terminal of 80 columns."""
+    """Run ``why`` on a terminal of 80 columns and return its output."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "schedulerlog", "why", POD, "--api-url", url]
     variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -121,9 +124,9 @@ def on_a_terminal(url: str, **environment: str) -> str:
 
 
 def test_only_a_terminal_gets_colours_and_only_ours(run: Run, golden_url: str, hostile_url: str) -> None:
-    shown = on_a_terminal(golden_url)
-    assert shown.startswith("\x1b[1m")
-    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()]
+    text = on_a_terminal(golden_url)
+    assert text.startswith("\x1b[1m")
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()]
     assert lines == run("why", POD).stdout.splitlines()
     # An empty one counts as none (https://no-color.org).
     assert "\x1b" in on_a_terminal(golden_url, NO_COLOR="")

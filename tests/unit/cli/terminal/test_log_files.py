@@ -69,8 +69,8 @@ def test_one_pod_of_a_log_has_cause_and_remedy(run: Run) -> None:
 
 
 def test_the_log_of_kai_is_recognised(run: Run) -> None:
-    shown = json.loads(run("explain", KAI, "-o", "json").stdout)["items"]
-    assert {item["diagnosis"]["name"] for item in shown} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
+    items = json.loads(run("explain", KAI, "-o", "json").stdout)["items"]
+    assert {item["diagnosis"]["name"] for item in items} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
     assert run("explain", KAI, "-o", "name").stdout.splitlines()[0] == "pod/infer-0"
 
 
@@ -98,7 +98,7 @@ def test_what_a_log_does_not_have_is_named(run: Run, words: list[str], code: int
 
 
 def test_a_pipe_that_brings_nothing_has_its_own_message() -> None:
-    done = explained_from_pipe(b"")
+    done = explain_from_pipe(b"")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"standard input is empty: the command before the pipe wrote nothing\n"
 
@@ -133,7 +133,7 @@ def test_a_page_that_can_not_be_written_is_a_mistake_with_its_path(run: Run, tmp
     assert "absent/why.html can't be written: No such file or directory" in done.stderr
 
 
-def explained_from_pipe(sent: bytes) -> subprocess.CompletedProcess[bytes]:
+def explain_from_pipe(sent: bytes) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "schedulerlog", "explain", "-"]
     return subprocess.run(command, input=sent, capture_output=True, check=False)
 
@@ -154,12 +154,12 @@ def an_archive(content: bytes, dated: int = int(Path(HAMI).stat().st_mtime)) -> 
 @pytest.fixture(scope="module")
 def unpacked() -> subprocess.CompletedProcess[bytes]:
     """The answer to the log as it is."""
-    return explained_from_pipe(Path(HAMI).read_bytes())
+    return explain_from_pipe(Path(HAMI).read_bytes())
 
 
 def test_standard_input_of_a_process_may_be_packed(unpacked: subprocess.CompletedProcess[bytes]) -> None:
     assert unpacked.stdout.startswith(b"4 pods in standard input: 0 placed, 4 not.\n")
-    packed = explained_from_pipe(gzip.compress(Path(HAMI).read_bytes()))
+    packed = explain_from_pipe(gzip.compress(Path(HAMI).read_bytes()))
     assert (packed.returncode, packed.stdout, packed.stderr) == (0, unpacked.stdout, b"")
 
 
@@ -197,7 +197,7 @@ def test_standard_input_may_be_packed_by_each_packer(
 
 
 def test_a_torn_archive_on_standard_input_is_named_as_what_it_is() -> None:
-    done = explained_from_pipe(gzip.compress(Path(HAMI).read_bytes() * 50, 0)[:-400])
+    done = explain_from_pipe(gzip.compress(Path(HAMI).read_bytes() * 50, 0)[:-400])
     assert done.stdout.startswith(b"4 pods in ")
     assert done.stderr.startswith(b"standard input: Compressed file ended")
 
@@ -244,7 +244,7 @@ def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: 
 
 def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Path) -> None:
     pods = [f"ml/other-{number}" for number in range(20)] + ["ml/trainer-0"]
-    log = a_log(tmp_path, *(write_failure(1, pod, seconds=at) for at, pod in enumerate(pods)))
+    log = a_log(tmp_path, *(write_failure(1, pod, seconds=seconds_later) for seconds_later, pod in enumerate(pods)))
     done = run("explain", log, "ml/trainer")
     assert done.exit_code == 3
     assert done.stderr.startswith(f"{log} has no attempt of a pod ml/trainer; it has 21 pods, such as ml/trainer-0, ")

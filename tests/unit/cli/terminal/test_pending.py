@@ -1,4 +1,4 @@
-"""What a row of ``list --pending`` says of the node that is nearest."""
+"""The nearest node in a row of ``list --pending``."""
 
 from typing import Any
 
@@ -30,6 +30,6 @@ def test_the_nearest_node_lacks_what_the_page_says(
         "namespace": "llm", "name": "a", "first_judged_at": "", "gpu_hours": 0.5, "obstacle": None, "reasons": [],
         "devices": 2, "attempts": 1, "workload": "", "queue": "", "scheduler": "", "attempt": "/attempts/f00",
     }  # fmt: skip
-    for found, column in ((nearest, words), (None, "")):
-        (row,) = to_rows({"items": [pod | {"nearest": found}]}, "pod", lambda _: 60.0)
+    for node, column in ((nearest, words), (None, "")):
+        (row,) = to_rows({"items": [pod | {"nearest": node}]}, "pod", lambda _: 60.0)
         assert row[4] == column

@@ -1,4 +1,4 @@
-"""What README shows is what the command prints."""
+"""The recording in README is the output of the command."""
 
 from pathlib import Path
 
@@ -19,6 +19,6 @@ def test_the_recording_of_the_readme_is_what_the_terminal_prints() -> None:
     recording = Path("README.md").read_text("utf-8").partition(COMMAND)[2].partition("```")[0]
     # README leaves out what is below the changes.
     assert recording
-    shown, ellipsis, _ = recording.partition("...\n")
+    beginning, ellipsis, _ = recording.partition("...\n")
     assert ellipsis
-    assert done.stdout.startswith(shown)
+    assert done.stdout.startswith(beginning)

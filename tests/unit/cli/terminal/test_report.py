@@ -40,15 +40,15 @@ class Reporting:
     """Answers every question with the report, or with the problem."""
 
     def __init__(self) -> None:
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self.problem: Problem | None = None
 
     def get(self, path: str, query: Any) -> Json | Problem:
-        self.asked.append((path, query))
+        self.requests.append((path, query))
         return self.problem or REPORT
 
     def get_text(self, path: str, query: Any) -> bytes | Problem:
-        self.asked.append((path, query))
+        self.requests.append((path, query))
         return self.problem or (CSV if query["format"] == "csv" else b"# Failures\n")
 
     def get_namespace(self) -> str:
@@ -70,14 +70,14 @@ def test_the_report_begins_with_how_many_failed(api: Reporting) -> None:
     assert "CardInsufficientMemory, by you or waiting" in lines
     assert "Waiting now: 12 pods, 340.2 GPU-hours" in lines
     assert "Time to placement of 3 pods: p50 12s, p90 6m40s" in lines
-    assert api.asked == [("/reports/failures", {"namespace": "", "since": "7d", "until": "", "lang": "en"})]
+    assert api.requests == [("/reports/failures", {"namespace": "", "since": "7d", "until": "", "lang": "en"})]
 
 
 def test_a_document_is_written_as_the_api_gives_it(api: Reporting) -> None:
     done = CliRunner().invoke(app, ["report", "--format", "markdown", "--lang", "zh"])
     assert done.stdout == "# Failures\n"
     query = {"namespace": "llm", "since": "7d", "until": "", "lang": "zh", "format": "markdown"}
-    assert api.asked == [("/reports/failures", query)]
+    assert api.requests == [("/reports/failures", query)]
 
 
 def test_a_table_has_no_mark_of_a_line_end_in_its_cells(api: Reporting) -> None:

@@ -33,11 +33,11 @@ def test_the_text_of_all_languages_is_kept() -> None:
 
 @given(st.text(st.characters(codec=None)))
 def test_no_text_has_a_command_for_a_terminal(text: str) -> None:
-    shown = to_printable(text)
+    escaped = to_printable(text)
     assert all(
-        unicodedata.category(char)[0] != "C" or char == "\n" for char in shown if unicodedata.category(char) != "Cn"
+        unicodedata.category(char)[0] != "C" or char == "\n" for char in escaped if unicodedata.category(char) != "Cn"
     )
-    assert not find_hidden(shown)
+    assert not find_hidden(escaped)
     assert "\n" not in on_one_line(text)
 
 

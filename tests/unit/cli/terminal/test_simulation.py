@@ -17,17 +17,17 @@ def simulate_pod(run: Run, pod: str, *words: str) -> tuple[int, str]:
 
 
 def test_a_pod_that_fits_is_answered_with_its_node(run: Run) -> None:
-    code, shown = simulate_pod(run, "1-gpu-pod")
-    assert (code, shown.splitlines()[0]) == (0, "It would go to node node9, one of 6 where it fits.")
+    code, output = simulate_pod(run, "1-gpu-pod")
+    assert (code, output.splitlines()[0]) == (0, "It would go to node node9, one of 6 where it fits.")
     answer = json.loads(simulate_pod(run, "1-gpu-pod", "-o", "json")[1])
     with open("examples/expected/1-gpu-pod.json") as expected:  # noqa: PTH123
         assert answer["schedulerlog"]["filter"] == json.load(expected)["filter"]
 
 
 def test_a_pod_that_fits_nowhere_is_answered_with_what_would_help(run: Run) -> None:
-    code, shown = simulate_pod(run, "2-gpu-pod-default")
+    code, output = simulate_pod(run, "2-gpu-pod-default")
     assert code == 1
-    assert "Lower nvidia.com/gpucores of ubuntu-container from 30 to 25" in " ".join(shown.split())
+    assert "Lower nvidia.com/gpucores of ubuntu-container from 30 to 25" in " ".join(output.split())
 
 
 def test_the_cluster_as_it_is_and_at_a_time_are_asked_of_the_api(run: Run) -> None:
@@ -43,13 +43,13 @@ def test_the_api_and_this_process_answer_alike(run: Run, tmp_path: Path, golden_
     assert isinstance(recorded, bytes)
     (tmp_path / "cluster.yaml").write_bytes(recorded)
     words = ["simulate", "-f", "examples/pods/1-gpu-pod.yaml", "-o", "json"]
-    asked = json.loads(run(*words).stdout)
+    answer_of_api = json.loads(run(*words).stdout)
     decided = json.loads(run(*words, "--cluster", str(tmp_path / "cluster.yaml")).stdout)
-    assert decided["diagnosis"]["sentence"] == asked["diagnosis"]["sentence"]
-    assert decided["schedulerlog"]["filter"] == asked["schedulerlog"]["filter"]
-    assert decided["suggestions"]["items"] == asked["suggestions"]["items"]
+    assert decided["diagnosis"]["sentence"] == answer_of_api["diagnosis"]["sentence"]
+    assert decided["schedulerlog"]["filter"] == answer_of_api["schedulerlog"]["filter"]
+    assert decided["suggestions"]["items"] == answer_of_api["suggestions"]["items"]
     assert {key: set(value) for key, value in decided.items() if value} == {
-        key: set(value) for key, value in asked.items() if value
+        key: set(value) for key, value in answer_of_api.items() if value
     }
 
 

@@ -11,7 +11,7 @@ from ingest.lines.framing import MAX_LINE_BYTES, Framing
 KLOG = b'I1121 03:06:23.217054   32118 a.go:1] "m" pod="ml/a"'
 
 
-def framed(data: bytes, size: int = 1 << 30) -> list[bytes]:
+def split_lines(data: bytes, size: int = 1 << 30) -> list[bytes]:
     framing = Framing(Origin("log"))
     blocks = [framing.feed(data[start : start + size]) for start in range(0, len(data), size)]
     return [text for lines in [*blocks, framing.close()] if lines for text in lines.texts]
@@ -31,7 +31,7 @@ def framed(data: bytes, size: int = 1 << 30) -> list[bytes]:
     (b"\xff\xfe invalid", b"\xff\xfe invalid"),
 ])  # fmt: skip
 def test_prefixes_and_colours_are_removed(raw: bytes, text: bytes) -> None:
-    assert framed(raw + b"\n" + raw + b"\n") == [text, text]
+    assert split_lines(raw + b"\n" + raw + b"\n") == [text, text]
 
 
 def test_the_runtimes_time_is_given_with_the_line() -> None:
@@ -43,25 +43,25 @@ def test_the_runtimes_time_is_given_with_the_line() -> None:
 
 def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     stamp = b"2026-11-21T03:06:23.217054123Z stderr "
-    assert framed(stamp + b"P " + KLOG[:20] + b"\n" + stamp + b"F " + KLOG[20:] + b"\n") == [KLOG]
+    assert split_lines(stamp + b"P " + KLOG[:20] + b"\n" + stamp + b"F " + KLOG[20:] + b"\n") == [KLOG]
     docker = [json.dumps({"log": part, "stream": "stderr"}, separators=(",", ":")) for part in ("one ", "two\n")]
-    assert framed("\n".join(docker).encode() + b"\n") == [b"one two"]
+    assert split_lines("\n".join(docker).encode() + b"\n") == [b"one two"]
 
 
 def test_a_value_of_several_lines_is_one_quoted_value() -> None:
     text = KLOG + b' err=<\n\tfirst "one"\n\tsecond\n > node="n1"\n' + KLOG + b"\n"
-    assert framed(text) == [KLOG + rb' err="first \"one\"\nsecond" node="n1"', KLOG]
+    assert split_lines(text) == [KLOG + rb' err="first \"one\"\nsecond" node="n1"', KLOG]
 
 
 def test_a_value_that_is_never_closed_is_its_lines() -> None:
     lines = [KLOG + b" err=<", b"\tfirst", KLOG]
-    assert framed(b"\n".join(lines) + b"\n") == lines
-    assert framed(b"\n".join(lines[:2])) == lines[:2]
+    assert split_lines(b"\n".join(lines) + b"\n") == lines
+    assert split_lines(b"\n".join(lines[:2])) == lines[:2]
 
 
 def test_a_line_of_ten_megabytes_is_a_line() -> None:
     long = b"x" * (10 * 1024**2)
-    assert [len(text) for text in framed(b"a\n" + long + b"\nb\n", size=1 << 20)] == [1, len(long), 1]
+    assert [len(text) for text in split_lines(b"a\n" + long + b"\nb\n", size=1 << 20)] == [1, len(long), 1]
 
 
 def test_the_beginning_of_an_endless_line_is_kept_and_later_places_are_right() -> None:
@@ -110,4 +110,4 @@ LINES = st.lists(st.sampled_from([*PIECES, b'{"log":"z"}', b'{"log":"z\\n"}', b"
 @given(LINES, st.integers(1, 40))
 def test_how_the_bytes_are_cut_does_not_matter(texts: list[bytes], size: int) -> None:
     data = b"\n".join(texts)
-    assert framed(data, size) == framed(data)
+    assert split_lines(data, size) == split_lines(data)

@@ -61,7 +61,7 @@ def test_a_value_that_does_not_end_is_none() -> None:
 
 
 def go_quoted(text: str) -> bytes:
-    """As strconv.Quote writes printable text, line ends and tabs."""
+    """Quote printable text, line ends and tabs as strconv.Quote does."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'] "m" key="{escaped}" after="x"'.encode()
 

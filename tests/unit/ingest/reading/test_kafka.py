@@ -1,4 +1,4 @@
-"""What the sink sends: states before the verdicts that refer to them, each to its topic."""
+"""The order of sending: states before the verdicts that refer to them, each to its topic."""
 
 import asyncio
 from typing import Any

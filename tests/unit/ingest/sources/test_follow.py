@@ -45,10 +45,12 @@ def append(path: Path, text: bytes) -> None:
         file.write(text)
 
 
-async def followed(path: Path, steps: Callable[[Followed], Awaitable[None]], reached: Reached | None = None) -> Reached:
+async def follow_through(
+    path: Path, take_steps: Callable[[Followed], Awaitable[None]], reached: Reached | None = None
+) -> Reached:
     following = Followed(path, reached)
     try:
-        await steps(following)
+        await take_steps(following)
     finally:
         await following.stop()
     return following.reached
@@ -57,42 +59,42 @@ async def followed(path: Path, steps: Callable[[Followed], Awaitable[None]], rea
 async def test_a_file_is_waited_for_and_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
 
-    async def steps(following: Followed) -> None:
+    async def take_steps(following: Followed) -> None:
         await asyncio.sleep(3 * POLL)
         append(path, b"one\ntw")
         await following.until(b"one")
         append(path, b"o\n")
         await following.until(b"one", b"two")
 
-    await followed(path, steps)
+    await follow_through(path, take_steps)
 
 
 async def test_a_renamed_file_is_read_to_its_end_before_the_new_one(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     append(path, b"one\n")
 
-    async def steps(following: Followed) -> None:
+    async def take_steps(following: Followed) -> None:
         await following.until(b"one")
         path.rename(tmp_path / "a.log.1")
         append(tmp_path / "a.log.1", b"two\n")
         append(path, b"three\n")
         await following.until(b"one", b"two", b"three")
 
-    await followed(path, steps)
+    await follow_through(path, take_steps)
 
 
 async def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     append(path, b"a long first line\n")
 
-    async def steps(following: Followed) -> None:
+    async def take_steps(following: Followed) -> None:
         await following.until(b"a long first line")
         path.write_bytes(b"new\n")
         await following.until(b"a long first line", b"new")
         path.write_bytes(b"newer, and longer than what was there before\n")
         await following.until(b"a long first line", b"new", b"newer, and longer than what was there before")
 
-    await followed(path, steps)
+    await follow_through(path, take_steps)
 
 
 @pytest.mark.parametrize(("pack", "name"), [(bytes, "a.log"), (gzip.compress, "a.log"), (bytes, "a[1].log")])
@@ -103,17 +105,17 @@ async def test_after_a_restart_what_was_rotated_away_meanwhile_is_read_first(
     path = tmp_path / name
     append(path, b"one\n")
 
-    async def first(following: Followed) -> None:
+    async def write_first(following: Followed) -> None:
         await following.until(b"one")
 
-    reached = await followed(path, first)
+    reached = await follow_through(path, write_first)
     (tmp_path / f"{name}.1").write_bytes(pack(b"one\ntwo\n"))
     path.write_bytes(b"three\n")
 
-    async def second(following: Followed) -> None:
+    async def write_second(following: Followed) -> None:
         await following.until(b"two", b"three")
 
-    await followed(path, second, reached)
+    await follow_through(path, write_second, reached)
 
 
 def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -150,10 +152,10 @@ def test_a_checkpoint_that_a_crash_left_empty_is_read_from_the_beginning(
 
 
 def test_a_checkpoint_is_one_process_own(tmp_path: Path) -> None:
-    first, second = (Checkpoint(tmp_path / "c.json", "hami-log", "a.log") for _ in range(2))
-    with first.held(), pytest.raises(CheckpointError, match="in use by another process"), second.held():
+    write_first, write_second = (Checkpoint(tmp_path / "c.json", "hami-log", "a.log") for _ in range(2))
+    with write_first.held(), pytest.raises(CheckpointError, match="in use by another process"), write_second.held():
         pass
-    with second.held():
+    with write_second.held():
         pass
     with pytest.raises(CheckpointError, match="No such file"), Checkpoint(tmp_path / "no" / "c", "x", "y").held():
         pass

@@ -18,7 +18,7 @@ from ingest.sources.pieces import UnreadableFileError
 TEXT = b"".join(b"line %d\n" % number for number in range(50_000))
 
 
-def tar(text: bytes, dated: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> bytes:
+def make_tar(text: bytes, dated: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name in ("0.log", "1.log"):
@@ -28,7 +28,7 @@ def tar(text: bytes, dated: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> byte
     return packed.getvalue()
 
 
-def unpacked(path: Path) -> dict[str, bytes]:
+def unpack(path: Path) -> dict[str, bytes]:
     logs: dict[str, bytes] = {}
     for block in read_blocks(path):
         name = block.origin.name.removeprefix(str(path))
@@ -43,15 +43,15 @@ PACKERS = (bytes, gzip.compress, zstandard.compress, lzma.compress, bz2.compress
 def test_a_log_is_read_however_it_is_packed(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "any-name"
     path.write_bytes(pack(TEXT))
-    [text] = unpacked(path).values()
+    [text] = unpack(path).values()
     assert text in (TEXT, TEXT * 2)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
 def test_the_members_of_an_archive_are_logs_of_their_own(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "logs"
-    path.write_bytes(pack(tar(TEXT)))
-    assert unpacked(path) == {":0.log": TEXT, ":1.log": TEXT}
+    path.write_bytes(pack(make_tar(TEXT)))
+    assert unpack(path) == {":0.log": TEXT, ":1.log": TEXT}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_member_of_no_time_was_changed_when_its_archive_was(
     dated: datetime, read_as: datetime, tmp_path: Path
 ) -> None:
     path = tmp_path / "logs.tar"
-    path.write_bytes(tar(TEXT, dated))
+    path.write_bytes(make_tar(TEXT, dated))
     os.utime(path, (0, datetime(2026, 3, 1, tzinfo=UTC).timestamp()))
     assert {block.origin.reference for block in read_blocks(path)} == {read_as}
 
@@ -85,7 +85,7 @@ def test_the_error_about_a_broken_archive_names_the_file_and_the_cause(broken: b
     path = tmp_path / "broken.gz"
     path.write_bytes(broken)
     with pytest.raises(UnreadableFileError, match=r"broken\.gz"):
-        unpacked(path)
+        unpack(path)
 
 
 def test_the_error_about_a_missing_file_says_so(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     path.write_bytes(TEXT)
     lines, reached, _ = next(iter(read_file(path, Reached())))
     path.write_bytes(TEXT + b"more\n")
-    rest = [text for again, _, _ in read_file(path, reached) for text in again.texts]
-    assert [*lines.texts, *rest] == (TEXT + b"more").split(b"\n")
+    remainder = [text for again, _, _ in read_file(path, reached) for text in again.texts]
+    assert [*lines.texts, *remainder] == (TEXT + b"more").split(b"\n")
 
 
 def test_a_file_that_begins_differently_is_read_from_its_start(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_a_file_that_begins_differently_is_read_from_its_start(tmp_path: Path) -
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_a_truncated_packed_log_is_read_as_far_as_it_goes(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    path, found = tmp_path / "cut", list[bytes]()
+    path, texts = tmp_path / "cut", list[bytes]()
     path.write_bytes(pack(TEXT)[:-2000])
     with pytest.raises(UnreadableFileError, match="cut: "):
-        found.extend(block.data for block in read_blocks(path))
-    text = b"".join(found)
+        texts.extend(block.data for block in read_blocks(path))
+    text = b"".join(texts)
     assert TEXT.startswith(text)
     assert len(text) > len(TEXT) // 10
 

@@ -1,4 +1,4 @@
-"""Of a Deployment's pods one is read: the leader, else the newest that runs, and not another while that one runs."""
+"""The choice of a Deployment's pod to read: the leader, else the newest that runs; it is kept while it runs."""
 
 from typing import Any
 

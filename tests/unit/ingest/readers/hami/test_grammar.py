@@ -11,9 +11,9 @@ SAMPLES = [(spelling.kind, sample) for spelling in load_spellings() for sample i
 @pytest.mark.parametrize(("kind", "sample"), SAMPLES)
 def test_a_sample_line_has_its_kind(kind: str, sample: str) -> None:
     line = sample.encode()
-    found = load_grammar().find_spelling(line, klog.find_message(line))
-    assert found is not None
-    assert found.kind == kind
+    spelling_of_line = load_grammar().find_spelling(line, klog.find_message(line))
+    assert spelling_of_line is not None
+    assert spelling_of_line.kind == kind
 
 
 @pytest.mark.parametrize(("kind", "sample"), SAMPLES)

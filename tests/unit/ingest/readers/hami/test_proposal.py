@@ -50,7 +50,7 @@ PRINTED = [
 ]
 
 
-def printed(row: DeviceRow) -> tuple[object, ...]:
+def list_printed(row: DeviceRow) -> tuple[object, ...]:
     requested_amounts = (row.memory_requested_mib, row.cores_requested_percent)
     return (row.node, row.uuid, row.verdict, row.device_index, *requested_amounts)
 
@@ -58,7 +58,7 @@ def printed(row: DeviceRow) -> tuple[object, ...]:
 def test_all_22_lines_about_devices_are_rows_with_their_node_and_numbers() -> None:
     reader = HamiLog()
     rows = list_devices(read(*PROPOSAL, reader=reader))
-    assert [printed(row) for row in rows] == PRINTED
+    assert [list_printed(row) for row in rows] == PRINTED
     assert reader.counts.lines["unknown"] == reader.counts.lines["noise"] == 0
 
 
@@ -119,7 +119,7 @@ def test_a_node_with_too_few_devices_is_refused_with_both_numbers(text: str) -> 
     assert refusal.cause == "2 requested, the node has 1"
 
 
-def short(has: int) -> bytes:
+def refuse_short_node(has: int) -> bytes:
     text = (
         f'"NodeInsufficientDevice" pod="ml/trainer" request devices nums=2 node device nums (type)={has} type="NVIDIA"'
     )
@@ -128,15 +128,21 @@ def short(has: int) -> bytes:
 
 def test_numbers_of_nodes_that_a_line_does_not_name_are_a_nodes_where_all_have_the_same() -> None:
     refused = [write_unfit(node, ReasonCode.NODE_INSUFFICIENT_DEVICE) for node in ("node1", "node2")]
-    [same] = summarize_attempts(read(write_start(), write_request(2), short(1), short(1), *refused, write_failure(2)))
+    [same] = summarize_attempts(
+        read(write_start(), write_request(2), refuse_short_node(1), refuse_short_node(1), *refused, write_failure(2))
+    )
     assert [refusal.cause for refusal in same.refusals] == ["2 requested, the node has 1"]
-    [mixed] = summarize_attempts(read(write_start(), write_request(2), short(1), short(0), *refused, write_failure(2)))
+    [mixed] = summarize_attempts(
+        read(write_start(), write_request(2), refuse_short_node(1), refuse_short_node(0), *refused, write_failure(2))
+    )
     assert [refusal.cause for refusal in mixed.refusals] == [""]
     assert same.refused_nodes == mixed.refused_nodes == {}
 
 
 def test_nodes_with_too_few_devices_are_counted_where_no_line_names_them() -> None:
-    [summary] = summarize_attempts(read(write_start(), write_request(2), short(1), short(0), write_failure(3)))
+    [summary] = summarize_attempts(
+        read(write_start(), write_request(2), refuse_short_node(1), refuse_short_node(0), write_failure(3))
+    )
     assert summary.refused_nodes == {"NodeInsufficientDevice": 2}
     assert summary.nodes == []
 

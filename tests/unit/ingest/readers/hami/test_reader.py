@@ -1,4 +1,4 @@
-"""What the reader takes from HAMi's log, and what it leaves open rather than guess."""
+"""The reader of HAMi's log: its results, and the gaps that it leaves open rather than guess."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ PROPOSAL = (Path(__file__).parent / "cases" / "scheduler-event-proposal.log").re
 RECORDED = Path(__file__).parents[4] / "conformance" / "cases" / "logs"
 
 
-def refusals(summary: AttemptSummarized) -> dict[str, str]:
+def list_refusals(summary: AttemptSummarized) -> dict[str, str]:
     return {
         name: write_refusal(summary.refusals[code])
         for name, code in zip(summary.nodes, summary.refusal.tolist(), strict=True)
@@ -47,7 +47,7 @@ def refusals(summary: AttemptSummarized) -> dict[str, str]:
     }
 
 
-def gaps(summary: AttemptSummarized) -> list[str]:
+def list_gaps(summary: AttemptSummarized) -> list[str]:
     return summary.reports[0].not_reported if summary.ended_at else ["end"]
 
 
@@ -75,7 +75,7 @@ def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes(
     old = next(attempt for attempt in summarize_attempts(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
     assert [message.message for message in build_messages(old)] == ["no available node"]
-    assert "offered nodes" in gaps(old)
+    assert "offered nodes" in list_gaps(old)
 
 
 def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> None:
@@ -87,9 +87,12 @@ def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> No
             write_failure(3),
         )
     )
-    assert refusals(summary) == {"node1": "CardCordoned, CardInsufficientMemory", "node2": "CardInsufficientMemory"}
+    assert list_refusals(summary) == {
+        "node1": "CardCordoned, CardInsufficientMemory",
+        "node2": "CardInsufficientMemory",
+    }
     assert summary.offered_nodes == 3
-    assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(gaps(summary))
+    assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(list_gaps(summary))
     assert not summary.complete
     assert [message.message for message in build_messages(summary)] == [
         "1 nodes CardCordoned(node1)",
@@ -103,7 +106,7 @@ def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -
     [summary] = summarize_attempts(read(write_start(), an_event("FilteringSucceed", message)))
     assert dict(zip(summary.nodes, summary.score.tolist(), strict=True)) == pytest.approx({"node1": 0.65, "node2": 4.1})
     assert (summary.chosen, summary.fit_nodes, summary.offered_nodes) == ("node2", 2, 3)
-    assert "exact scores" in gaps(summary)
+    assert "exact scores" in list_gaps(summary)
     assert build_messages(summary)[0].message == message
 
 
@@ -113,7 +116,7 @@ def test_the_nodes_own_line_has_the_exact_score() -> None:
         read(write_start(), write_request(1), write_fit("node1", "3.124888"), an_event("FilteringSucceed", message))
     )
     assert summary.score.tolist() == [pytest.approx(3.124888, abs=1e-6)]
-    assert "exact scores" not in gaps(summary)
+    assert "exact scores" not in list_gaps(summary)
 
 
 def test_every_device_of_a_refused_node_has_a_row_when_registrations_give_its_node() -> None:
@@ -148,7 +151,7 @@ def test_devices_without_a_registration_keep_their_verdict_and_no_node_is_guesse
     assert [(row.node, row.uuid, row.verdict) for row in list_devices(events)] == [("", "GPU-1", "CardNotHealth")]
     [summary] = summarize_attempts(events)
     assert summary.nodes == ["node1"]
-    assert "nodes of devices" in gaps(summary)
+    assert "nodes of devices" in list_gaps(summary)
 
 
 def test_devices_that_were_taken_in_vain_have_the_code_for_it() -> None:
@@ -171,7 +174,7 @@ def test_which_container_a_node_refused_is_open_when_several_request_and_no_devi
         read(write_start(), write_request(1, 1), write_unfit("node1", "1/1 CardNotHealth"), write_failure(1))
     )
     assert summary.refused_by.tolist() == [-1]
-    assert "refusing containers" in gaps(summary)
+    assert "refusing containers" in list_gaps(summary)
     [node] = json.loads(encode_schedulerlog(summary))["filter"]["nodes"]
     assert node["containers"] == [{"name": "", "status": "failed", "reason": "1/1 CardNotHealth"}]
 
@@ -195,7 +198,7 @@ def test_lines_of_two_pods_with_one_name_do_not_mix() -> None:
         a_line('"No available nodes meet the required scores" pod="trainer"', seconds=0.025),
         write_failure(1, "dev/trainer"), write_failure(1, "ml/trainer"),
     ]  # fmt: skip
-    reasons = {summary.pod.namespace: refusals(summary)["node1"] for summary in summarize_attempts(read(*log))}
+    reasons = {summary.pod.namespace: list_refusals(summary)["node1"] for summary in summarize_attempts(read(*log))}
     assert reasons == {"ml": "1/1 CardNotHealth", "dev": "1/1 CardCordoned"}
 
 
@@ -207,8 +210,8 @@ def test_an_event_line_that_comes_after_the_next_attempt_began_ends_the_attempt_
         write_unfit("node1", "1/1 CardCordoned", seconds=1.002), write_failure(3, seconds=1.003),
     ]  # fmt: skip
     first, second = summarize_attempts(read(*log))
-    assert (refusals(first)["node1"], first.offered_nodes) == ("1/1 CardNotHealth", 2)
-    assert (refusals(second)["node1"], second.offered_nodes) == ("1/1 CardCordoned", 3)
+    assert (list_refusals(first)["node1"], first.offered_nodes) == ("1/1 CardNotHealth", 2)
+    assert (list_refusals(second)["node1"], second.offered_nodes) == ("1/1 CardCordoned", 3)
 
 
 def test_an_attempt_whose_end_never_comes_is_pending() -> None:
@@ -287,7 +290,7 @@ def test_lines_that_only_look_like_hamis_are_counted_as_unknown(text: bytes) -> 
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
 def test_reading_a_log_in_any_blocks_or_after_a_restart_gives_the_same_events(log: Path) -> None:
     texts = log.read_bytes().splitlines()
-    whole = [encode(event) for event in read(*texts)]
+    records = [encode(event) for event in read(*texts)]
     reader = HamiLog()
     events: list[Event] = []
     for start in range(0, len(texts), 97):
@@ -296,7 +299,7 @@ def test_reading_a_log_in_any_blocks_or_after_a_restart_gives_the_same_events(lo
         reader = HamiLog()
         reader.restore(saved)
     events += reader.close()
-    assert [encode(event) for event in events] == whole
+    assert [encode(event) for event in events] == records
 
 
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
@@ -334,7 +337,7 @@ def test_a_log_at_level_0_gives_less_and_nothing_else(log: Path, tmp_path: Path)
     short = tmp_path / log.name
     short.write_bytes(b"\n".join(line for line in log.read_bytes().splitlines() if is_level_0(line)))
     shutil.copy(log.with_suffix(".expected.json"), tmp_path)
-    for difference in (difference for found in compare_log(short).values() for difference in found):
+    for difference in (difference for differences in compare_log(short).values() for difference in differences):
         assert difference.fact == "verdict", difference
         ours, true = difference.ours, difference.theirs
         assert ours is None or (isinstance(ours, tuple) and isinstance(true, tuple) and ours[0] == true[0]), difference

@@ -11,16 +11,16 @@ FLAGS = [
 ]
 
 
-def observed(events: list[Event]) -> list[SchedulerObserved]:
+def list_observed(events: list[Event]) -> list[SchedulerObserved]:
     return [event for event in events if isinstance(event, SchedulerObserved)]
 
 
-def digests(events: list[Event]) -> list[str]:
+def list_digests(events: list[Event]) -> list[str]:
     return [event.settings_digest for event in events if isinstance(event, AttemptConcluded)]
 
 
 def test_the_flags_of_a_start_are_one_observation_without_secrets() -> None:
-    [event] = observed(read(*FLAGS, write_start(seconds=1), write_failure(1, seconds=2)))
+    [event] = list_observed(read(*FLAGS, write_start(seconds=1), write_failure(1, seconds=2)))
     assert (event.scheduler, event.implementation) == ("hami-scheduler", "HAMi")
     assert event.settings == {
         "http_bind": "0.0.0.0:80",
@@ -38,16 +38,16 @@ def test_attempts_name_the_settings_in_force() -> None:
         write_failure(1, seconds=102),
     ]
     events = read(*before, *FLAGS, write_start(seconds=1), write_failure(1, seconds=2), *again)
-    first, second = observed(events)
+    first, second = list_observed(events)
     assert second.settings == {"node-scheduler-policy": "spread"}
     assert first.settings_digest != second.settings_digest
-    assert digests(events) == ["", first.settings_digest, second.settings_digest]
+    assert list_digests(events) == ["", first.settings_digest, second.settings_digest]
 
 
 def test_a_version_belongs_to_the_flags_of_its_start() -> None:
     version = a_line("HAMi Scheduler Version: v2.8.0", seconds=0.004)
-    [event] = observed(read(*FLAGS, version))
+    [event] = list_observed(read(*FLAGS, version))
     assert event.version == "v2.8.0"
-    [without] = observed(read(*FLAGS))
+    [without] = list_observed(read(*FLAGS))
     assert (without.version, without.settings) == ("", event.settings)
     assert without.settings_digest != event.settings_digest

@@ -33,25 +33,25 @@ REGISTERED = {
 DAY = 86_400.0
 
 
-def short_of_memory(uuid: str, used: int, pod: str = "ml/trainer") -> bytes:
+def refuse_for_memory(uuid: str, used: int, pod: str = "ml/trainer") -> bytes:
     numbers = f"device index=0 device total memory=40960 device used memory={used} request memory=20480"
     return a_line(f'"CardInsufficientMemory" pod="{pod}" device="{uuid}" {numbers}', seconds=0.02)
 
 
-def short_of_cores(uuid: str, used: int) -> bytes:
+def refuse_for_cores(uuid: str, used: int) -> bytes:
     numbers = f"device index=0 device total core=100 device used core={used} request cores=20"
     return a_line(f'"CardInsufficientCore" pod="ml/trainer" device="{uuid}" {numbers}', seconds=0.02)
 
 
-def refused(uuid: str, code: str) -> bytes:
+def refuse(uuid: str, code: str) -> bytes:
     return a_line(f'"{code}" pod="ml/trainer" device="{uuid}"', seconds=0.02)
 
 
-def fits(uuid: str) -> bytes:
+def accept(uuid: str) -> bytes:
     return a_line(f'"find fit device" pod="ml/trainer" device="{uuid}"', seconds=0.02)
 
 
-def attempt(*device_lines: bytes, containers: int = 1) -> list[bytes]:
+def make_attempt(*device_lines: bytes, containers: int = 1) -> list[bytes]:
     refusal = f"1/1 CardInsufficientMemory, {len(device_lines)}/{len(device_lines)} X"
     return [
         write_start(),
@@ -62,7 +62,7 @@ def attempt(*device_lines: bytes, containers: int = 1) -> list[bytes]:
     ]
 
 
-def chosen(uuid: str, containers: str = '[{{"UUID":"{}"}}]') -> bytes:
+def choose(uuid: str, containers: str = '[{{"UUID":"{}"}}]') -> bytes:
     picked = f'{{"NVIDIA":[{containers.format(uuid)}]}}'
     text = f'"Scheduling pod to node" podNamespace="ml" podName="trainer" nodeID="node1" devices={picked}'
     return a_line(text, seconds=0.025)
@@ -74,16 +74,18 @@ def on_the_next_day(texts: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("log", RECORDED, ids=lambda path: path.stem)
 def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(log: Path) -> None:
-    known: dict[tuple[str, int], int] = {}
+    sizes: dict[tuple[str, int], int] = {}
     for event in read(*log.read_bytes().splitlines()):
-        known |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
+        sizes |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
         if isinstance(event, DevicesJudged):
             needed = list(zip(event.nodes, event.revision.tolist(), strict=True))
-            assert set(needed) <= set(known)
-            assert all(rows <= known[key] for key, rows in zip(needed, event.rows.tolist(), strict=True))
+            assert set(needed) <= set(sizes)
+            assert all(rows <= sizes[key] for key, rows in zip(needed, event.rows.tolist(), strict=True))
             if event.device.size:
-                sizes = [known[key] for key, rows in zip(needed, event.rows.tolist(), strict=True) for _ in range(rows)]
-                assert all(position < size for position, size in zip(event.device.tolist(), sizes, strict=True))
+                row_sizes = [
+                    sizes[key] for key, rows in zip(needed, event.rows.tolist(), strict=True) for _ in range(rows)
+                ]
+                assert all(position < size for position, size in zip(event.device.tolist(), row_sizes, strict=True))
 
 
 @pytest.mark.parametrize("log", RECORDED, ids=lambda path: path.stem)
@@ -95,42 +97,44 @@ def test_a_log_that_is_read_twice_gives_the_same_ids(log: Path) -> None:
 
 
 def test_the_numbers_of_a_row_are_those_of_its_devices_line() -> None:
-    events = read(
-        *attempt(short_of_memory("GPU-2", 30000), short_of_cores("GPU-0", 90), refused("GPU-1", "CardTypeMismatch")),
+    read_twice = read(
+        *make_attempt(
+            refuse_for_memory("GPU-2", 30000), refuse_for_cores("GPU-0", 90), refuse("GPU-1", "CardTypeMismatch")
+        ),
         reader=HamiLog(devices=REGISTERED),
     )
-    found = {
+    states = {
         row.uuid: (row.node, row.verdict, row.model, row.memory_used_mib, row.cores_used_percent, row.slots_used)
-        for row in list_devices(events)
+        for row in list_devices(read_twice)
     }
-    assert found == {
+    assert states == {
         "GPU-0": ("node1", "CardInsufficientCore", "A100", None, 90, None),
         "GPU-1": ("node1", "CardTypeMismatch", "A100", None, None, None),
         "GPU-2": ("node1", "CardInsufficientMemory", "A100", 30000, None, None),
     }
-    [record] = [event for event in events if isinstance(event, DevicesJudged)]
+    [record] = [event for event in read_twice if isinstance(event, DevicesJudged)]
     # All devices of the state in its order: the order need not be repeated.
     assert (record.models, record.device.tolist()) == ({"A100": 3}, [])
 
 
 def test_a_state_has_all_registered_devices_also_those_without_a_line() -> None:
-    events = read(*attempt(short_of_memory("GPU-2", 30000)), reader=HamiLog(devices=REGISTERED))
-    [state] = list_states(events)
+    read_twice = read(*make_attempt(refuse_for_memory("GPU-2", 30000)), reader=HamiLog(devices=REGISTERED))
+    [state] = list_states(read_twice)
     assert (state.uuid, state.index.tolist()) == (["GPU-0", "GPU-1", "GPU-2"], [0, 1, 2])
     assert state.memory_used_mib.tolist() == [-1, -1, 30000]
-    [record] = [event for event in events if isinstance(event, DevicesJudged)]
+    [record] = [event for event in read_twice if isinstance(event, DevicesJudged)]
     assert (record.rows.tolist(), record.device.tolist()) == ([1], [2])
-    assert [(row.uuid, row.memory_used_mib) for row in list_devices(events)] == [("GPU-2", 30000)]
+    assert [(row.uuid, row.memory_used_mib) for row in list_devices(read_twice)] == [("GPU-2", 30000)]
 
 
 def test_a_device_is_unhealthy_or_cordoned_where_its_line_or_its_registration_shows_it() -> None:
     registered = REGISTERED | {"GPU-3": REGISTERED["GPU-2"]._replace(is_healthy=False)}
     registered |= {"GPU-4": registered["GPU-3"]}
-    events = read(
-        *attempt(refused("GPU-0", "CardNotHealth"), refused("GPU-1", "CardCordoned"), fits("GPU-4")),
+    read_twice = read(
+        *make_attempt(refuse("GPU-0", "CardNotHealth"), refuse("GPU-1", "CardCordoned"), accept("GPU-4")),
         reader=HamiLog(devices=registered),
     )
-    [state] = list_states(events)
+    [state] = list_states(read_twice)
     health = dict(zip(state.uuid, zip(state.healthy, state.cordoned, strict=True), strict=True))
     assert health == {
         "GPU-0": (False, False), "GPU-1": (True, True), "GPU-2": (True, False), "GPU-3": (False, False),
@@ -139,50 +143,51 @@ def test_a_device_is_unhealthy_or_cordoned_where_its_line_or_its_registration_sh
 
 
 def test_an_unchanged_node_has_one_state_and_a_changed_number_another_revision() -> None:
-    log = [line for used in (30000, 30000, 31000) for line in attempt(short_of_memory("GPU-0", used))]
-    events = read(*log, reader=HamiLog(devices=REGISTERED))
-    first, second = list_states(events)
+    log = [line for used in (30000, 30000, 31000) for line in make_attempt(refuse_for_memory("GPU-0", used))]
+    read_twice = read(*log, reader=HamiLog(devices=REGISTERED))
+    first, second = list_states(read_twice)
     assert (first.memory_used_mib[0], second.memory_used_mib[0]) == (30000, 31000)
     assert first.revision != second.revision
-    revisions = [event.revision.tolist() for event in events if isinstance(event, DevicesJudged)]
+    revisions = [event.revision.tolist() for event in read_twice if isinstance(event, DevicesJudged)]
     assert revisions == [[first.revision], [first.revision], [second.revision]]
 
 
 def test_after_a_day_an_unchanged_state_is_emitted_again_under_its_id() -> None:
-    today = attempt(short_of_memory("GPU-0", 30000))
-    events = read(*today, *on_the_next_day(today), reader=HamiLog(devices=REGISTERED))
-    first, again = list_states(events)
+    today = make_attempt(refuse_for_memory("GPU-0", 30000))
+    read_twice = read(*today, *on_the_next_day(today), reader=HamiLog(devices=REGISTERED))
+    first, again = list_states(read_twice)
     assert again.id == first.id
     assert (again.observed_at - first.observed_at).total_seconds() == DAY
-    kinds = [kind for kind, _ in groupby(type(event).__name__ for event in events)]
+    kinds = [kind for kind, _ in groupby(type(event).__name__ for event in read_twice)]
     assert kinds == ["NodeStateChanged", "DevicesJudged", "NodesJudged", "AttemptConcluded"] * 2
 
 
 def test_a_reader_that_was_restored_emits_no_state_twice() -> None:
     reader = HamiLog(devices=REGISTERED)
-    before = list(reader.feed(build_lines(attempt(short_of_memory("GPU-0", 30000)))))
+    before = list(reader.feed(build_lines(make_attempt(refuse_for_memory("GPU-0", 30000)))))
     restored = HamiLog()
     restored.restore(reader.save())
-    after = list(restored.feed(build_lines(attempt(short_of_memory("GPU-0", 30000)))))
+    after = list(restored.feed(build_lines(make_attempt(refuse_for_memory("GPU-0", 30000)))))
     assert (len(list_states(before)), list_states(after)) == (1, [])
 
 
 def test_what_the_first_container_took_is_not_in_the_state() -> None:
     """The first container takes GPU-0 of 30000 MiB in use; the second finds it with 50480."""
 
-    def tried(uuid: str, memory: int) -> bytes:
+    def try_device(uuid: str, memory: int) -> bytes:
         numbers = f"Memreq={memory} MemPercentagereq=101 Coresreq=20 Nums=1 device index=0"
         return a_line(f'"scoring pod" pod="ml/trainer" device="{uuid}" {numbers}', seconds=0.015)
 
-    log = attempt(
-        tried("GPU-1", 20480), short_of_memory("GPU-1", 33000), tried("GPU-0", 20480), fits("GPU-0"),
-        tried("GPU-1", 20479), short_of_memory("GPU-1", 33000), tried("GPU-0", 20479), short_of_memory("GPU-0", 50480),
+    log = make_attempt(
+        try_device("GPU-1", 20480), refuse_for_memory("GPU-1", 33000), try_device("GPU-0", 20480), accept("GPU-0"),
+        try_device("GPU-1", 20479), refuse_for_memory("GPU-1", 33000), try_device("GPU-0", 20479),
+        refuse_for_memory("GPU-0", 50480),
         containers=2,
     )  # fmt: skip
-    events = read(*log, reader=HamiLog(devices=REGISTERED))
-    [state] = list_states(events)
+    read_twice = read(*log, reader=HamiLog(devices=REGISTERED))
+    [state] = list_states(read_twice)
     assert state.memory_used_mib.tolist() == [-1, 33000, -1]
-    records = [event for event in events if isinstance(event, DevicesJudged)]
+    records = [event for event in read_twice if isinstance(event, DevicesJudged)]
     assert {(record.container, *record.revision.tolist()) for record in records} == {
         (0, state.revision), (1, state.revision),
     }  # fmt: skip
@@ -190,30 +195,30 @@ def test_what_the_first_container_took_is_not_in_the_state() -> None:
 
 def test_numbers_that_may_be_those_after_an_earlier_container_are_left_out() -> None:
     """Two containers with one request: a device line shows no container."""
-    events = read(
-        write_start(), write_request(1, 1, memory=20480).replace(b"20479", b"20480"), short_of_memory("GPU-0", 30000),
+    read_twice = read(
+        write_start(), write_request(1, 1, memory=20480).replace(b"20479", b"20480"), refuse_for_memory("GPU-0", 30000),
         write_unfit("node1", "1/1 CardInsufficientMemory"), write_failure(1), reader=HamiLog(devices=REGISTERED),
     )  # fmt: skip
-    [state] = list_states(events)
+    [state] = list_states(read_twice)
     assert state.memory_used_mib.tolist() == [-1, -1, -1]
-    [row] = list_devices(events)
+    [row] = list_devices(read_twice)
     assert (row.verdict, row.memory_total_mib) == ("CardInsufficientMemory", 40960)
 
 
 def test_devices_without_a_node_are_in_states_without_a_node() -> None:
     used = {f"GPU-{number:03}": 20000 + number for number in range(250)}
-    texts = [short_of_memory(uuid, number) for uuid, number in used.items()]
+    texts = [refuse_for_memory(uuid, number) for uuid, number in used.items()]
     random.Random(1).shuffle(texts)
-    events = read(*attempt(*texts))
-    assert {state.node for state in list_states(events)} == {""}
-    assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
-    rows = list_devices(events)
+    read_twice = read(*make_attempt(*texts))
+    assert {state.node for state in list_states(read_twice)} == {""}
+    assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in read_twice)
+    rows = list_devices(read_twice)
     assert {(row.node, row.uuid, row.memory_used_mib) for row in rows} == {("", *item) for item in used.items()}
     assert len(rows) == 250
 
 
 def test_the_conclusion_has_the_picked_devices_with_what_the_registration_shows() -> None:
-    log = [write_start(), write_request(1), chosen("GPU-1")]
+    log = [write_start(), write_request(1), choose("GPU-1")]
     [end] = [event for event in read(*log, reader=HamiLog(devices=REGISTERED)) if isinstance(event, AttemptConcluded)]
     [device] = end.picked
     assert (device.container, device.uuid, device.model) == (0, "GPU-1", "A100")
@@ -232,7 +237,7 @@ ROWS = st.dictionaries(
 @settings(max_examples=count_examples(15))
 @given(ROWS, st.booleans(), st.randoms(use_true_random=False))
 def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
-    tried: dict[tuple[str, int], tuple[str, int]], is_registered: bool, chance: random.Random
+    try_device: dict[tuple[str, int], tuple[str, int]], is_registered: bool, chance: random.Random
 ) -> None:
     registered = {
         f"GPU-{node}-{number}": RegisteredDevice(node, "A100", 40960, 100, 10, 0, number)
@@ -240,21 +245,21 @@ def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
         for number in range(4)
     }
     texts, expected = [], Counter[tuple[str, str, str, int | None, int | None]]()
-    for (node, number), (why, used) in tried.items():
+    for (node, number), (why, used) in try_device.items():
         uuid = f"GPU-{node}-{number}"
-        line = {"memory": short_of_memory, "cores": short_of_cores}.get(why)
-        texts.append(line(uuid, used) if line else refused(uuid, why))
+        line = {"memory": refuse_for_memory, "cores": refuse_for_cores}.get(why)
+        texts.append(line(uuid, used) if line else refuse(uuid, why))
         verdict = {"memory": "CardInsufficientMemory", "cores": "CardInsufficientCore"}.get(why, why)
         # Devices 4 and 5 are in no registration.
-        known = node if is_registered and number < 4 else ""
+        registered_node = node if is_registered and number < 4 else ""
         numbers = (used if why == "memory" else None, used if why == "cores" else None)
-        expected[known, uuid, verdict, *numbers] += 1
+        expected[registered_node, uuid, verdict, *numbers] += 1
 
-    def events() -> list[Event]:
+    def read_twice() -> list[Event]:
         chance.shuffle(texts)
-        return read(*attempt(*texts), reader=HamiLog(devices=registered if is_registered else {}))
+        return read(*make_attempt(*texts), reader=HamiLog(devices=registered if is_registered else {}))
 
-    first, second = events(), events()
+    first, second = read_twice(), read_twice()
     assert [encode(state) for state in list_states(first)] == [encode(state) for state in list_states(second)]
     rows = (
         (row.node, row.uuid, row.verdict, row.memory_used_mib, row.cores_used_percent) for row in list_devices(first)

@@ -11,24 +11,24 @@ LINES = 20_000
 PIECES = (b"<", b">", b"[", b"]", b"\t", b"\xff", b"", b"9" * 40, b"-1", b"{", b'"', b"\n", b"\x00", b"gpu-0", b"a/")
 
 
-def mutated(rng: random.Random, line: bytes) -> bytes:
-    at, upto = sorted((rng.randrange(len(line) + 1), rng.randrange(len(line) + 1)))
+def mutate(rng: random.Random, line: bytes) -> bytes:
+    start, upto = sorted((rng.randrange(len(line) + 1), rng.randrange(len(line) + 1)))
     return {
         0: lambda: line,
-        1: lambda: line[:at],
-        2: lambda: line[:at] + rng.choice(PIECES) + line[at:],
-        3: lambda: line[:at] + line[min(upto, at + 12) :],
+        1: lambda: line[:start],
+        2: lambda: line[:start] + rng.choice(PIECES) + line[start:],
+        3: lambda: line[:start] + line[min(upto, start + 12) :],
         4: lambda: bytes(rng.randrange(256) if rng.random() < 0.02 else byte for byte in line),
     }[rng.randrange(5)]()
 
 
 def test_mutated_lines_are_read_without_an_error_and_every_line_is_accounted_for() -> None:
     rng, reader = random.Random(7), KaiLog()
-    known = read_texts(CONSOLE) + read_texts(JSON) + read_texts(TAGS)
+    lines_of_cases = read_texts(CONSOLE) + read_texts(JSON) + read_texts(TAGS)
     events: list[Event] = []
     counted = 0
     for number in range(0, LINES, 200):
-        events += reader.feed(block([mutated(rng, rng.choice(known)) for _ in range(200)], number=number))
+        events += reader.feed(block([mutate(rng, rng.choice(lines_of_cases)) for _ in range(200)], number=number))
         if number % 2000 == 0:
             counted += sum(reader.counts.lines.values())
             saved, reader = reader.save(), KaiLog()

@@ -20,13 +20,13 @@ BIND = (
 )
 
 
-def nodes(**labels: str) -> bytes:
+def make_node_list(**labels: str) -> bytes:
     metadata = {"name": "gpu-0", "labels": {"nvidia.com/gpu.memory": "40960", **labels}}
     return json.dumps({"items": [{"metadata": metadata}]}).encode()
 
 
-def placed(pool: str | None, *lines: str, served: str = "") -> list[str]:
-    """The findings of a placement on gpu-0, of which the node list says ``pool``; None: it has no such node."""
+def find_in_placement(pool: str | None, *lines: str, served: str = "") -> list[str]:
+    """List the findings of a placement on gpu-0, which is in ``pool``; None: the node list lacks it."""
     by_node = {} if pool is None else {"gpu-0": pool}
     reader = KaiLog(pools=NodePools(by_node, served=served))
     return [finding.finding for finding in list_findings(read(print_lines(*lines, BIND), reader))]
@@ -39,7 +39,7 @@ def test_a_node_of_another_pool_is_a_finding_with_what_shows_it() -> None:
     assert finding.evidence[1] == "gpu-0 has kai.scheduler/node-pool=t4; the scheduler serves the pool a100"
 
 
-@pytest.mark.parametrize(("pool", "lines", "served", "found"), [
+@pytest.mark.parametrize(("pool", "lines", "served", "expected"), [
     ("a100", [NAMED], "", []),
     ("t4", [], "", []),  # no line names the scheduler's pool
     (None, [NAMED], "", []),  # the node list does not have the node
@@ -47,19 +47,19 @@ def test_a_node_of_another_pool_is_a_finding_with_what_shows_it() -> None:
     ("t4", [], "a100", ["OutsidePool"]),
     ("a100", [NAMED.replace("a100", "t4")], "a100", []),  # what the operator says counts for more
 ])  # fmt: skip
-def test_a_finding_needs_both_pools(pool: str | None, lines: list[str], served: str, found: list[str]) -> None:
-    assert placed(pool, *lines, served=served) == found
+def test_a_finding_needs_both_pools(pool: str | None, lines: list[str], served: str, expected: list[str]) -> None:
+    assert find_in_placement(pool, *lines, served=served) == expected
 
 
 def test_the_pool_of_each_node_is_its_label() -> None:
-    assert parse_pool_labels(nodes(**{POOL_LABEL: "t4"}), POOL_LABEL) == {"gpu-0": "t4"}
-    assert parse_pool_labels(nodes(pool="t4"), "pool") == {"gpu-0": "t4"}
-    assert parse_pool_labels(nodes(), POOL_LABEL) == {"gpu-0": ""}
+    assert parse_pool_labels(make_node_list(**{POOL_LABEL: "t4"}), POOL_LABEL) == {"gpu-0": "t4"}
+    assert parse_pool_labels(make_node_list(pool="t4"), "pool") == {"gpu-0": "t4"}
+    assert parse_pool_labels(make_node_list(), POOL_LABEL) == {"gpu-0": ""}
 
 
 def test_the_command_takes_the_pool_and_the_label(tmp_path: Path) -> None:
     node_list = tmp_path / "nodes.json"
-    node_list.write_bytes(nodes(pool="t4"))
+    node_list.write_bytes(make_node_list(pool="t4"))
     reader = create_kai_reader("default", node_list, "a100", "pool")
     assert [finding.finding for finding in list_findings(read(print_lines(BIND), reader))] == ["OutsidePool"]
     arguments = ["kai-log", str(node_list), "--node-pool", "a100"]

@@ -31,7 +31,7 @@ BIND_REQUEST = (
 )
 
 
-def records(events: list[Event]) -> list[EncodedRecord]:
+def encode_all(events: list[Event]) -> list[EncodedRecord]:
     return [encode(event) for event in events]
 
 
@@ -39,15 +39,15 @@ def records(events: list[Event]) -> list[EncodedRecord]:
 def test_every_sample_of_the_grammar_is_read_as_its_kind(line: dict[str, Any]) -> None:
     for caller in line["callers"]:
         for sample in line["samples"]:
-            found = parse(LogMessage(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
-            assert found is not None
-            assert found.pattern.kind == line["kind"]
+            message = parse(LogMessage(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
+            assert message is not None
+            assert message.pattern.kind == line["kind"]
 
 
 @pytest.mark.parametrize("end", [b',"more":1}', b',"more":"\\u0041"}'], ids=["another key", "an escape"])
 def test_json_gives_the_same_events_whether_it_is_plain_or_has_to_be_decoded(end: bytes) -> None:
     plain = read_texts(JSON)
-    assert records(read([line[:-1] + end for line in plain])) == records(read(plain))
+    assert encode_all(read([line[:-1] + end for line in plain])) == encode_all(read(plain))
 
 
 def test_a_log_whose_form_changes_gives_the_events_of_its_parts() -> None:
@@ -55,7 +55,7 @@ def test_a_log_whose_form_changes_gives_the_events_of_its_parts() -> None:
         read_texts(CONSOLE),
         [line.replace(b'"sessionID":"s', b'"sessionID":"j') for line in read_texts(JSON)],
     )
-    assert records(read([*console, *json])) == [*records(read(console)), *records(read(json))]
+    assert encode_all(read([*console, *json])) == [*encode_all(read(console)), *encode_all(read(json))]
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
@@ -243,15 +243,15 @@ def test_a_failed_bind_is_an_event() -> None:
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
 def test_reading_twice_and_in_pieces_gives_the_same_events(case: str) -> None:
     lines = read_texts(case)
-    whole = [encode(event) for event in read(lines)]
-    assert [encode(event) for event in read(lines)] == whole
+    expected_records = [encode(event) for event in read(lines)]
+    assert [encode(event) for event in read(lines)] == expected_records
     reader, pieces = KaiLog(), []
-    for at, line in enumerate(lines):
-        pieces += list(reader.feed(block([line], number=at + 1)))
+    for index, line in enumerate(lines):
+        pieces += list(reader.feed(block([line], number=index + 1)))
         saved, reader = reader.save(), KaiLog()
         reader.restore(saved)
     pieces += list(reader.close())
-    assert [encode(event) for event in pieces] == whole
+    assert [encode(event) for event in pieces] == expected_records
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])

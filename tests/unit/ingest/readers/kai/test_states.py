@@ -13,14 +13,14 @@ LABELS = {"gpu-0": 40960}
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
 def test_each_state_is_before_the_verdicts_on_it_and_has_their_devices(case: str) -> None:
-    known: dict[tuple[str, int], int] = {}
+    sizes: dict[tuple[str, int], int] = {}
     for event in read(read_texts(case)):
-        known |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
+        sizes |= {(state.node, state.revision): len(state.uuid) for state in list_states([event])}
         if isinstance(event, DevicesJudged):
             keys = zip(event.nodes, event.revision.tolist(), strict=True)
-            assert [known[key] for key in keys] == event.rows.tolist()
+            assert [sizes[key] for key in keys] == event.rows.tolist()
             assert event.device.size == 0
-    assert known
+    assert sizes
 
 
 def test_a_state_has_what_the_lines_about_shared_devices_report() -> None:

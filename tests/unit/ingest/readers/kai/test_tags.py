@@ -21,9 +21,9 @@ ALLOCATED = b"[GPU_ALLOCATE] Node <gpu-0>: pod <team-a/%s> isPipelineOnly=false 
 
 
 def walk(pod: bytes, groups: dict[bytes, int], taken: bytes = b"") -> list[bytes]:
-    """A walk over the devices of gpu-0; ``groups``: what is allocated on each (MiB)."""
-    shown = [DEVICE % (group, allocated) for group, allocated in groups.items()]
-    return [FILTER % pod, *shown, ALLOCATED % (pod, taken or b" ".join(groups))]
+    """Walk over the devices of gpu-0; ``groups``: the allocated MiB of each."""
+    device_lines = [DEVICE % (group, allocated) for group, allocated in groups.items()]
+    return [FILTER % pod, *device_lines, ALLOCATED % (pod, taken or b" ".join(groups))]
 
 
 def test_every_condition_of_the_patch_is_kept_with_its_device() -> None:

@@ -21,7 +21,7 @@ def a_claim(*results: Json, name: str = "own") -> Json:
     return {"metadata": metadata, "status": {"allocation": allocation} if results else {}}
 
 
-def claiming(*names: str, containers: list[Json] | None = None, **fields: Any) -> Json:
+def make_claiming_pod(*names: str, containers: list[Json] | None = None, **fields: Any) -> Json:
     pod = a_pod(node="node1", phase="Pending", **fields)
     pod["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
     pod["spec"]["containers"] = containers or [{"name": "main", "resources": {"claims": [{"name": n} for n in names]}}]
@@ -34,7 +34,7 @@ def a_reader() -> KubeEvents:
     return reader
 
 
-def pods_in(events: list[Any]) -> list[list[DeviceAllocation]]:
+def list_allocations(events: list[Any]) -> list[list[DeviceAllocation]]:
     return [event.allocations for event in events if isinstance(event, PodObserved)]
 
 
@@ -60,45 +60,45 @@ def test_a_claim_that_is_not_allocated_names_none() -> None:
 
 def test_a_pod_is_observed_with_the_devices_of_all_its_claims_in_whatever_order_they_are_seen() -> None:
     first, second = a_claim(GPU, name="one"), a_claim(GPU | {"device": "gpu-1"}, name="two")
-    for order in permutations([("pod", claiming("one", "two")), ("claim", first), ("claim", second)]):
+    for order in permutations([("pod", make_claiming_pod("one", "two")), ("claim", first), ("claim", second)]):
         reader = a_reader()
-        events = [event for kind, found in order for event in reader.read_object(kind, found, 0.0)]  # type: ignore[arg-type]
-        (allocations,) = pods_in(events)
+        events = [event for kind, resource in order for event in reader.read_object(kind, resource, 0.0)]  # type: ignore[arg-type]
+        (allocations,) = list_allocations(events)
         assert [allocation.uuid for allocation in allocations] == [GPU_0, "gpu.nvidia.com/node1/gpu-1"]
         assert {allocation.container for allocation in allocations} == {"main"}
-        assert pods_in(reader.read_object("claim", first, 1.0)) == [], "nothing is new"
+        assert list_allocations(reader.read_object("claim", first, 1.0)) == [], "nothing is new"
 
 
 def test_a_pod_does_not_wait_for_a_claim_without_a_limit() -> None:
     reader = a_reader()
-    assert reader.read_object("pod", claiming("own"), 0.0) == []
+    assert reader.read_object("pod", make_claiming_pod("own"), 0.0) == []
     assert reader.settle(HELD_SECONDS - 1) == []
-    assert pods_in(reader.settle(HELD_SECONDS)) == [[]]
+    assert list_allocations(reader.settle(HELD_SECONDS)) == [[]]
 
 
 def test_where_claims_are_not_read_nothing_waits() -> None:
-    assert pods_in(KubeEvents().read_object("pod", claiming("own"), 0.0)) == [[]]
+    assert list_allocations(KubeEvents().read_object("pod", make_claiming_pod("own"), 0.0)) == [[]]
 
 
 def test_a_pod_without_a_node_and_one_that_has_ended_wait_for_no_claim() -> None:
-    pod = claiming("own")
+    pod = make_claiming_pod("own")
     pod["status"]["phase"] = "Succeeded"
-    assert len(pods_in(a_reader().read_object("pod", pod, 0.0))) == 1
-    waiting = claiming("own")
+    assert len(list_allocations(a_reader().read_object("pod", pod, 0.0))) == 1
+    waiting = make_claiming_pod("own")
     waiting["spec"].pop("nodeName")
-    assert len(pods_in(a_reader().read_object("pod", waiting, 0.0))) == 1
+    assert len(list_allocations(a_reader().read_object("pod", waiting, 0.0))) == 1
 
 
 def test_a_claim_from_a_template_has_its_name_in_the_pods_status() -> None:
-    pod = claiming("gpu")
+    pod = make_claiming_pod("gpu")
     pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "own"}]
     reader = a_reader()
     reader.read_object("claim", a_claim(GPU), 0.0)
-    assert [allocation.uuid for allocation in pods_in(reader.read_object("pod", pod, 0.0))[0]] == [GPU_0]
+    assert [allocation.uuid for allocation in list_allocations(reader.read_object("pod", pod, 0.0))[0]] == [GPU_0]
     # One that turned out not to be needed.
     pod["status"]["resourceClaimStatuses"] = [{"name": "gpu"}]
-    assert pods_in(a_reader().read_object("pod", pod, 0.0)) == [[]]
+    assert list_allocations(a_reader().read_object("pod", pod, 0.0)) == [[]]
 
 
 def test_a_device_belongs_to_the_container_that_names_its_request() -> None:
@@ -108,10 +108,10 @@ def test_a_device_belongs_to_the_container_that_names_its_request() -> None:
     ]
     reader = a_reader()
     reader.read_object("claim", a_claim(GPU | {"request": "gpu/large"}, GPU | {"request": "nic", "device": "n0"}), 0.0)
-    (allocations,) = pods_in(reader.read_object("pod", claiming("own", containers=containers), 0.0))
+    (allocations,) = list_allocations(reader.read_object("pod", make_claiming_pod("own", containers=containers), 0.0))
     assert [allocation.container for allocation in allocations] == ["main", "side"]
     both = [{"name": name, "resources": {"claims": [{"name": "own"}]}} for name in ("main", "side")]
     reader = a_reader()
     reader.read_object("claim", a_claim(GPU), 0.0)
-    (allocations,) = pods_in(reader.read_object("pod", claiming("own", containers=both), 0.0))
+    (allocations,) = list_allocations(reader.read_object("pod", make_claiming_pod("own", containers=both), 0.0))
     assert [allocation.container for allocation in allocations] == [""], "one device, whichever of them uses it"

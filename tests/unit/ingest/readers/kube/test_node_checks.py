@@ -19,64 +19,64 @@ OLD = "Requesting_2026-11-21 02:59:59"
 REGISTERED = json.dumps([a_device("GPU-0")])
 
 
-def node(register: str | None = REGISTERED, handshake: str | None = FRESH) -> Json:
+def make_node(register: str | None = REGISTERED, handshake: str | None = FRESH) -> Json:
     marks = {REGISTER: register, HANDSHAKE: handshake}
-    about = {"name": "node1", "annotations": {key: value for key, value in marks.items() if value is not None}}
-    return {"metadata": about, "status": {"allocatable": {"nvidia.com/gpu": "10"}}}
+    metadata = {"name": "node1", "annotations": {key: value for key, value in marks.items() if value is not None}}
+    return {"metadata": metadata, "status": {"allocatable": {"nvidia.com/gpu": "10"}}}
 
 
-def codes(events: list[NodeChecked]) -> list[tuple[str, list[str]]]:
+def list_codes(events: list[NodeChecked]) -> list[tuple[str, list[str]]]:
     return [(event.node, [problem.code for problem in event.problems]) for event in events]
 
 
 @pytest.mark.parametrize(
-    ("found", "problems"),
+    ("resource", "problems"),
     [
-        (node(), None),
-        (node(handshake=OLD), ["HandshakeTooOld"]),
-        (node(handshake="soon"), ["HandshakeUnreadable"]),
-        (node(register=None), ["RegistrationMissing"]),
-        (node(register="[{]"), ["RegistrationUnusable"]),
-        (node(register="", handshake=OLD), ["RegistrationMissing", "HandshakeTooOld", "RegistrationUnusable"]),
+        (make_node(), None),
+        (make_node(handshake=OLD), ["HandshakeTooOld"]),
+        (make_node(handshake="soon"), ["HandshakeUnreadable"]),
+        (make_node(register=None), ["RegistrationMissing"]),
+        (make_node(register="[{]"), ["RegistrationUnusable"]),
+        (make_node(register="", handshake=OLD), ["RegistrationMissing", "HandshakeTooOld", "RegistrationUnusable"]),
         # Another device plugin serves it: it has devices and no sign of HAMi.
-        (node(register=None, handshake=None), None),
+        (make_node(register=None, handshake=None), None),
         (a_node("plain", devices=[]) | {"metadata": {"name": "plain"}}, None),
     ],
 )  # fmt: skip
-def test_each_problem_is_found(found: Json, problems: list[str] | None) -> None:
-    events = list(HamiNodeChecks("east").check_node(found, NOW))
-    assert codes(events) == ([("node1", problems)] if problems else [])
+def test_each_problem_is_found(resource: Json, problems: list[str] | None) -> None:
+    events = list(HamiNodeChecks("east").check_node(resource, NOW))
+    assert list_codes(events) == ([("node1", problems)] if problems else [])
     assert all(event.cluster == "east" for event in events)
 
 
 def test_problems_are_reported_when_they_change_and_once_more_when_they_are_over() -> None:
     checks = HamiNodeChecks()
-    broken = node(register="[{]")
-    assert codes(list(checks.check_node(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
+    broken = make_node(register="[{]")
+    assert list_codes(list(checks.check_node(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
     assert list(checks.check_node(broken, NOW)) == []
-    assert codes(list(checks.check_node(node(), NOW))) == [("node1", [])]
+    assert list_codes(list(checks.check_node(make_node(), NOW))) == [("node1", [])]
     assert list(checks.forget("node1", NOW)) == []
 
 
 def test_a_handshake_grows_old_without_a_change_of_the_node() -> None:
     checks = HamiNodeChecks()
-    assert list(checks.check_node(node(), NOW)) == []
+    assert list(checks.check_node(make_node(), NOW)) == []
     later = NOW + timedelta(seconds=290)
     (event,) = checks.check(later)
-    assert codes([event]) == [("node1", ["HandshakeTooOld"])]
+    assert list_codes([event]) == [("node1", ["HandshakeTooOld"])]
     (problem,) = event.problems
     assert (problem.handshake, problem.allocatable, problem.is_asked) == (FRESH, 10, False)
     assert list(checks.check(later)) == []
-    assert codes(list(checks.forget("node1", later))) == [("node1", [])]
-    assert list(HamiNodeChecks(limit=timedelta()).check_node(node(handshake=OLD), NOW)) == []
+    assert list_codes(list(checks.forget("node1", later))) == [("node1", [])]
+    assert list(HamiNodeChecks(limit=timedelta()).check_node(make_node(handshake=OLD), NOW)) == []
 
 
 def test_a_node_that_loses_all_marks_has_no_problems_any_more() -> None:
     checks = HamiNodeChecks()
-    list(checks.check_node(node(register="[{]"), NOW))
-    assert codes(list(checks.check_node(node(register=None, handshake=None), NOW))) == [("node1", [])]
+    list(checks.check_node(make_node(register="[{]"), NOW))
+    assert list_codes(list(checks.check_node(make_node(register=None, handshake=None), NOW))) == [("node1", [])]
 
 
-@pytest.mark.parametrize("found", [{}, {"metadata": 3}, {"metadata": {"name": "n", "annotations": {REGISTER: 3}}}])
-def test_any_object_is_checked_without_an_error(found: Any) -> None:
-    list(HamiNodeChecks().check_node(found, NOW))
+@pytest.mark.parametrize("resource", [{}, {"metadata": 3}, {"metadata": {"name": "n", "annotations": {REGISTER: 3}}}])
+def test_any_object_is_checked_without_an_error(resource: Any) -> None:
+    list(HamiNodeChecks().check_node(resource, NOW))

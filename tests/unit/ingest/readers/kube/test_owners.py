@@ -20,13 +20,13 @@ APPS = [("replicasets", "ReplicaSet"), ("replicasets/status", "ReplicaSet"), ("d
 SERVING = [("inferenceservices", "InferenceService")]
 
 
-def resources(*listed: tuple[str, str]) -> Json:
+def make_resources(*listed: tuple[str, str]) -> Json:
     return {"resources": [{"name": name, "kind": kind, "namespaced": True} for name, kind in listed]}
 
 
-def owned_by(owner: Owner) -> Json:
-    about = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "controller": True}
-    return {"metadata": {"ownerReferences": [about]}}
+def make_owned(owner: Owner) -> Json:
+    reference = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "controller": True}
+    return {"metadata": {"ownerReferences": [reference]}}
 
 
 class Api:
@@ -34,18 +34,18 @@ class Api:
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {
-            "/apis/apps/v1": resources(*APPS),
-            "/apis/serving.kserve.io/v1": resources(*SERVING),
-            "/apis/apps/v1/namespaces/ml/replicasets/web-5996b8569d": owned_by(DEPLOYMENT),
-            "/apis/apps/v1/namespaces/ml/deployments/web": owned_by(SERVICE),
+            "/apis/apps/v1": make_resources(*APPS),
+            "/apis/serving.kserve.io/v1": make_resources(*SERVING),
+            "/apis/apps/v1/namespaces/ml/replicasets/web-5996b8569d": make_owned(DEPLOYMENT),
+            "/apis/apps/v1/namespaces/ml/deployments/web": make_owned(SERVICE),
             "/apis/serving.kserve.io/v1/namespaces/ml/inferenceservices/web": {"metadata": {}},
         }
-        self.asked: list[str] = []
+        self.paths: list[str] = []
         self.forbidden = ""
         self.now = 0.0
 
     async def get(self, path: str) -> Json:
-        self.asked.append(path)
+        self.paths.append(path)
         if self.forbidden and self.forbidden in path:
             raise KubeApiError(403, f"forbidden: {path}")
         if path not in self.objects:
@@ -54,16 +54,16 @@ class Api:
 
     metadata = get
 
-    def owners(self) -> Owners:
+    def create_owners(self) -> Owners:
         return Owners(self, lambda: self.now)
 
 
 async def test_the_chain_is_read_to_its_top_and_each_owner_once() -> None:
     api = Api()
-    owners = api.owners()
+    create_owners = api.create_owners()
     for _ in range(2):
-        assert await owners.read_chain("ml", [REPLICA_SET, DERIVED]) == CHAIN
-    assert sorted(api.asked) == sorted(api.objects)
+        assert await create_owners.read_chain("ml", [REPLICA_SET, DERIVED]) == CHAIN
+    assert sorted(api.paths) == sorted(api.objects)
 
 
 async def test_without_the_right_the_chain_is_what_the_pod_shows_and_it_is_logged_once(
@@ -71,16 +71,16 @@ async def test_without_the_right_the_chain_is_what_the_pod_shows_and_it_is_logge
 ) -> None:
     api, path = Api(), "/apis/apps/v1/namespaces/ml/replicasets/web-5996b8569d"
     api.forbidden = "replicasets"
-    owners = api.owners()
+    create_owners = api.create_owners()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert await owners.read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DERIVED]
-        assert api.asked.count(path) == 1
+            assert await create_owners.read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DERIVED]
+        assert api.paths.count(path) == 1
         api.now += ASKED_AGAIN_SECONDS
-        await owners.read_chain("ml", [REPLICA_SET])
+        await create_owners.read_chain("ml", [REPLICA_SET])
         api.now += ASKED_AGAIN_SECONDS
         api.forbidden = ""
-        assert await owners.read_chain("ml", [REPLICA_SET]) == CHAIN
+        assert await create_owners.read_chain("ml", [REPLICA_SET]) == CHAIN
     assert [record.getMessage() for record in caplog.records] == [
         f"owners of pods are read up to their ReplicaSet (apps/v1): forbidden: {path}"
     ]
@@ -89,15 +89,15 @@ async def test_without_the_right_the_chain_is_what_the_pod_shows_and_it_is_logge
 async def test_an_owner_that_is_gone_or_of_an_unknown_kind_ends_the_chain() -> None:
     api = Api()
     del api.objects["/apis/apps/v1/namespaces/ml/deployments/web"]
-    assert await api.owners().read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DEPLOYMENT]
+    assert await api.create_owners().read_chain("ml", [REPLICA_SET, DERIVED]) == [REPLICA_SET, DEPLOYMENT]
     strange = Owner(kind="Strange", name="x", api_version="apps/v1")
-    assert await api.owners().read_chain("ml", [strange]) == [strange]
+    assert await api.create_owners().read_chain("ml", [strange]) == [strange]
 
 
 async def test_owners_in_a_circle_end() -> None:
     api = Api()
-    api.objects["/apis/apps/v1/namespaces/ml/deployments/web"] = owned_by(REPLICA_SET)
-    assert len(await api.owners().read_chain("ml", [REPLICA_SET])) == 8
+    api.objects["/apis/apps/v1/namespaces/ml/deployments/web"] = make_owned(REPLICA_SET)
+    assert len(await api.create_owners().read_chain("ml", [REPLICA_SET])) == 8
 
 
 async def test_descriptions_are_completed_on_the_way_to_the_sink() -> None:
@@ -107,6 +107,6 @@ async def test_descriptions_are_completed_on_the_way_to_the_sink() -> None:
 
     sink, pod = Sink(), PodRef(namespace="ml", name="web-1")
     bare = PodObserved(cluster="east", pod=pod, observed_at=NOW, phase="Pending")
-    owned = bare.model_copy(update={"description": PodDescription(owners=[REPLICA_SET, DERIVED], queue="q")})
-    await DescribingSink(sink, Api().owners()).send([bare, owned])
-    assert sink == [bare, bare.model_copy(update={"description": PodDescription(owners=CHAIN, queue="q")})]
+    owned = bare.model_copy(update={"description": PodDescription(create_owners=[REPLICA_SET, DERIVED], queue="q")})
+    await DescribingSink(sink, Api().create_owners()).send([bare, owned])
+    assert sink == [bare, bare.model_copy(update={"description": PodDescription(create_owners=CHAIN, queue="q")})]

@@ -1,4 +1,4 @@
-"""What comes before the scheduling and after it: pods that are not made, pods that don't start, what pods hold."""
+"""Problems before scheduling and after it: pods that are not made, pods that don't start, what pods hold."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.builders.api_server_objects import a_pod, an_event, read
 REFUSED = "Allocate failed due to rpc error: code = Unknown desc = device not found, which is unexpected"
 
 
-def observed(pod: Json) -> PodObserved:
+def observe(pod: Json) -> PodObserved:
     (event,) = KubeEvents().read_object("pod", pod, 0.0)
     assert isinstance(event, PodObserved)
     return event
@@ -32,9 +32,9 @@ def a_container(**state: Json) -> Json:
 
 
 def test_a_pod_that_its_kubelet_refused_says_why() -> None:
-    found = observed(with_status(phase="Failed", reason="UnexpectedAdmissionError", message=REFUSED))
-    at = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)
-    assert found.problems == [ObjectProblem(reason="UnexpectedAdmissionError", message=REFUSED, at=at)]
+    observation = observe(with_status(phase="Failed", reason="UnexpectedAdmissionError", message=REFUSED))
+    since = datetime(2026, 11, 21, 3, 14, tzinfo=UTC)
+    assert observation.problems == [ObjectProblem(reason="UnexpectedAdmissionError", message=REFUSED, at=since)]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_a_pod_that_its_kubelet_refused_says_why() -> None:
     ],
 )  # fmt: skip
 def test_containers_that_can_not_start_are_problems(container: Json, problems: list[tuple[str, str, str]]) -> None:
-    found = observed(with_status(containerStatuses=[container])).problems
-    assert [(problem.reason, problem.message, f"{problem.at:%H:%M:%S}") for problem in found] == problems
+    observation = observe(with_status(containerStatuses=[container])).problems
+    assert [(problem.reason, problem.message, f"{problem.at:%H:%M:%S}") for problem in observation] == problems
 
 
 def test_a_pod_started_when_its_first_container_ran_and_not_its_init_container() -> None:
@@ -66,14 +66,14 @@ def test_a_pod_started_when_its_first_container_ran_and_not_its_init_container()
         | {"lastState": {"terminated": {"startedAt": "2026-11-21T03:15:00Z"}}},
     ]
     init = [a_container(terminated={"startedAt": "2026-11-21T03:14:00Z"})]
-    found = observed(with_status(containerStatuses=statuses, initContainerStatuses=init))
-    assert found.started_at == datetime(2026, 11, 21, 3, 15, tzinfo=UTC)
-    assert observed(with_status()).started_at is None
+    observation = observe(with_status(containerStatuses=statuses, initContainerStatuses=init))
+    assert observation.started_at == datetime(2026, 11, 21, 3, 15, tzinfo=UTC)
+    assert observe(with_status()).started_at is None
 
 
 def test_a_container_that_could_not_start_did_not_run() -> None:
     refused = {"reason": "StartError", "startedAt": "1970-01-01T00:00:00Z", "finishedAt": "2026-11-21T03:15:30Z"}
-    assert observed(with_status(containerStatuses=[a_container(terminated=refused)])).started_at is None
+    assert observe(with_status(containerStatuses=[a_container(terminated=refused)])).started_at is None
 
 
 def test_a_change_of_something_else_does_not_repeat_a_problem() -> None:
@@ -87,12 +87,17 @@ def test_a_kubelets_warning_is_a_problem_of_the_pod() -> None:
     reader = KubeEvents("east")
     reader.read_object("pod", a_pod(node="node1"), 0.0)
     event = an_event("UnexpectedAdmissionError", REFUSED, scheduler="kubelet")
-    (found,) = reader.read_object("event", event, 0.0)
-    assert isinstance(found, PodObserved)
-    assert (found.cluster, found.node, found.phase, str(found.pod)) == ("east", "node1", "", "ml/gpu8")
-    at = datetime(2026, 11, 21, 3, 13, 32, 250001, tzinfo=UTC)
-    problem = ObjectProblem(reason="UnexpectedAdmissionError", message=REFUSED, at=at, reported_by="kubelet")
-    assert found.problems == [problem]
+    (observation,) = reader.read_object("event", event, 0.0)
+    assert isinstance(observation, PodObserved)
+    assert (observation.cluster, observation.node, observation.phase, str(observation.pod)) == (
+        "east",
+        "node1",
+        "",
+        "ml/gpu8",
+    )
+    since = datetime(2026, 11, 21, 3, 13, 32, 250001, tzinfo=UTC)
+    problem = ObjectProblem(reason="UnexpectedAdmissionError", message=REFUSED, at=since, reported_by="kubelet")
+    assert observation.problems == [problem]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +118,14 @@ def test_a_job_whose_pods_are_not_made_is_observed_with_the_reason() -> None:
     quota = 'Error creating: pods "train-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=8'
     event = an_event("FailedCreate", quota, pod="train", kind="Job", scheduler="job-controller")
     event["regarding"]["apiVersion"] = "batch/v1"
-    (found,) = read(("event", event), reader=KubeEvents("east"))
-    assert isinstance(found, WorkloadObserved)
-    assert (found.cluster, found.namespace) == ("east", "ml")
-    assert found.workload == Owner(kind="Job", name="train", api_version="batch/v1")
-    assert (found.problem.reason, found.problem.message, found.problem.reported_by) == (
+    (observation,) = read(("event", event), reader=KubeEvents("east"))
+    assert isinstance(observation, WorkloadObserved)
+    assert (observation.cluster, observation.namespace) == ("east", "ml")
+    assert observation.workload == Owner(kind="Job", name="train", api_version="batch/v1")
+    assert (observation.problem.reason, observation.problem.message, observation.problem.reported_by) == (
         "FailedCreate", quota, "job-controller",
     )  # fmt: skip
-    assert found.key == "east/ml/Job/train"
+    assert observation.key == "east/ml/Job/train"
 
 
 def test_an_attempt_and_the_observation_of_its_pod_describe_it() -> None:
@@ -166,4 +171,4 @@ def test_kais_shares_are_held_by_group(
     pod["metadata"] |= {"labels": labels, "annotations": annotations}
     expected = [DeviceAllocation(uuid=uuid, container=name, memory_mib=memory) for uuid, name, memory in held]
     assert read_kai_allocations(pod) == expected
-    assert observed(pod).allocations == expected
+    assert observe(pod).allocations == expected

@@ -32,14 +32,14 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
 
 def test_a_series_gives_an_attempt_for_its_first_and_its_last_time() -> None:
     event = an_event("FailedScheduling", REFUSAL, last="2026-11-21T04:40:00.5Z")
-    found = list_attempts(read(("event", event)))
-    assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in found] == ["03:13:32.250001", "04:40:00.500000"]
+    results = list_attempts(read(("event", event)))
+    assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in results] == ["03:13:32.250001", "04:40:00.500000"]
 
 
 def test_the_condition_completes_an_event_that_was_cut() -> None:
-    whole = "0/9 nodes are available: " + ", ".join(f"1 reason-{i} {200 * 'x'}" for i in range(9)) + "."
-    cut = whole[:1020] + " ..."
-    (attempt,) = list_attempts(read(("pod", a_pod(condition=whole)), ("event", an_event("FailedScheduling", cut))))
+    full_text = "0/9 nodes are available: " + ", ".join(f"1 reason-{i} {200 * 'x'}" for i in range(9)) + "."
+    cut = full_text[:1020] + " ..."
+    (attempt,) = list_attempts(read(("pod", a_pod(condition=full_text)), ("event", an_event("FailedScheduling", cut))))
     assert len(attempt.refused_nodes) == 9
 
 
@@ -62,17 +62,17 @@ def test_event_and_condition_are_one_attempt_whichever_is_read_and_in_whatever_o
     condition, event = ("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))
     reader = KubeEvents()
     apart = list_attempts(read(condition, reader=reader) + read(event, reader=reader))
-    alone = [list_attempts(read(found)) for found in (condition, event)]
+    alone = [list_attempts(read(report)) for report in (condition, event)]
     together = [list_attempts(read(*order)) for order in ((condition, event), (event, condition))]
-    ids = {attempt.attempt_id for found in (apart, *alone, *together) for attempt in found}
+    ids = {attempt.attempt_id for attempts in (apart, *alone, *together) for attempt in attempts}
     assert len(ids) == 1
 
 
 def test_two_attempts_within_one_second_have_two_ids() -> None:
     first, second = (an_event("FailedScheduling", REFUSAL, time=f"2026-11-21T03:13:32.{part}Z") for part in (25, 75))
     orders = (first, second), (second, first)
-    found = [list_attempts(read(("event", one), ("event", other))) for one, other in orders]
-    ids = [{attempt.attempt_id for attempt in each_order} for each_order in found]
+    results = [list_attempts(read(("event", earlier), ("event", later))) for earlier, later in orders]
+    ids = [{attempt.attempt_id for attempt in each_order} for each_order in results]
     assert len(ids[0]) == 2
     assert ids[0] == ids[1]
 
@@ -98,11 +98,11 @@ def test_a_preempted_pod_is_observed_with_the_condition() -> None:
 
 
 def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
-    reader, at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
+    reader, deleted_at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
     read(("pod", a_pod(node="gpu-1", phase="Running")), reader=reader)
     ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
-    assert reader.forget_pod(ref, at) == [
-        PodObserved(cluster="default", pod=ref, observed_at=at, phase="Running", node="gpu-1", deleted=True)
+    assert reader.forget_pod(ref, deleted_at) == [
+        PodObserved(cluster="default", pod=ref, observed_at=deleted_at, phase="Running", node="gpu-1", deleted=True)
     ]
     again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)
     assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
@@ -138,14 +138,14 @@ def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
     event = an_event(
         "FailedScheduling", text, pod="deepseek", time="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler"
     )
-    (attempt,) = list_attempts(read(*(("event", found) for found in [*HAMI_FAILS, event])))
+    (attempt,) = list_attempts(read(*(("event", hami_event) for hami_event in [*HAMI_FAILS, event])))
     assert attempt.nodes == ["node1", "node3", "node4", "node5"]
     assert attempt.scheduler_message == text
 
 
 def test_a_node_with_two_codes_counts_for_both() -> None:
     more = an_old_event("FilteringFailed", "2 nodes CardCordoned(node1,node9)")
-    (attempt,) = list_attempts(read(*(("event", found) for found in [more, *HAMI_FAILS])))
+    (attempt,) = list_attempts(read(*(("event", hami_event) for hami_event in [more, *HAMI_FAILS])))
     reasons = {node.name: node.containers[0].reason for node in build_schedulerlog(attempt).filter.nodes}
     assert reasons["node1"] == "CardCordoned: also CardInsufficientMemory"
     assert attempt.refused_nodes == {"CardInsufficientMemory": 1}
@@ -241,15 +241,15 @@ ALL: list[tuple[str, Json]] = [
 ]
 
 
-def records(events: list[Event]) -> list[tuple[bytes, bytes]]:
+def encode_all(events: list[Event]) -> list[tuple[bytes, bytes]]:
     return [(record.key, record.value) for record in map(encode, events)]
 
 
 def test_reading_again_in_any_order_gives_the_same_events() -> None:
-    once = set(records(read(*ALL)))
+    once = set(encode_all(read(*ALL)))
     for seed in range(20):
         shuffled = random.Random(seed).sample(ALL, len(ALL))
-        assert set(records(read(*shuffled, *shuffled))) == once
+        assert set(encode_all(read(*shuffled, *shuffled))) == once
 
 
 def test_every_event_is_a_valid_record() -> None:

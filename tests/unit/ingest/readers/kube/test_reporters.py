@@ -65,8 +65,8 @@ def test_h8_problems_of_pods_and_owners_are_those_of_named_reporters() -> None:
 def test_h8_an_event_says_nothing_about_a_pod_of_another_namespace() -> None:
     evicted = an_event("Evict", "Pod other/victim was preempted by x", kind="PodGroup", scheduler="kai-scheduler")
     assert read(("event", evicted)) == []
-    own = evicted | {"note": "Pod ml/victim was preempted by x"}
-    (observed,) = (event for event in read(("event", own)) if isinstance(event, PodObserved))
+    own_event = evicted | {"note": "Pod ml/victim was preempted by x"}
+    (observed,) = (event for event in read(("event", own_event)) if isinstance(event, PodObserved))
     assert str(observed.pod) == "ml/victim"
 
 

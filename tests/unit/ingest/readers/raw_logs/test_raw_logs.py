@@ -41,7 +41,7 @@ def test_a_tag_that_is_no_text_is_read_as_none() -> None:
 OTEL_CLUSTER = {"key": "k8s.cluster.name", "value": {"stringValue": "Prod_East"}}
 
 
-def of_cluster(form: str) -> bytes:
+def make_record_of_cluster(form: str) -> bytes:
     shipped = json.loads(record(form, "hello"))
     if form == "otel":
         shipped["resourceLogs"][0]["resource"]["attributes"].append(OTEL_CLUSTER)
@@ -52,16 +52,16 @@ def of_cluster(form: str) -> bytes:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_shipper_may_name_the_cluster(form: str) -> None:
-    (line,) = parse_record(of_cluster(form)) or []
+    (line,) = parse_record(make_record_of_cluster(form)) or []
     assert line.container == ShippedLog(*NAMES, "prod-east")
 
 
 async def test_logs_of_equal_pods_in_two_clusters_are_two_logs() -> None:
     kafka, now = Kafka(), 0.0
-    east = [json.dumps(json.loads(value) | {"cluster_name": "east"}).encode() for value in values("vector")]
-    both = [value for pair in zip(east, values("vector"), strict=True) for value in pair]
+    east = [json.dumps(json.loads(value) | {"cluster_name": "east"}).encode() for value in make_values("vector")]
+    both = [value for pair in zip(east, make_values("vector"), strict=True) for value in pair]
     raw_logs = RawLogs(kafka, lambda: now, trusted=KAI, cluster="west")
-    await raw_logs.read(kafka.records(both))
+    await raw_logs.read(kafka.ship(both))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
     ids = {name: {event.id for event in kafka.sent if event.cluster == name} for name in ("east", "west")}
@@ -119,13 +119,13 @@ class Kafka:
     async def send(self, events: Sequence[Event]) -> None:
         self.sent += events
 
-    async def records(self, values: Sequence[bytes], first: int = 0) -> AsyncIterator[Record]:
+    async def ship(self, values: Sequence[bytes], first: int = 0) -> AsyncIterator[Record]:
         for offset, value in enumerate(values[first:], start=first):
             acknowledge = partial(self.acknowledged.append, offset)
             yield Record(RAW_LOGS.name, 0, offset, None, value, (), 0, acknowledge)
 
 
-def values(form: str) -> list[bytes]:
+def make_values(form: str) -> list[bytes]:
     return [record(form, line.decode()) for line in read_texts(CONSOLE)]
 
 
@@ -133,7 +133,7 @@ def values(form: str) -> list[bytes]:
 async def test_a_shipped_log_gives_the_events_of_the_log_itself(form: str) -> None:
     kafka, now = Kafka(), 0.0
     raw_logs = RawLogs(kafka, lambda: now, trusted=KAI)
-    await raw_logs.read(kafka.records(values(form)))
+    await raw_logs.read(kafka.ship(make_values(form)))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
     assert [encode(event) for event in kafka.sent] == [encode(event) for event in read(read_texts(CONSOLE))]
@@ -142,18 +142,18 @@ async def test_a_shipped_log_gives_the_events_of_the_log_itself(form: str) -> No
 
 
 async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -> None:
-    everything = values("vector")
-    whole = {encode(event).value for event in read(read_texts(CONSOLE))}
+    everything = make_values("vector")
+    expected = {encode(event).value for event in read(read_texts(CONSOLE))}
     for crash in range(5, len(everything), 37):
         before, after, now = Kafka(), Kafka(), [0.0]
-        await RawLogs(before, lambda: 0.0, trusted=KAI).read(before.records(everything[:crash]))
+        await RawLogs(before, lambda: 0.0, trusted=KAI).read(before.ship(everything[:crash]))
         again = before.acknowledged[-1] + 1 if before.acknowledged else 0
         raw_logs = RawLogs(after, now.pop, trusted=KAI)
         now.extend([0.0] * len(everything))
-        await raw_logs.read(after.records(everything, again))
+        await raw_logs.read(after.ship(everything, again))
         now[:] = [IDLE_SECONDS + 1]
         await raw_logs.settle()
-        assert {encode(event).value for event in (*before.sent, *after.sent)} == whole
+        assert {encode(event).value for event in (*before.sent, *after.sent)} == expected
 
 
 async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
@@ -162,14 +162,14 @@ async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     parts = [record("vector", line[:100]), record("vector", line[100:])]
     cut = [json.dumps(json.loads(part) | {"_p": tag}).encode() for part, tag in zip(parts, "PF", strict=True)]
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
-    await raw_logs.read(kafka.records(cut))
+    await raw_logs.read(kafka.ship(cut))
     assert raw_logs.count_lines()["kai-log", "event"] == sum(raw_logs.count_lines().values()) == 1
 
 
 async def test_other_containers_and_strange_records_are_counted_and_skipped() -> None:
     kafka = Kafka()
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
-    await raw_logs.read(kafka.records([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
+    await raw_logs.read(kafka.ship([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
     assert (raw_logs.count_lines(), raw_logs.strange) == ({("", "other"): 2}, 1)
     assert kafka.acknowledged == [0, 1, 2]
 
@@ -177,11 +177,11 @@ async def test_other_containers_and_strange_records_are_counted_and_skipped() ->
 async def test_revoked_partitions_acknowledge_nothing_more() -> None:
     kafka = Kafka()
     raw_logs = RawLogs(kafka, lambda: 0.0, trusted=KAI)
-    await raw_logs.read(kafka.records(values("vector")[:30]))
+    await raw_logs.read(kafka.ship(make_values("vector")[:30]))
     raw_logs.forget()
-    known = list(kafka.acknowledged)
+    acknowledged_before = list(kafka.acknowledged)
     await raw_logs.settle()
-    assert kafka.acknowledged == known
+    assert kafka.acknowledged == acknowledged_before
 
 
 async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> None:
@@ -192,7 +192,7 @@ async def test_h8_lines_of_a_container_that_is_not_named_become_no_events() -> N
         for line in read_texts(CONSOLE)
         for names in (("tenant-x", "innocent", "main"), ("kai", "kai-scheduler-7d9", "sidecar"), ("", "", ""))
     ]
-    await raw_logs.read(kafka.records(forged))
+    await raw_logs.read(kafka.ship(forged))
     now = IDLE_SECONDS + 1
     await raw_logs.settle()
     assert kafka.sent == []

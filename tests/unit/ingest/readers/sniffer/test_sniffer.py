@@ -119,22 +119,25 @@ def test_placements_begin_with_the_node_and_end_with_the_pod() -> None:
     text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
     text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
     sights = [to_sighting(event) for event in read(text) if isinstance(event, PodObserved)]
-    placements = [made.placement for made in Facts("default", "ml", "a", filter(None, sights)).derive_placements()]
-    seconds = ((found.started_at.second, found.ended_at and found.ended_at.second) for found in placements)
-    assert [(found.node, *within, found.ended_by) for found, within in zip(placements, seconds, strict=True)] == [
+    placements = [fact.placement for fact in Facts("default", "ml", "a", filter(None, sights)).derive_placements()]
+    seconds = (
+        (placement.started_at.second, placement.ended_at and placement.ended_at.second) for placement in placements
+    )
+    pairs = zip(placements, seconds, strict=True)
+    assert [(placement.node, *within, placement.ended_by) for placement, within in pairs] == [
         ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),
     ]  # fmt: skip
 
 
 def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
-    gone, next_one = read(a_pod_line("Ready", "n1", 8, "podDelete") + a_pod_line("Running", "", 9))
-    assert isinstance(gone, PodObserved)
+    deletion, next_one = read(a_pod_line("Ready", "n1", 8, "podDelete") + a_pod_line("Running", "", 9))
+    assert isinstance(deletion, PodObserved)
     assert isinstance(next_one, PodObserved)
-    assert (gone.deleted, next_one.deleted, next_one.node, next_one.conditions) == (True, False, "", [])
+    assert (deletion.deleted, next_one.deleted, next_one.node, next_one.conditions) == (True, False, "", [])
 
 
-async def sent(request: dict[str, str], reader: SnifferLog, *, is_stored: bool = True) -> list[Event]:
-    """The events of a request over the network."""
+async def send_request(request: dict[str, str], reader: SnifferLog, *, is_stored: bool = True) -> list[Event]:
+    """Send a request over the network and return its events."""
     events: list[Event] = []
 
     async def take(request: dict[str, str]) -> None:
@@ -159,20 +162,20 @@ async def sent(request: dict[str, str], reader: SnifferLog, *, is_stored: bool =
 
 async def test_a_request_to_the_service_is_an_observation() -> None:
     request = {"endpoint": "bind", "pod": "ml/a", "node": "n1", "event": "Scheduled"}
-    (observed,) = await sent(request | {"timestamp": "2024-04-20 18:22:03.5 +0000 UTC m=+1"}, SnifferLog())
+    (observed,) = await send_request(request | {"timestamp": "2024-04-20 18:22:03.5 +0000 UTC m=+1"}, SnifferLog())
     assert isinstance(observed, PodObserved)
     assert (str(observed.pod), observed.node, observed.observed_at.microsecond) == ("ml/a", "n1", 500000)
 
 
 async def test_a_request_that_cant_be_stored_is_to_be_sent_again() -> None:
     with pytest.raises(grpc.aio.AioRpcError, match="send it again") as failed:
-        await sent({"endpoint": "bind", "pod": "a"}, SnifferLog(), is_stored=False)
+        await send_request({"endpoint": "bind", "pod": "a"}, SnifferLog(), is_stored=False)
     assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
 async def test_an_empty_request_is_counted() -> None:
     reader = SnifferLog()
-    assert await sent({"payload": "?"}, reader) == []
+    assert await send_request({"payload": "?"}, reader) == []
     assert reader.counts.lines[UNKNOWN] == 1
 
 
