@@ -1,20 +1,18 @@
-"""Renders the web page: from answers and view models to HTML. Pure: no server, no index, no clock.
+"""Web page: from answers and view models to HTML. Pure: no server, no index, no clock.
 
 =============  =====================================================================================
 render         a template with its view, as bytes
-page_context   what every page knows: language, address, cluster; links that keep both
+page_context   context of every page: language, address, cluster; links that keep both
 texts          the texts in English and Chinese, from ``texts.toml``
-formats        how times, durations, amounts and names are written
-node_map       the heat map of all nodes, a tile per node
-device_map     the devices of some nodes, with their numbers
-episode_strip  a pod's episodes as bars on one line of time
-plots          bars over time, and bars side by side
+formats        formats of times, durations, amounts and names
+heat_maps      tiles and cells for all nodes of an attempt, and for the devices of some nodes
+timelines      bars over time: pods on each device, and a pod's episodes
+plots          bars over time with series, and bars side by side
 report_file    the report of failures as a page of its own, Markdown or CSV
 log_file       the pods of a scheduler's log as a page of its own
-pod_manifest   the manifest of a pod, from what an attempt of it asked for
-gantt          who held which device over time: bars on a line per device
+pod_manifest   the manifest of a pod, from the requests of an attempt
 views          view models of page and terminal
-commands       the same answer as a command line: curl, kubectl
+commands       command lines that give the page's answer: curl, kubectl, terminal
 =============  =====================================================================================
 
 ``templates/`` and ``static/`` have no address of another host in them, and no script or style inside the HTML.

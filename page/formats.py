@@ -1,4 +1,4 @@
-"""How the page writes times, durations, amounts and names. The filters of the templates."""
+"""Formats of times, durations, amounts and names: the filters of the templates."""
 
 import re
 import unicodedata
@@ -15,131 +15,133 @@ _UNIT_NAMES: Final = {"en": ("d", "h", "min", "s"), "zh": ("天", "小时", "分
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
-_KEPT: Final = "\n\t"
+_ALLOWED: Final = "\n\t"
 _UNIT: Final = re.compile(r"(\d) (%|MiB|min|ms|s|h)(?![\w-])", re.ASCII)
 _SUSPECT: Final = re.compile(r"[^\n\t\x20-\x7e\xa1-\xac\xae-\u05ff\u3000-\u9fff\uac00-\ud7a3\uff01-\uffee]")
-"""What may be one of them; nearly no text has any, so that the categories are rarely asked."""
+"""Characters that may be of these categories; nearly no text has any, so that the categories are rarely looked up."""
 
 
-def visible(value: Any) -> Any:
-    """Text in which escape codes and marks of direction are written out as ``\\u202e``: they change nothing then.
+def escape_hidden(value: Any) -> Any:
+    """Write out escape codes and marks of direction as ``\\u202e``: they change nothing then.
 
     Every value that a template prints passes here.
     """
     if isinstance(value, Markup) or not isinstance(value, str) or not _SUSPECT.search(value):
         return value
-    return _SUSPECT.sub(_written_out, value)
+    return _SUSPECT.sub(_write_out, value)
 
 
-def _written_out(found: "re.Match[str]") -> str:
-    character = found[0]
-    if unicodedata.category(character) not in _INERT or character in _KEPT:
+def _write_out(match: "re.Match[str]") -> str:
+    character = match[0]
+    if unicodedata.category(character) not in _INERT or character in _ALLOWED:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def ticks(text: str) -> Markup:
-    """Escaped text: what stands between backquotes becomes ``<code>``; no line ends between a number and its unit."""
-    parts = visible(text).split("`")
-    # A backquote without its other half is one like every other character.
+def format_code(text: str) -> Markup:
+    """Escape the text: words between backquotes become ``<code>``; no line ends between a number and its unit."""
+    parts = escape_hidden(text).split("`")
+    # An unpaired backquote is an ordinary character.
     if len(parts) % 2 == 0:
-        return escape(_units_kept(visible(text)))
+        return escape(_keep_units(escape_hidden(text)))
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(part) if number % 2 else _units_kept(part) for number, part in enumerate(parts))
+    return Markup("").join(code.format(part) if number % 2 else _keep_units(part) for number, part in enumerate(parts))
 
 
-def _units_kept(text: str) -> str:
+def _keep_units(text: str) -> str:
     return _UNIT.sub("\\1\u00a0\\2", text)
 
 
-def moment(text: str | datetime | None) -> Markup:
-    """A time element: to the second in UTC; its ``datetime`` has all that is known."""
+def format_moment(text: str | datetime | None) -> Markup:
+    """Format a time element: its text is to the second in UTC, its ``datetime`` is exact."""
     if not text:
         return Markup("–")
     exact = text if isinstance(text, str) else text.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return Markup('<time datetime="{}">{}</time>').format(visible(exact), visible(to_second(exact)))
+    return Markup('<time datetime="{}">{}</time>').format(escape_hidden(exact), escape_hidden(format_second(exact)))
 
 
-def to_second(text: str) -> str:
-    """The time in UTC to the second; a text that holds none as it is."""
+def format_second(text: str) -> str:
+    """Format the time in UTC to the second; a text without a time stays as it is."""
     try:
-        return parsed(text).strftime("%Y-%m-%d %H:%M:%S")
+        return parse_time(text).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:
         return text
 
 
-def parsed(text: str) -> datetime:
-    """The time, in UTC. Raises ``ValueError``."""
+def parse_time(text: str) -> datetime:
+    """Parse the time, in UTC. Raises ``ValueError``."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def duration(seconds: float | None, language: str = "en") -> str:
-    """The two greatest units: ``3 h 12 min``; a dash where it is not known."""
+def format_duration(seconds: float | None, language: str = "en") -> str:
+    """Format the two greatest units: ``3 h 12 min``; a dash if it is missing."""
     if seconds is None:
         return "–"
-    rest = max(0, round(seconds))
+    remainder = max(0, round(seconds))
     parts: list[str] = []
     for name, size in zip(_UNIT_NAMES[language], _UNITS, strict=True):
-        amount, rest = divmod(rest, size)
+        amount, remainder = divmod(remainder, size)
         if amount or (size == 1 and not parts):
             parts.append(f"{amount} {name}")
     return " ".join(parts[:2])
 
 
-def since(text: str | None, now: datetime, language: str = "en") -> str:
-    """How long ago; a dash where it is not known."""
+def format_age(text: str | None, now: datetime, language: str = "en") -> str:
+    """Format the time since then; a dash if it is missing."""
     try:
-        return duration((now - parsed(text)).total_seconds(), language) if text else "–"
+        return format_duration((now - parse_time(text)).total_seconds(), language) if text else "–"
     except ValueError:
         return "–"
 
 
-def span(text: str, language: str = "en") -> str:
-    """``2h``, as a filter takes it, in words; empty for anything else, which is a time."""
-    if not (found := _AGO.fullmatch(text)):
+def format_span(text: str, language: str = "en") -> str:
+    """Format ``2h``, as a filter takes it, in words; empty for anything else, which is a time."""
+    if not (match := _AGO.fullmatch(text)):
         return ""
-    return duration(int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]], language)
+    return format_duration(int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[match[2]], language)
 
 
-def score(value: float) -> str:
-    """With two digits behind the point, whatever they are: the points of a column stand below each other."""
+def format_score(value: float) -> str:
+    """Format with two decimals, always, so that the points of a column line up."""
     return f"{value:.2f}"
 
 
-def amount(value: float | None, unit: str = "") -> str:
-    """A number with commas between thousands; a dash where it is not known."""
+def format_amount(value: float | None, unit: str = "") -> str:
+    """Format a number with commas between thousands; a dash if it is missing."""
     if value is None:
         return "–"
-    written = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else amounts.number(value)
+    written = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else amounts.format_number(value)
     return f"{written} {unit}" if unit else written
 
 
-def hours(value: float | None) -> str:
-    """GPU-hours; a dash where they are not known."""
-    return "–" if value is None else amounts.gpu_hours(value)
+def format_hours(value: float | None) -> str:
+    """Format GPU-hours; a dash if they are missing."""
+    return "–" if value is None else amounts.format_gpu_hours(value)
 
 
-def mib(value: int | None) -> str:
-    """Memory; a dash where it is not known."""
-    return "–" if value is None else amounts.memory(value)
+def format_mib(value: int | None) -> str:
+    """Format memory; a dash if it is missing."""
+    return "–" if value is None else amounts.format_memory(value)
 
 
-def requested(text: str) -> str:
-    """What containers ask for, in words: ``main: 2 x NVIDIA, 3,000 MiB, 30 %``; ``text`` is JSON objects in a row."""
-    decoder, parts, rest = JSONDecoder(), list[str](), text.strip()
+def format_requests(text: str) -> str:
+    """Format the requests of containers: ``main: 2 x NVIDIA, 3,000 MiB, 30 %``; ``text`` is JSON objects in a row."""
+    decoder, parts, remainder = JSONDecoder(), list[str](), text.strip()
     try:
-        while rest:
-            asked, end = decoder.raw_decode(rest)
-            parts.append(f"{asked['container']}: {_amounts(asked)}")
-            rest = rest[end:].lstrip()
+        while remainder:
+            request, end = decoder.raw_decode(remainder)
+            parts.append(f"{request['container']}: {_format_request(request)}")
+            remainder = remainder[end:].lstrip()
     except (ValueError, KeyError, TypeError):
         return text
     return "; ".join(parts)
 
 
-def _amounts(asked: dict[str, Any]) -> str:
-    if not asked["count"]:
+def _format_request(request: dict[str, Any]) -> str:
+    if not request["count"]:
         return "–"
-    memory = mib(asked["memory_mib"]) if asked["memory_percent"] is None else f"{asked['memory_percent']} %"
-    return f"{asked['count']} x {asked['vendor']}, {memory}, {asked['cores_percent']} %"
+    memory = (
+        format_mib(request["memory_mib"]) if request["memory_percent"] is None else f"{request['memory_percent']} %"
+    )
+    return f"{request['count']} x {request['vendor']}, {memory}, {request['cores_percent']} %"

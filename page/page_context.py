@@ -1,4 +1,4 @@
-"""What every page knows: its language, its address, its cluster; and links that keep language and cluster."""
+"""Context of every page: its language, address and cluster, and links that keep language and cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,54 +6,56 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from page.texts import LANGUAGES, Language, text
+from page.texts import LANGUAGES, Language, get_text
 
 ROOT: Final = "/ui"
-KEPT: Final = ("lang", "cluster")
-"""Parameters that every link has, where the address has them."""
+REPEATED: Final = ("lang", "cluster")
+"""Parameters that every link repeats, if the address has them."""
 
 NAVIGATION: Final = ("pending", "trends", "report", "findings", "search", "nodes", "simulate", "about")
-"""The pages that every page leads to, by their texts' keys."""
+"""Pages in the navigation, by their texts' keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
+    """Context of a page."""
+
     language: Language
     path: str
     query: Sequence[tuple[str, str]]
     now: datetime
     cluster: str = ""
-    """The name of the cluster that the page is about; empty where that is not known."""
+    """Name of the cluster that the page is about; empty if no source names it."""
     origin: str = ""
-    """``https://host:port``, for commands to copy; empty where the request names no host that can be one."""
+    """``https://host:port``, for commands to copy; empty if the request names no valid host."""
     can_log_out: bool = False
     is_embedded: bool = False
 
-    def text(self, key: str, **values: object) -> str:
-        return text(self.language, key, **values)
+    def get_text(self, key: str, **values: object) -> str:
+        return get_text(self.language, key, **values)
 
-    def in_language(self, texts: object) -> str:
-        """The text in the reader's language, from a text in both (``{en, zh}``)."""
+    def choose_text(self, texts: object) -> str:
+        """Choose the text in the reader's language, from a text in both (``{en, zh}``)."""
         return str(texts[self.language] if isinstance(texts, dict) else getattr(texts, self.language))
 
-    def url(self, path: str, **parameters: object) -> str:
-        """The address of another page; parameters that are None or empty are left out."""
-        kept = [(name, value) for name, value in self.query if name in KEPT]
-        given = [(name, str(value)) for name, value in parameters.items() if value not in (None, "")]
-        return _address(path, [*kept, *given])
+    def build_url(self, path: str, **parameters: object) -> str:
+        """Build the address of another page; parameters that are None or empty are left out."""
+        repeated = [(name, value) for name, value in self.query if name in REPEATED]
+        added = [(name, str(value)) for name, value in parameters.items() if value not in (None, "")]
+        return _build_address(path, [*repeated, *added])
 
-    def here(self, **changed: object) -> str:
-        """The address of this page with other parameters; None or empty removes one."""
-        rest = [(name, value) for name, value in self.query if name not in changed]
-        given = [(name, str(value)) for name, value in changed.items() if value not in (None, "")]
-        return _address(self.path, [*rest, *given])
+    def change_url(self, **changed: object) -> str:
+        """Build the address of this page with other parameters; None or empty removes one."""
+        unchanged = [(name, value) for name, value in self.query if name not in changed]
+        added = [(name, str(value)) for name, value in changed.items() if value not in (None, "")]
+        return _build_address(self.path, [*unchanged, *added])
 
     def with_path(self, path: str) -> str:
-        """The address with all parameters of this page at another path."""
-        return _address(path, list(self.query))
+        """Build the address with all parameters of this page at another path."""
+        return _build_address(path, list(self.query))
 
-    def value(self, name: str) -> str:
-        """The value of a parameter of this page; empty without it."""
+    def get_value(self, name: str) -> str:
+        """Return the value of a parameter of this page; empty without it."""
         return next((value for key, value in self.query if key == name), "")
 
     @property
@@ -62,17 +64,17 @@ class PageContext:
 
     @property
     def api(self) -> str:
-        """What the paths of the API about this cluster begin with."""
-        named = self.value("cluster")
+        """Beginning of the paths of the API about this cluster."""
+        named = self.get_value("cluster")
         return f"/api/v1/clusters/{named}" if named else "/api/v1"
 
-    def pod(self, namespace: str, name: str, **parameters: object) -> str:
-        return self.url(f"{ROOT}/pods/{namespace or '-'}/{name}", **parameters)
+    def link_pod(self, namespace: str, name: str, **parameters: object) -> str:
+        return self.build_url(f"{ROOT}/pods/{namespace or '-'}/{name}", **parameters)
 
-    def node(self, name: str, **parameters: object) -> str:
-        return self.url(f"{ROOT}/nodes/{name}", **parameters)
+    def link_node(self, name: str, **parameters: object) -> str:
+        return self.build_url(f"{ROOT}/nodes/{name}", **parameters)
 
 
-def _address(path: str, parameters: Sequence[tuple[str, str]]) -> str:
+def _build_address(path: str, parameters: Sequence[tuple[str, str]]) -> str:
     written = quote(path)
     return f"{written}?{urlencode(parameters)}" if parameters else written

@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from page.formats import amount, visible
+from page.formats import escape_hidden, format_amount
 
 WIDTH: Final = 900
 HEIGHT: Final = 220
 COLOURS: Final = 12
-"""As many as the style sheet has."""
+"""Number of colours in the style sheet."""
 
 _PART: Final = Markup('<rect class="p{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _BAR: Final = Markup(
@@ -24,46 +24,46 @@ class Series(NamedTuple):
     values: Sequence[float]
 
 
-def highest_bar(series: Sequence[Series]) -> float:
-    """Of the sums over all series, the greatest; 0 without any."""
+def find_highest_bar(series: Sequence[Series]) -> float:
+    """Return the greatest sum over all series; 0 without any."""
     return max((sum(values) for values in zip(*(layer.values for layer in series), strict=True)), default=0)
 
 
-def bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -> Markup:
-    """A bar for each time, with a part for each series; the first series at the bottom."""
-    highest = highest_bar(series) or 1
+def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -> Markup:
+    """Draw a bar for each time, with a part for each series; the first series at the bottom."""
+    highest = find_highest_bar(series) or 1
     width = WIDTH / max(len(times), 1)
     parts = []
-    for place, time in enumerate(times if series else ()):
+    for index, time in enumerate(times if series else ()):
         bottom = float(HEIGHT)
         for number, layer in enumerate(series):
-            height = layer.values[place] / highest * HEIGHT
+            height = layer.values[index] / highest * HEIGHT
             bottom -= height
             if height:
                 parts.append(
                     _PART.format(
                         number % COLOURS,
-                        place * width,
+                        index * width,
                         bottom,
                         max(width - 1, 1),
                         height,
-                        f"{time} {visible(layer.key)}: {layer.values[place]:g}",
+                        f"{time} {escape_hidden(layer.key)}: {layer.values[index]:g}",
                     )
                 )
-    return _drawing(title, parts)
+    return _wrap_drawing(title, parts)
 
 
-def bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: str = "") -> Markup:
-    """A table with a bar for each name: its texts keep their size where the page is narrow."""
+def draw_bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: str = "") -> Markup:
+    """Draw a table with a bar for each name: its texts keep their size if the page is narrow."""
     highest = max((value for _, value in bars), default=0) or 1
     rows = [
-        _BAR.format(visible(name)[:80], place % COLOURS, value / highest * 100, amount(value, unit))
-        for place, (name, value) in enumerate(bars)
+        _BAR.format(escape_hidden(name)[:80], index % COLOURS, value / highest * 100, format_amount(value, unit))
+        for index, (name, value) in enumerate(bars)
     ]
     return Markup('<table class="bars" aria-label="{}">').format(title) + Markup("").join(rows) + Markup("</table>")
 
 
-def _drawing(title: str, parts: Sequence[Markup]) -> Markup:
+def _wrap_drawing(title: str, parts: Sequence[Markup]) -> Markup:
     head = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>'
     )

@@ -1,4 +1,4 @@
-"""The texts of the page in English and Chinese, and which of the two a reader gets."""
+"""Texts of the page in English and Chinese, and the choice of the reader's language."""
 
 import tomllib
 from functools import cache
@@ -13,51 +13,54 @@ _SOURCE: Final = Path(__file__).with_name("texts.toml")
 
 
 class _WithPlural(Formatter):
-    """Writes ``{count:pod|pods}`` as ``1 pod`` or ``2 pods``."""
+    """Formatter that writes ``{count:pod|pods}`` as ``1 pod`` or ``2 pods``."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        one, is_plural, many = format_spec.partition("|")
-        return f"{value} {one if value == 1 else many}" if is_plural else super().format_field(value, format_spec)
+        singular, is_plural, plural = format_spec.partition("|")
+        return (
+            f"{value} {singular if value == 1 else plural}" if is_plural else super().format_field(value, format_spec)
+        )
 
 
 _FORMATTER: Final = _WithPlural()
 
 
 @cache
-def texts(language: Language) -> MappingProxyType[str, str]:
-    """Key (``pending.title``) to text."""
+def load_texts(language: Language) -> MappingProxyType[str, str]:
+    """Load the texts by key (``pending.title``)."""
     tables = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))
     return MappingProxyType(
         {f"{part}.{name}": text[language] for part, table in tables.items() for name, text in table.items()}
     )
 
 
-def text(language: Language, key: str, **values: object) -> str:
-    """The text with ``values`` in it. Raises ``KeyError`` for a key that ``texts.toml`` does not have."""
-    found = texts(language)[key]
-    return _FORMATTER.vformat(found, (), values) if values else found
+def get_text(language: Language, key: str, **values: object) -> str:
+    """Write the text with ``values`` in it. Raises ``KeyError`` for a key that ``texts.toml`` does not have."""
+    template = load_texts(language)[key]
+    return _FORMATTER.vformat(template, (), values) if values else template
 
 
-def chosen_language(asked: str | None, accept_language: str) -> Language:
-    """``asked``, else the one of the two that the header ``Accept-Language`` prefers, else English."""
-    if asked is not None:
-        return "zh" if asked.lower().startswith("zh") else "en"
-    return max(_accepted(accept_language), default=(0.0, 0, "en"))[2]
+def choose_language(requested: str | None, accept_language: str) -> Language:
+    """Choose the ``requested`` language, else the one of the two that the header ``Accept-Language`` prefers, else
+    English."""
+    if requested is not None:
+        return "zh" if requested.lower().startswith("zh") else "en"
+    return max(_parse_accepted(accept_language), default=(0.0, 0, "en"))[2]
 
 
-def _accepted(header: str) -> list[tuple[float, int, Language]]:
-    """Quality, order (greater is earlier) and language of each part that names one of ours."""
-    found: list[tuple[float, int, Language]] = []
-    for place, part in enumerate(header[:500].split(",")):
+def _parse_accepted(header: str) -> list[tuple[float, int, Language]]:
+    """Parse quality, order (greater is earlier) and language of each part that names one of ours."""
+    languages: list[tuple[float, int, Language]] = []
+    for index, part in enumerate(header[:500].split(",")):
         tag, _, quality = part.partition(";")
         name = tag.strip().lower().split("-")[0]
         language: Language | None = "zh" if name == "zh" else "en" if name == "en" else None
         if language:
-            found.append((_quality(quality), -place, language))
-    return found
+            languages.append((_parse_quality(quality), -index, language))
+    return languages
 
 
-def _quality(text: str) -> float:
+def _parse_quality(text: str) -> float:
     try:
         return float(text.strip().removeprefix("q=")) if text.strip() else 1.0
     except ValueError:

@@ -30,7 +30,7 @@ from engine.fit import device_config
 from engine.fit.devices.as_of import rebuilt
 from engine.hami.vendors import Vendors
 from engine.suggestions.admission import build_suggestions_for_many, judge
-from page.report_file import written
+from page.report_file import write_file
 from runtime.opensearch.client import new_client
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
@@ -150,4 +150,4 @@ async def write_report(connection: OpenSearchConnection, cluster: str, query: Re
         await client.close()
     if query.format == "json":
         return orjson.dumps(orjson.loads(encode_value(report)), option=orjson.OPT_INDENT_2).decode() + "\n"
-    return written(report, query.format)
+    return write_file(report, query.format)

@@ -21,7 +21,7 @@ from engine.summaries.comparison import (
     subtract_scores,
 )
 from page.views.node_groups import NodeGroup
-from page.views.summarized_nodes import summarized_nodes
+from page.views.summarized_nodes import group_summarized_nodes
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
 from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
 from schemas.codec.records import format_rfc3339
@@ -75,7 +75,7 @@ class ComparisonHandlers:
             attempt_id=summary.attempt_id,
             attempt=cluster.link_attempt(summary.attempt_id),
             chosen=summary.chosen,
-            groups=[_group(node) for node in summarized_nodes(summary)],
+            groups=[_group(node) for node in group_summarized_nodes(summary)],
         )
         return to_json_response(200, body)
 

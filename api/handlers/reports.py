@@ -13,7 +13,7 @@ from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.query_params import refuse_repeated
 from api.http.trends_query import ReportQuery
-from page.report_file import written
+from page.report_file import write_file
 
 MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
@@ -37,4 +37,4 @@ class ReportHandlers:
         if query.format == "json":
             return to_json_response(200, report)
         headers = {"Content-Security-Policy": _POLICY} if query.format == "html" else {}
-        return Response(written(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")
+        return Response(write_file(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")

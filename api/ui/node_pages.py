@@ -12,7 +12,7 @@ from api.http.errors import BadRequestError
 from api.http.param_types import parse_time
 from api.ui.answers import Answered
 from api.ui.page_shell import PageShell, filters_of, part_of
-from page.gantt import device_lines
+from page.timelines import draw_device_lines
 
 RANGES: Final = ("6h", "24h", "7d", "30d")
 MAX_PLACEMENTS: Final = "200"
@@ -62,7 +62,7 @@ class NodePages:
         }
         if held["value"] and held["value"]["items"]:
             known = [device["uuid"] for device in shown["value"]["devices"]] if shown["value"] else []
-            view["lines"] = device_lines(held["value"]["items"], known, begin, end)
+            view["lines"] = draw_device_lines(held["value"]["items"], known, begin, end)
         return self.shell.show(request, "node", view)
 
     async def _judged(self, request: Request, node: str, attempts: Answered) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from api.ui.answers import Answered, Answers
 from api.ui.cookies import EMBED, own_origin, token_in_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
-from page.texts import chosen_language
+from page.texts import choose_language
 from runtime.settings.object_names import subdomain_problem
 from schemas.codec.records import format_rfc3339
 
@@ -27,7 +27,7 @@ def context_of(request: Request) -> PageContext:
     query = [(name[:100], value[:2000]) for name, value in request.query_params.multi_items()][:50]
     asked = request.query_params.get("lang")
     return PageContext(
-        language=chosen_language(asked, request.headers.get("accept-language", "")),
+        language=choose_language(asked, request.headers.get("accept-language", "")),
         path=request.url.path,
         query=query,
         now=datetime.now(UTC),

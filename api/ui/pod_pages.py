@@ -21,10 +21,9 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
 from api.ui.page_shell import PageShell, cluster_of, part_of, refusal_of
 from engine.summaries.answer import build_detail, describe_bind, describe_filter
-from page.device_map import device_map
-from page.node_map import node_map
-from page.views.node_groups import NodeGroup, codes_of
-from page.views.summarized_nodes import summarized_nodes
+from page.heat_maps import draw_device_map, draw_node_map
+from page.views.node_groups import NodeGroup, list_codes
+from page.views.summarized_nodes import group_summarized_nodes
 from runtime.settings.object_names import subdomain_problem
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
@@ -68,7 +67,7 @@ class PodPages:
     async def group(self, request: Request) -> Response:
         """The nodes of one group, by name, with the devices of the first of them."""
         attempt = await self._shown(request, await self._known_attempt(request))
-        groups = summarized_nodes(attempt)
+        groups = group_summarized_nodes(attempt)
         group = next((candidate for candidate in groups if candidate.key == request.query_params.get("group")), None)
         if group is None:
             raise NotFoundError("the attempt has no such group of nodes", "Open it from the page of the pod.")
@@ -89,7 +88,7 @@ class PodPages:
         """The devices of one node, as the attempt judged them."""
         attempt = await self._shown(request, await self._known_attempt(request))
         node = request.query_params.get("node", "")
-        groups = summarized_nodes(attempt)
+        groups = group_summarized_nodes(attempt)
         group = next((candidate for candidate in groups if node in candidate.nodes), None)
         if group is None:
             raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
@@ -104,14 +103,14 @@ class PodPages:
         return self.shell.show(request, "pod_group", view | await self._devices(request, attempt, groups, [node]))
 
     async def _nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
-        groups = summarized_nodes(attempt)
+        groups = group_summarized_nodes(attempt)
         view = {
             "attempt": build_detail(attempt),
             "filter": describe_filter(attempt),
             "bind": describe_bind(attempt),
             "groups": groups,
             "map": None,
-            "codes": codes_of(groups),
+            "codes": list_codes(groups),
             "devices": None,
             "devices_note": "",
             "devices_problem": None,
@@ -119,7 +118,7 @@ class PodPages:
         if attempt.nodes and len(attempt.nodes) <= DRAWN_NODES:
             view |= await self._devices(request, attempt, groups, attempt.nodes)
         if not view["devices"]:
-            view["map"] = node_map(groups)
+            view["map"] = draw_node_map(groups)
         return view
 
     async def _devices(
@@ -136,7 +135,7 @@ class PodPages:
             return {"devices": None, "devices_note": "", "devices_problem": answered.json()}
         body = answered.json()
         return {
-            "devices": device_map(body["devices"] or [], codes_of(groups), attempt.chosen),
+            "devices": draw_device_map(body["devices"] or [], list_codes(groups), attempt.chosen),
             "devices_note": body["devices_note"],
             "devices_problem": None,
         }

@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
 from api.ui.page_shell import MENDED, PageShell, context_of, filters_of
-from page.plots import Series, bars_over_time, highest_bar
-from page.report_file import view_of
+from page.plots import Series, draw_bars_over_time, find_highest_bar
+from page.report_file import build_view
 from schemas.answers.reports import FailureReport
 
 DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue")
@@ -26,7 +26,7 @@ class ReportPages:
         answered = await self.shell.ask(request, "/trends", **filters_of(request, *ASKED))
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
-        say, body = context_of(request).text, answered.json()
+        say, body = context_of(request).get_text, answered.json()
         series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
         bars = [Series(item["key"] or say("report.other"), item["values"]) for item in series]
         view = {
@@ -34,8 +34,8 @@ class ReportPages:
             "problem": None if answered.is_right else body,
             "trends": body,
             "series": series,
-            "plot": bars_over_time(say("nav.trends"), body.get("times", []), bars),
-            "highest": highest_bar(bars),
+            "plot": draw_bars_over_time(say("nav.trends"), body.get("times", []), bars),
+            "highest": find_highest_bar(bars),
             "dimensions": DIMENSIONS,
             "counts": COUNTS,
             "intervals": [("", "–"), *((name, name) for name in INTERVALS)],
@@ -59,7 +59,10 @@ class ReportPages:
         if not answered.is_right:
             view = {"problem": answered.json(), "path": answered.path}
         else:
-            view = view_of(FailureReport.model_validate_json(answered.body)) | {"problem": None, "path": answered.path}
+            view = build_view(FailureReport.model_validate_json(answered.body)) | {
+                "problem": None,
+                "path": answered.path,
+            }
         return self.shell.show(request, "report", view, answered.status)
 
     async def report_file(self, request: Request) -> Response:

@@ -14,9 +14,9 @@ from api.ui.answers import Answered
 from api.ui.forms import form_of
 from api.ui.page_shell import PageShell, cluster_of, named_pod
 from engine.hami.vendors import Vendors
-from page.node_map import node_map
-from page.pod_manifest import pod_manifest
-from page.views.answered_nodes import answered_nodes
+from page.heat_maps import draw_node_map
+from page.pod_manifest import write_pod_manifest
+from page.views.answered_nodes import group_answered_nodes
 
 NAMES_PER_GROUP: Final = 60
 """The attempt was not made, so a group of its nodes has no address: the page has these names, and the API all."""
@@ -53,7 +53,7 @@ class SimulationPage:
         cluster, (namespace, name) = cluster_of(request), named_pod(request)
         pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt") or None
         stored = await readable_of_pod(self.attempts, request, cluster, pod, attempt)
-        return pod_manifest(namespace, name, stored.read_summary(), self.vendors)
+        return write_pod_manifest(namespace, name, stored.read_summary(), self.vendors)
 
     def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:
         view: dict[str, Any] = {"path": _path(request), "pod": pod, "names_per_group": NAMES_PER_GROUP}
@@ -67,8 +67,8 @@ class SimulationPage:
 
 def _found(answer: dict[str, Any]) -> dict[str, Any]:
     log = answer["schedulerlog"]
-    groups = answered_nodes(log["filter"]["nodes"], answer["node"]) if log else []
-    return {"found": answer, "groups": groups, "map": node_map(groups)}
+    groups = group_answered_nodes(log["filter"]["nodes"], answer["node"]) if log else []
+    return {"found": answer, "groups": groups, "map": draw_node_map(groups)}
 
 
 def _path(request: Request) -> str:

@@ -5,8 +5,8 @@ from typing import Final
 from cli.assistant.answers import join_sentences, list_items
 from cli.terminal.screen import format_count
 from cli.terminal.words import to_status_word
-from page.views.amounts import gpu_hours, number
-from page.views.constraints import exclusion_sentence
+from page.views.amounts import format_gpu_hours, format_number
+from page.views.translations import write_exclusion
 from schemas.json_types import Json
 
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
@@ -22,7 +22,7 @@ def describe_diagnosis(answer: Json) -> str:
         f"{answer['sentence']['en']} (state: {answer['state']}, reason: {obstacle['code']})",
         f"Likely cause: {obstacle['likely_cause']['en']}",
         f"Remedy, by {who}: {obstacle['remedy']['en']}",
-        exclusion_sentence(answer["excluded_by"], "en"),
+        write_exclusion(answer["excluded_by"], "en"),
         f"Also in the way:\n{others}" if others else "",
     )
 
@@ -35,7 +35,7 @@ def describe_suggestions(answer: Json) -> str:
         return join_sentences(head[answer["state"]], changes)
     return join_sentences(
         f"It would fit after any one of these:\n{changes}" if changes else "No change is known that would help.",
-        exclusion_sentence(answer["excluded_by"], "en"),
+        write_exclusion(answer["excluded_by"], "en"),
         _list_unknown(answer),
     )
 
@@ -64,7 +64,7 @@ def _list_unknown(answer: Json) -> str:
 def describe_pending(answer: Json) -> str:
     rows = (
         f"{format_count(item['pods'], 'pod')} of {format_count(item['workloads'], 'workload')} "
-        f"since {item['first_judged_at']}, {gpu_hours(item['gpu_hours'])} GPU-hours: "
+        f"since {item['first_judged_at']}, {format_gpu_hours(item['gpu_hours'])} GPU-hours: "
         + (item["obstacle"]["sentence"]["en"] if item["obstacle"] else "not known")
         for item in answer["items"]
     )
@@ -87,10 +87,11 @@ def describe_report(answer: Json) -> str:
     )
     causes = (
         f"{cause['cause'] or 'not known'}: {format_count(cause['pods'], 'pod')}, "
-        f"{gpu_hours(cause['gpu_hours'])} GPU-hours"
+        f"{format_gpu_hours(cause['gpu_hours'])} GPU-hours"
         for cause in answer["waiting"]["causes"]
     )
-    waiting = f"{_count_waiting(answer['waiting']['pods'])} now, {gpu_hours(answer['waiting']['gpu_hours'])} GPU-hours:"
+    gpu_hours = format_gpu_hours(answer["waiting"]["gpu_hours"])
+    waiting = f"{_count_waiting(answer['waiting']['pods'])} now, {gpu_hours} GPU-hours:"
     change = answer["best_change"]
     return join_sentences(
         f"{answer['failed']} of {answer['attempts']} attempts failed from {answer['since']} to {answer['until']}; "
@@ -127,7 +128,7 @@ def _describe_condition(device: Json) -> str:
 
 def _format_share(device: Json, what: str, unit: str) -> str:
     held, total = device[f"{what}_held_{unit}"], device[f"{what}_total_{unit}"]
-    return f"{'?' if held is None else number(held)}/{'?' if total is None else number(total)}"
+    return f"{'?' if held is None else format_number(held)}/{'?' if total is None else format_number(total)}"
 
 
 def _list_holders(device: Json) -> str:

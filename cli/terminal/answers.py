@@ -29,9 +29,9 @@ def end_with(problem: Problem, language: str = "en") -> NoReturn:
     In another language than English, first the meaning of the problem: cause and next step are English.
     """
     if language != "en":
-        from page.views.error_meanings import meaning_of
+        from page.views.translations import get_meaning
 
-        complain(meaning_of(problem.code, language))
+        complain(get_meaning(problem.code, language))
     complain(f"{problem.cause}.")
     if problem.next_step:
         complain(problem.next_step)

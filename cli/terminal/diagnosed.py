@@ -22,10 +22,10 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
         screen.skip_line()
         screen.print_line("It fits this cluster as it is now: the next attempt should place it.", "bold")
     if excluded_by := diagnosis["excluded_by"]:
-        from page.views.constraints import exclusion_sentence
+        from page.views.translations import write_exclusion
 
         screen.skip_line()
-        screen.print_line(exclusion_sentence(excluded_by, "en"))
+        screen.print_line(write_exclusion(excluded_by, "en"))
     if others := diagnosis["other_obstacles"]:
         screen.skip_line()
         screen.print_line("Also in the way", "bold")

@@ -11,7 +11,7 @@ from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.times import format_time
-from page.views.log_pods import listed_pods
+from page.views.log_pods import list_pods
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
@@ -132,10 +132,10 @@ def _name_log(log: Path) -> str:
 
 
 def _write_page(file: Path, log: Path, rows: list[Json], language: Literal["en", "zh"]) -> None:
-    from page.log_file import log_file
+    from page.log_file import render_log_file
 
     try:
-        file.write_text(log_file(_name_log(Path(log.name)), rows, language), "utf-8")
+        file.write_text(render_log_file(_name_log(Path(log.name)), rows, language), "utf-8")
     except OSError as error:
         _stop(f"--html: {file} can't be written: {error.strerror}", USAGE)
 
@@ -147,7 +147,7 @@ def _stop(text: str, code: int) -> NoReturn:
 
 
 def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
-    ordered, placed = listed_pods(rows)
+    ordered, placed = list_pods(rows)
     waiting = len(rows) - placed
     screen.print_line(
         f"{format_count(len(rows), 'pod')} in {_name_log(log)}: {placed:,} placed, {waiting:,} not.", "bold"

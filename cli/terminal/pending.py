@@ -130,13 +130,13 @@ def _describe_nearest(item: Mapping[str, Any]) -> str:
         nearest[name] for name in ("missing_memory_mib", "missing_cores_percent", "missing_devices")
     )
     lacks = [format_count(devices, "device")] if devices else []
-    lacks += [amounts.memory(memory)] if memory else []
+    lacks += [amounts.format_memory(memory)] if memory else []
     lacks += [f"{cores} % cores"] if cores else []
     return f"{nearest['node']} lacks {', '.join(lacks)}" if lacks else str(nearest["node"])
 
 
 def _format_hours(hours: float | None) -> str:
-    return "" if hours is None else amounts.gpu_hours(hours)
+    return "" if hours is None else amounts.format_gpu_hours(hours)
 
 
 def _format_number(number: int | None) -> str:

@@ -10,8 +10,7 @@ from cli.terminal.diagnosed import WHO
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit, format_count
 from cli.terminal.times import format_duration, format_time
-from page.views.amounts import gpu_hours
-from page.views.waits import is_wait_known
+from page.views.amounts import format_gpu_hours, is_wait_complete
 from schemas.json_types import Json
 
 PATH: Final = "/reports/failures"
@@ -72,7 +71,7 @@ def _show(screen: Screen, answer: Json, *, is_wide: bool) -> None:
     _show_reasons(screen, answer["reasons"], is_wide=is_wide)
     _show_waits(screen, answer["waiting"], "Waiting now: {pods}, {hours} GPU-hours")
     times = answer["time_to_placement"]
-    is_known = is_wait_known(answer["placed"]["pods"], times["pods"])
+    is_known = is_wait_complete(answer["placed"]["pods"], times["pods"])
     full_text = ", after {hours} GPU-hours of waiting"
     partial_text = f". How long they waited is known of {times['pods']:,}: {{hours}} GPU-hours"
     _show_waits(screen, answer["placed"], "Placed in this time: {pods}" + (full_text if is_known else partial_text))
@@ -118,10 +117,10 @@ def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:
     if not waited["pods"]:
         return
     screen.skip_line()
-    pods, hours = format_count(waited["pods"], "pod"), gpu_hours(waited["gpu_hours"])
+    pods, hours = format_count(waited["pods"], "pod"), format_gpu_hours(waited["gpu_hours"])
     screen.print_line(what.format(pods=pods, hours=hours), "bold")
     rows = [
-        [cause["cause"] or "not known", f"{cause['pods']:,}", gpu_hours(cause["gpu_hours"])]
+        [cause["cause"] or "not known", f"{cause['pods']:,}", format_gpu_hours(cause["gpu_hours"])]
         for cause in waited["causes"]
     ]
     if rows:

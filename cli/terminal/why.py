@@ -14,7 +14,7 @@ from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.times import format_time
-from page.views.answered_nodes import answered_nodes
+from page.views.answered_nodes import group_answered_nodes
 from page.views.node_groups import PICKED, UNREGISTERED, NodeGroup
 from runtime.cli.cli import fail
 from schemas.json_types import Json
@@ -121,7 +121,7 @@ def to_node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_w
             _explain_verdict(node),
             _join_names(node.nodes, is_wide),
         ]
-        for node in answered_nodes(nodes, chosen)
+        for node in group_answered_nodes(nodes, chosen)
     ]
 
 

@@ -1,16 +1,25 @@
-"""How amounts are written for people: one rule for each, on page, in a terminal and to an assistant. Pure."""
+"""Amounts as people read them: one format for each, on page, in a terminal and to an assistant; and their completeness.
+Pure."""
 
 
-def number(value: int) -> str:
-    """With commas between thousands."""
+def format_number(value: int) -> str:
+    """Format with commas between thousands."""
     return f"{value:,}"
 
 
-def memory(mib: int) -> str:
-    """In MiB, whatever the amount: as pods ask for it (``nvidia.com/gpumem``), and as nvidia-smi shows it."""
-    return f"{number(mib)} MiB"
+def format_memory(mib: int) -> str:
+    """Format in MiB, whatever the amount: as pods request it (``nvidia.com/gpumem``), and as nvidia-smi shows it."""
+    return f"{format_number(mib)} MiB"
 
 
-def gpu_hours(hours: float) -> str:
-    """To a hundredth below one, else to a tenth."""
+def format_gpu_hours(hours: float) -> str:
+    """Format with two decimals below one, else with one."""
     return f"{hours:,.2f}" if hours < 1 else f"{hours:,.1f}"
+
+
+def is_wait_complete(placed: int, measured: int) -> bool:
+    """Tell whether the GPU-hours of ``placed`` pods are those of all of them.
+
+    A pod that had its node before anybody judged it has no wait; ``measured``: number of pods with a time to placement.
+    """
+    return measured >= placed

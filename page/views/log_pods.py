@@ -1,18 +1,19 @@
-"""The pods of a scheduler's log, as terminal and page list them. Pure."""
+"""Pods of a scheduler's log, as terminal and page list them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
 class ListedPods(NamedTuple):
-    """rows: a diagnosis each, those that wait first, as somebody reads the log for them. placed: how many do not."""
+    """Pods with a diagnosis each. rows: waiting pods come first, because people read the log for them. placed: number
+    of the others."""
 
     rows: list[Mapping[str, Any]]
     placed: int
 
 
-def listed_pods(rows: Sequence[Mapping[str, Any]]) -> ListedPods:
-    """``rows``: as ``schedulerlog explain -o json`` has them, in any order."""
+def list_pods(rows: Sequence[Mapping[str, Any]]) -> ListedPods:
+    """List the pods. ``rows``: as ``schedulerlog explain -o json`` has them, in any order."""
     return ListedPods(sorted(rows, key=_is_placed), sum(map(_is_placed, rows)))
 
 

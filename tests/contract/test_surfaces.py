@@ -15,7 +15,7 @@ from cli.assistant.callers import use_one_user
 from cli.assistant.server import create_server
 from cli.client.url import UrlTransport
 from cli.command import app
-from page.texts import text
+from page.texts import get_text
 from tests.support.harness.example_api import build_caller
 from tests.support.harness.golden_api import golden_api
 
@@ -137,7 +137,7 @@ def test_the_groups_of_nodes_are_the_same_everywhere(surfaces: Surfaces) -> None
     assert len(lines) == len(groups) == len(rows)
     for group, line, row in zip(groups, lines, rows, strict=True):
         page, names = simplify("".join(line)), group["nodes"]
-        verdict = text("en", f"verdict.{group['verdict']}")
+        verdict = get_text("en", f"verdict.{group['verdict']}")
         reasons = {f"{count['max_count']}/{group['devices']} {count['code']}" for count in group["counts"]}
         assert page.startswith(f"{len(names)} {verdict}")
         assert row.split()[0] == str(len(names))

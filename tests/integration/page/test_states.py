@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from page.views.error_meanings import error_meanings
+from page.views.translations import load_error_meanings
 from tests.support.harness.api_app import Caller, answer_nothing, refuse
 from tests.support.harness.golden_index import answer_search, read_attempt
 from tests.support.harness.guarded_api import READS_LLM, Guarded
@@ -17,7 +17,7 @@ from tests.support.visitor import Visitor
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 OF_COLOURS: Final = ["color-contrast", "scrollable-region-focusable", "target-size"]
-MEANINGS: Final = tuple(error_meanings().values())
+MEANINGS: Final = tuple(load_error_meanings().values())
 _EXCESS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 

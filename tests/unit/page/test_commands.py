@@ -9,7 +9,7 @@ from api.http.aggregated.translation import translate_path
 from cli.client.transport import NO_QUERY, Query
 from cli.client.url import UrlTransport
 from cli.command import app
-from page.commands import as_curl, as_kubectl, at_terminal, simulated_by_kubectl
+from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 
 POD = "/namespaces/llm/pods/a"
 
@@ -31,38 +31,38 @@ POD = "/namespaces/llm/pods/a"
     ],
 )
 def test_kubectl_asks_for_the_same_answer(path: str) -> None:
-    asked = as_kubectl(f"/api/v1{path}").removeprefix("kubectl get --raw ")
+    asked = write_kubectl(f"/api/v1{path}").removeprefix("kubectl get --raw ")
     found = translate_path(asked)
     assert found
     assert found.path == f"/api/v1{path}"
 
 
 def test_kubectl_can_ask_its_own_cluster_alone() -> None:
-    assert as_kubectl("/api/v1/clusters/b/pending") == ""
+    assert write_kubectl("/api/v1/clusters/b/pending") == ""
 
 
 def test_a_query_is_kept_and_quoted_for_the_shell() -> None:
-    assert as_kubectl("/api/v1/findings?node=a&limit=5").endswith(
+    assert write_kubectl("/api/v1/findings?node=a&limit=5").endswith(
         "'/apis/schedulerlog.io/v1alpha1/findings?node=a&limit=5'"
     )
-    assert as_curl("http://h:1", "/api/v1/pending?q=a'b", has_token=False) == (
+    assert write_curl("http://h:1", "/api/v1/pending?q=a'b", has_token=False) == (
         "curl 'http://h:1/api/v1/pending?q=a'\"'\"'b'"
     )
 
 
 def test_curl_takes_the_token_from_the_shell() -> None:
-    assert as_curl("http://h", "/x", has_token=True) == 'curl -H "Authorization: Bearer $TOKEN" http://h/x'
+    assert write_curl("http://h", "/x", has_token=True) == 'curl -H "Authorization: Bearer $TOKEN" http://h/x'
 
 
 def test_a_pod_is_sent_to_the_same_answer() -> None:
-    assert as_curl("http://h", "/api/v1/simulate", has_token=False, file="pod.yaml") == (
+    assert write_curl("http://h", "/api/v1/simulate", has_token=False, file="pod.yaml") == (
         "curl -H 'Content-Type: application/yaml' --data-binary @pod.yaml http://h/api/v1/simulate"
     )
-    command = simulated_by_kubectl("/api/v1/simulate", "llm", "pod.yaml")
+    command = write_kubectl_simulation("/api/v1/simulate", "llm", "pod.yaml")
     raw, file = command.removeprefix("kubectl create --raw ").split(" -f ")
     assert translate_path(raw) == ("/api/v1/simulate", "llm")
     assert file == "pod.yaml"
-    assert simulated_by_kubectl("/api/v1/clusters/b/simulate", "llm", "pod.yaml") == ""
+    assert write_kubectl_simulation("/api/v1/clusters/b/simulate", "llm", "pod.yaml") == ""
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch:
         raise Exit(0)
 
     monkeypatch.setattr(UrlTransport, "get", get)
-    program, *words = shlex.split(at_terminal(f"/api/v1{path}"))
+    program, *words = shlex.split(write_terminal_command(f"/api/v1{path}"))
     assert program == "schedulerlog"
     CliRunner().invoke(app, [*words, "--api-url", "http://127.0.0.1:9"], catch_exceptions=False)
     bare, _, query = asked.partition("?")
@@ -100,4 +100,4 @@ def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch:
 
 @pytest.mark.parametrize("path", ["/clusters/b/pending", "/pending?queue=q", "/findings", "/trends?interval=5m"])
 def test_a_terminal_has_no_command_with_other_filters(path: str) -> None:
-    assert at_terminal(f"/api/v1{path}") == ""
+    assert write_terminal_command(f"/api/v1{path}") == ""

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from page.device_map import WOULD_BE_PICKED, device_map
-from page.episode_strip import episode_strip
-from page.gantt import device_lines, holders
+from page.heat_maps import WOULD_BE_PICKED, draw_device_map
+from page.timelines import draw_device_lines, draw_episodes, map_pod_colours
 
 BEGIN, END = datetime(2026, 11, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 10, tzinfo=UTC)
 
@@ -21,34 +20,34 @@ def a_placement(name: str, begin: int, end: int | None, *uuids: str) -> dict[str
 
 
 def test_a_bar_stands_where_its_time_is() -> None:
-    (line,) = device_lines([a_placement("a", 1, 3, "GPU-1")], ["GPU-1"], BEGIN, END)
+    (line,) = draw_device_lines([a_placement("a", 1, 3, "GPU-1")], ["GPU-1"], BEGIN, END)
     assert [(bar.x, bar.width, bar.lane) for bar in line.bars] == [(100.0, 200.0, 0)]
 
 
 def test_a_bar_that_has_no_end_reaches_to_the_edge() -> None:
-    (line,) = device_lines([a_placement("a", 8, None, "GPU-1")], [], BEGIN, END)
+    (line,) = draw_device_lines([a_placement("a", 8, None, "GPU-1")], [], BEGIN, END)
     assert [(bar.x, bar.width) for bar in line.bars] == [(800.0, 200.0)]
 
 
 def test_what_began_before_begins_at_the_edge_and_what_was_over_is_left_out() -> None:
     later = datetime(2026, 11, 23, 5, tzinfo=UTC)
     placements = [a_placement("a", 1, 6, "GPU-1"), a_placement("b", 1, 2, "GPU-1")]
-    (line,) = device_lines(placements, [], later, END)
+    (line,) = draw_device_lines(placements, [], later, END)
     assert [(bar.placement["name"], bar.x, bar.width) for bar in line.bars] == [("a", 0.0, 200.0)]
 
 
 def test_pods_that_share_a_device_stand_in_lanes_which_are_used_again() -> None:
     placements = [a_placement("a", 1, 4, "G"), a_placement("b", 2, 6, "G"), a_placement("c", 5, 7, "G")]
-    (line,) = device_lines(placements, [], BEGIN, END)
+    (line,) = draw_device_lines(placements, [], BEGIN, END)
     assert [(bar.placement["name"], bar.lane) for bar in line.bars] == [("a", 0), ("b", 1), ("c", 0)]
     assert line.lanes == 2
 
 
 def test_a_pod_has_one_colour_and_devices_come_in_their_order_with_free_ones() -> None:
-    lines = device_lines([a_placement("a", 1, 2, "G2", "G9")], ["G1", "G2"], BEGIN, END)
+    lines = draw_device_lines([a_placement("a", 1, 2, "G2", "G9")], ["G1", "G2"], BEGIN, END)
     assert [(line.uuid, len(line.bars)) for line in lines] == [("G1", 0), ("G2", 1), ("G9", 1)]
     assert lines[1].bars[0].colour == lines[2].bars[0].colour
-    assert holders(lines) == {("llm", "a"): lines[1].bars[0].colour}
+    assert map_pod_colours(lines) == {("llm", "a"): lines[1].bars[0].colour}
 
 
 def an_episode(first: int, last: int) -> dict[str, Any]:
@@ -56,23 +55,23 @@ def an_episode(first: int, last: int) -> dict[str, Any]:
 
 
 def test_episodes_stand_on_one_line_earliest_first() -> None:
-    bars = episode_strip([an_episode(10, 10), an_episode(4, 9), an_episode(0, 2)])
+    bars = draw_episodes([an_episode(10, 10), an_episode(4, 9), an_episode(0, 2)])
     assert [(bar.x, bar.width) for bar in bars] == [(0.0, 200.0), (400.0, 500.0), (994.0, 6.0)]
 
 
 def test_one_episode_needs_no_drawing() -> None:
-    assert episode_strip([an_episode(1, 2)]) == []
+    assert draw_episodes([an_episode(1, 2)]) == []
 
 
 def test_a_device_is_chosen_on_the_chosen_node_alone() -> None:
     judged = [{"node": node, "container": "c", "verdict": "picked"} for node in ("node1", "node2")]
-    drawn = device_map(judged, [], "node2")
+    drawn = draw_device_map(judged, [], "node2")
     assert drawn
     assert [row.devices[0]["verdict"] for row in drawn.rows] == [WOULD_BE_PICKED, "picked"]
 
 
 def test_devices_of_node2_are_drawn_before_those_of_node10() -> None:
     names = ("node10", "node2", "node1")
-    drawn = device_map([{"node": name, "container": "c", "verdict": "fits"} for name in names], [])
+    drawn = draw_device_map([{"node": name, "container": "c", "verdict": "fits"} for name in names], [])
     assert drawn
     assert [row.node for row in drawn.rows] == ["node1", "node2", "node10"]

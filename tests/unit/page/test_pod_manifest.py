@@ -11,7 +11,7 @@ from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest
 from engine.fit.simulate import attempt_on, columns_of
 from engine.summaries.fold import summarize
-from page.pod_manifest import pod_manifest
+from page.pod_manifest import write_pod_manifest
 from schemas.events import AttemptSummarized, Request
 from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.builders.vendor_examples import MIXED, NAMES, VENDORS, read_node, read_pod
@@ -31,7 +31,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def manifest_of(attempt: AttemptSummarized) -> str:
-    return pod_manifest(attempt.pod.namespace, attempt.pod.name, attempt, VENDORS)
+    return write_pod_manifest(attempt.pod.namespace, attempt.pod.name, attempt, VENDORS)
 
 
 @pytest.mark.parametrize("name", NAMES)

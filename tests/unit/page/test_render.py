@@ -4,10 +4,22 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from page.formats import amount, duration, hours, mib, moment, requested, score, since, span, ticks, visible
+from page.formats import (
+    escape_hidden,
+    format_age,
+    format_amount,
+    format_code,
+    format_duration,
+    format_hours,
+    format_mib,
+    format_moment,
+    format_requests,
+    format_score,
+    format_span,
+)
 from page.page_context import PageContext
-from page.render import environment, render, render_error
-from page.views.error_meanings import meaning_of
+from page.render import build_environment, render, render_error
+from page.views.translations import get_meaning
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 
@@ -35,20 +47,20 @@ def test_hostile_text_is_inert(text: str, shown: str) -> None:
 
 
 def test_lines_and_tabs_are_kept() -> None:
-    assert visible("a\n\tb") == "a\n\tb"
+    assert escape_hidden("a\n\tb") == "a\n\tb"
 
 
 def test_a_link_keeps_language_and_cluster_and_nothing_else() -> None:
     context = a_context(("lang", "zh"), ("cluster", "b"), ("status", "failed"), path="/ui/search")
-    assert context.url("/ui/pending", limit=5, until=None) == "/ui/pending?lang=zh&cluster=b&limit=5"
-    assert context.here(status="") == "/ui/search?lang=zh&cluster=b"
-    assert context.here(lang="en") == "/ui/search?cluster=b&status=failed&lang=en"
-    assert context.pod("", "x") == "/ui/pods/-/x?lang=zh&cluster=b"
+    assert context.build_url("/ui/pending", limit=5, until=None) == "/ui/pending?lang=zh&cluster=b&limit=5"
+    assert context.change_url(status="") == "/ui/search?lang=zh&cluster=b"
+    assert context.change_url(lang="en") == "/ui/search?cluster=b&status=failed&lang=en"
+    assert context.link_pod("", "x") == "/ui/pods/-/x?lang=zh&cluster=b"
     assert context.api == "/api/v1/clusters/b"
 
 
 def test_an_address_is_always_one_of_this_host() -> None:
-    assert a_context().url("/ui/nodes/a b?c#d") == "/ui/nodes/a%20b%3Fc%23d"
+    assert a_context().build_url("/ui/nodes/a b?c#d") == "/ui/nodes/a%20b%3Fc%23d"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +80,7 @@ def test_every_error_has_its_state(status: int, state: str) -> None:
 def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_own_words() -> None:
     context = a_context(path="/ui", language="zh")
     page = render_error(context, 403, "alice may not <get> pods", "Ask for it", "Forbidden").decode()
-    assert f"<p>{meaning_of('Forbidden', 'zh')}</p>" in page
+    assert f"<p>{get_meaning('Forbidden', 'zh')}</p>" in page
     assert '<span lang="en" dir="ltr">alice may not &lt;get&gt; pods. Ask for it</span>' in page
 
 
@@ -77,7 +89,7 @@ def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_o
 )
 def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language: str, shown: str) -> None:
     context = a_context(language=language)
-    module: Any = environment().get_template("parts.html").make_module({"page": context, "t": context.text})
+    module: Any = build_environment().get_template("parts.html").make_module({"page": context, "t": context.get_text})
     assert str(module.original("lost")).strip() == shown
 
 
@@ -86,43 +98,55 @@ def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language:
     [(None, "–"), (0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3725, "1 h 2 min"), (90_000, "1 d 1 h"), (-5, "0 s")],
 )
 def test_a_duration_has_its_two_greatest_units(seconds: float | None, shown: str) -> None:
-    assert duration(seconds) == shown
+    assert format_duration(seconds) == shown
 
 
 def test_a_duration_in_chinese_has_no_english_units() -> None:
-    assert [duration(value, "zh") for value in (0, 60, 3725, 90_000)] == ["0 秒", "1 分", "1 小时 2 分", "1 天 1 小时"]
-    assert since("2026-11-23T13:58:00Z", NOW, "zh") == "2 分"
+    assert [format_duration(value, "zh") for value in (0, 60, 3725, 90_000)] == [
+        "0 秒",
+        "1 分",
+        "1 小时 2 分",
+        "1 天 1 小时",
+    ]
+    assert format_age("2026-11-23T13:58:00Z", NOW, "zh") == "2 分"
 
 
 def test_a_span_of_a_filter_is_in_words_and_a_time_is_none() -> None:
-    assert [span(text) for text in ("1h", "90m", "7d", "2026-11-23T13:58:00Z", "1w", "")] == [
+    assert [format_span(text) for text in ("1h", "90m", "7d", "2026-11-23T13:58:00Z", "1w", "")] == [
         "1 h", "1 h 30 min", "7 d", "", "", "",
     ]  # fmt: skip
-    assert span("1h", "zh") == "1 小时"
+    assert format_span("1h", "zh") == "1 小时"
 
 
 def test_no_line_ends_between_a_number_and_its_unit() -> None:
     text = "Of 5 devices 30 % and 2,360 MiB; run `sleep 5 s`, for 12 min"
-    assert ticks(text) == "Of 5 devices 30\u00a0% and 2,360\u00a0MiB; run <code>sleep 5 s</code>, for 12\u00a0min"
+    assert format_code(text) == "Of 5 devices 30\u00a0% and 2,360\u00a0MiB; run <code>sleep 5 s</code>, for 12\u00a0min"
     # A name is not a unit.
-    assert ticks("node 3 h-one") == "node 3 h-one"
+    assert format_code("node 3 h-one") == "node 3 h-one"
 
 
 def test_numbers_are_for_people() -> None:
-    assert amount(1234567) == "1,234,567"
-    assert amount(2.50) == "2.5"
-    assert amount(None) == "–"
-    assert [score(number) for number in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
-    assert [hours(number) for number in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340.2"]
-    assert (mib(512), mib(2048), mib(81559), mib(None)) == ("512 MiB", "2,048 MiB", "81,559 MiB", "–")
+    assert format_amount(1234567) == "1,234,567"
+    assert format_amount(2.50) == "2.5"
+    assert format_amount(None) == "–"
+    assert [format_score(number) for number in (12.5, 3.9, 0, 11.581)] == ["12.50", "3.90", "0.00", "11.58"]
+    assert [format_hours(number) for number in (0.047, 0.96, 1.66, 340.2)] == ["0.05", "0.96", "1.7", "340.2"]
+    assert (format_mib(512), format_mib(2048), format_mib(81559), format_mib(None)) == (
+        "512 MiB",
+        "2,048 MiB",
+        "81,559 MiB",
+        "–",
+    )
 
 
 def test_a_time_is_to_the_second_and_exact_for_programs() -> None:
-    assert moment("2026-11-23T13:59:01.5Z") == '<time datetime="2026-11-23T13:59:01.5Z">2026-11-23 13:59:01</time>'
-    assert moment("<b>") == '<time datetime="&lt;b&gt;">&lt;b&gt;</time>'
-    assert moment(None) == "–"
-    assert since("2026-11-23T13:58:00Z", NOW) == "2 min"
-    assert since("soon", NOW) == "–"
+    assert (
+        format_moment("2026-11-23T13:59:01.5Z") == '<time datetime="2026-11-23T13:59:01.5Z">2026-11-23 13:59:01</time>'
+    )
+    assert format_moment("<b>") == '<time datetime="&lt;b&gt;">&lt;b&gt;</time>'
+    assert format_moment(None) == "–"
+    assert format_age("2026-11-23T13:58:00Z", NOW) == "2 min"
+    assert format_age("soon", NOW) == "–"
 
 
 def test_an_embedded_page_has_no_frame_of_its_own() -> None:
@@ -135,8 +159,8 @@ def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as
         '{"container":"main","vendor":"NVIDIA","count":2,"memory_mib":3072,"memory_percent":null,"cores_percent":30}'
     )
     none = '{"container":"side","vendor":"","count":0,"memory_mib":null,"memory_percent":null,"cores_percent":0}'
-    assert requested(f"{shared} {none}") == "main: 2 x NVIDIA, 3,072 MiB, 30 %; side: –"
-    assert requested("{not json") == "{not json"
+    assert format_requests(f"{shared} {none}") == "main: 2 x NVIDIA, 3,072 MiB, 30 %; side: –"
+    assert format_requests("{not json") == "{not json"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +180,8 @@ def test_what_changed_is_in_the_readers_language(line: str, chinese: str) -> Non
 
 def shown_change(line: str, language: str) -> str:
     context = a_context(language=language)
-    template = environment().get_template("parts.html")
-    parts: Any = template.make_module({"page": context, "t": context.text, "l": context.in_language})
+    template = build_environment().get_template("parts.html")
+    parts: Any = template.make_module({"page": context, "t": context.get_text, "l": context.choose_text})
     return " ".join(str(parts.changed(line)).split())
 
 
@@ -178,5 +202,5 @@ def test_what_differs_between_attempts_is_in_the_readers_language(
 
 def shown_difference(name: str, value: str, language: str) -> str:
     context = a_context(language=language)
-    parts: Any = environment().get_template("parts.html").make_module({"page": context, "t": context.text})
+    parts: Any = build_environment().get_template("parts.html").make_module({"page": context, "t": context.get_text})
     return f"{str(parts.compared_name(name)).strip()} {str(parts.compared_value(name, value)).strip()}"

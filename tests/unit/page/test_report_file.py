@@ -8,8 +8,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from page.plots import Series, bars_over_time, bars_side_by_side
-from page.report_file import written
+from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side
+from page.report_file import write_file
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.reports import (
     AttemptsReported,
@@ -44,9 +44,9 @@ def a_report(**fields: object) -> FailureReport:
 def test_binds_that_failed_are_in_every_format() -> None:
     report = a_report(attempts=9, failed=5, failed_before=0, bind_failed=2, bind_failed_before=1)
     sentence = "Of them, 2 had a node and failed to be bound to it; in the range before: 1."
-    assert all(sentence in written(report, form) for form in ("html", "markdown"))
-    assert '"attempts","","bind_failed",2' in written(report, "csv")
-    assert "bound to it" not in written(a_report(attempts=9, failed=5), "markdown")
+    assert all(sentence in write_file(report, form) for form in ("html", "markdown"))
+    assert '"attempts","","bind_failed",2' in write_file(report, "csv")
+    assert "bound to it" not in write_file(a_report(attempts=9, failed=5), "markdown")
 
 
 def test_hostile_names_are_inert_in_every_format() -> None:
@@ -54,7 +54,7 @@ def test_hostile_names_are_inert_in_every_format() -> None:
         pools=[AttemptsReported(key=HOSTILE, failed=1, failed_before=None)],
         findings=[FindingsReported(finding="=cmd()", count=1)],
     )
-    page, text, table = (written(report, form) for form in ("html", "markdown", "csv"))
+    page, text, table = (write_file(report, form) for form in ("html", "markdown", "csv"))
     assert "<script" not in page + text
     assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
     # One row of three cells.
@@ -65,7 +65,7 @@ def test_hostile_names_are_inert_in_every_format() -> None:
 
 @pytest.mark.parametrize("key", ["=a", " =a", "\t=a", "\r=a", "＝a", "+a", "-a", "@a"])
 def test_a_name_that_a_spreadsheet_would_read_as_a_formula_is_a_text(key: str) -> None:
-    table = written(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=None)]), "csv")
+    table = write_file(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=None)]), "csv")
     keys = [row[1] for row in csv.reader(io.StringIO(table, newline="")) if row[0] == "pools"]
     assert keys == [f"'{key}"] * 2
 
@@ -75,10 +75,10 @@ def test_the_one_change_is_shown_and_its_words_are_inert() -> None:
     change = AdmittingChangeFound(
         sentence=sentence, who_acts="administrator", constraint="cordon", where=HOSTILE, pods=2, devices=2, workloads=[]
     )
-    page, text, table = (written(a_report(best_change=change), form) for form in ("html", "markdown", "csv"))
+    page, text, table = (write_file(a_report(best_change=change), form) for form in ("html", "markdown", "csv"))
     assert "The one change that helps most: Uncordon " in text
     assert "The one change that helps most" in page
-    assert "最有帮助的一项改动：解除 " in written(a_report(best_change=change, language="zh"), "markdown")
+    assert "最有帮助的一项改动：解除 " in write_file(a_report(best_change=change, language="zh"), "markdown")
     assert "<script" not in page + text
     assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
     assert ["best_change", "pods", "2"] in [[row[0], *row[2:]] for row in csv.reader(io.StringIO(table, newline=""))]
@@ -89,10 +89,10 @@ def test_pods_whose_wait_is_not_known_are_counted_apart() -> None:
     measured = Percentiles(pods=3, p50_seconds=1, p90_seconds=2, p99_seconds=2)
     partly = a_report(placed=placed, time_to_placement=measured)
     for form in ("html", "markdown"):
-        assert "19 pods. How long they waited is known of 3: 8.2 GPU-hours." in written(partly, form)
+        assert "19 pods. How long they waited is known of 3: 8.2 GPU-hours." in write_file(partly, form)
         every = a_report(placed=placed, time_to_placement=measured.model_copy(update={"pods": 19}))
-        assert "19 pods, 8.2 GPU-hours of waiting." in written(every, form)
-    chinese = written(a_report(placed=placed, time_to_placement=measured, language="zh"), "html")
+        assert "19 pods, 8.2 GPU-hours of waiting." in write_file(every, form)
+    chinese = write_file(a_report(placed=placed, time_to_placement=measured, language="zh"), "html")
     assert "19 个 Pod。其中 3 个的等待时长已知：共 8.2 GPU 小时。" in chinese
 
 
@@ -106,13 +106,13 @@ def test_who_acts_is_joined_as_the_language_does() -> None:
         remedy="",
         who_acts=["wait", "you"],
     )
-    assert "| wait, you |" in written(a_report(reasons=[reason]), "markdown")
-    assert "| 等待、您 |" in written(a_report(reasons=[reason], language="zh"), "markdown")
+    assert "| wait, you |" in write_file(a_report(reasons=[reason]), "markdown")
+    assert "| 等待、您 |" in write_file(a_report(reasons=[reason], language="zh"), "markdown")
 
 
 def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:
     report = a_report(pools=[AttemptsReported(key="`kubectl get node <node>` <b>", failed=1, failed_before=2)])
-    assert "| `kubectl get node <node>` &lt;b> | 1 | 2 |" in written(report, "markdown")
+    assert "| `kubectl get node <node>` &lt;b> | 1 | 2 |" in write_file(report, "markdown")
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_what_stands_between_backticks_is_shown_as_it_is_written() -> None:
 def test_n4_a_name_is_no_tag_link_or_picture_in_markdown(key: str) -> None:
     """Read by another reader of Markdown (CommonMark with tables), which shows tags as they are written."""
     read = MarkdownIt("commonmark").enable("table")
-    page = read.render(written(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=2)]), "markdown"))
+    page = read.render(write_file(a_report(pools=[AttemptsReported(key=key, failed=1, failed_before=2)]), "markdown"))
     assert not re.search(r"<(img|a)\b", page)
     cells = [html.unescape(re.sub("</?code>", "`", cell)) for cell in re.findall("<td>(.*?)</td>", page)]
     assert key in cells
 
 
 def test_bars_are_as_high_as_their_numbers() -> None:
-    plot = bars_over_time("Failures", ["a", "b"], [Series("x", [1, 2]), Series("y", [0, 2])])
+    plot = draw_bars_over_time("Failures", ["a", "b"], [Series("x", [1, 2]), Series("y", [0, 2])])
     # The second bar is the highest and has two halves; the first has a quarter of it.
     assert [part.split('"')[0] for part in plot.split('height="')[1:]] == ["55.0", "110.0", "110.0"]
     assert "<title>b y: 2</title>" in plot
-    assert bars_over_time("Nothing", [], []).count("<rect") == 0
-    assert "&lt;script&gt;" in bars_side_by_side("Causes", [("<script>", 2.0)], "h")
+    assert draw_bars_over_time("Nothing", [], []).count("<rect") == 0
+    assert "&lt;script&gt;" in draw_bars_side_by_side("Causes", [("<script>", 2.0)], "h")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from page.render import FOLDER
-from page.texts import LANGUAGES, chosen_language, text, texts
+from page.texts import LANGUAGES, choose_language, get_text, load_texts
 
 SOURCE = tomllib.loads((FOLDER / "texts.toml").read_text("utf-8"))
 ENTRIES = {f"{part}.{name}": entry for part, table in SOURCE.items() for name, entry in table.items()}
@@ -26,7 +26,9 @@ def test_every_text_is_there_in_both_languages_with_the_same_values(key: str) ->
 def test_templates_name_texts_that_there_are(name: str) -> None:
     # `t("nav." ~ name)` has only the beginning of its key.
     for key, is_whole in re.findall(r"\bt\(\s*[\"']([\w.]+)[\"']\s*([,)])?", TEMPLATES[name]):
-        assert key in texts("en") if is_whole else any(text_key.startswith(key) for text_key in texts("en")), key
+        assert (
+            key in load_texts("en") if is_whole else any(text_key.startswith(key) for text_key in load_texts("en"))
+        ), key
 
 
 def test_templates_have_no_text_of_their_own_in_chinese() -> None:
@@ -66,12 +68,12 @@ def test_templates_have_no_script_style_or_handler_inside(name: str) -> None:
     ],
 )
 def test_the_address_chooses_the_language_and_else_the_browser(asked: str | None, accepted: str, language: str) -> None:
-    assert chosen_language(asked, accepted) == language
+    assert choose_language(asked, accepted) == language
 
 
 def test_a_text_without_an_entry_is_an_error() -> None:
     with pytest.raises(KeyError):
-        text("en", "nothing.here")
+        get_text("en", "nothing.here")
 
 
 def test_every_text_is_used() -> None:
@@ -83,9 +85,9 @@ def test_every_text_is_used() -> None:
 
 
 def test_one_of_a_kind_is_written_in_the_singular() -> None:
-    assert [text("en", "history.attempts", count=count) for count in (0, 1, 2)] == [
+    assert [get_text("en", "history.attempts", count=count) for count in (0, 1, 2)] == [
         "0 attempts",
         "1 attempt",
         "2 attempts",
     ]
-    assert text("zh", "history.attempts", count=1) == "1 次"
+    assert get_text("zh", "history.attempts", count=1) == "1 次"

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from page.views.answered_nodes import answered_nodes
+from page.views.answered_nodes import group_answered_nodes
 from schemas.answers.attempts import Error
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import Grant
@@ -47,7 +47,7 @@ async def test_nodes_are_grouped_as_the_terminal_groups_them() -> None:
     caller.remember(read_attempt())
     body = (await caller.get(POD + "/groups")).json()
     nodes = (await caller.get(POD + "/schedulerlog")).json()["filter"]["nodes"]
-    groups = answered_nodes(nodes, body["chosen"])
+    groups = group_answered_nodes(nodes, body["chosen"])
     assert [(group["verdict"], group["reason"], group["nodes"], group["is_refused"]) for group in body["groups"]] == [
         (group.verdict, group.reason, group.nodes, group.is_refused) for group in groups
     ]

@@ -21,7 +21,7 @@ import pytest
 import zstandard
 
 from cli.command import app
-from page.log_file import log_file
+from page.log_file import render_log_file
 from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start, write_unfit
 from tests.support.builders.kai_lines import print_lines
 from tests.unit.cli.terminal.conftest import Run
@@ -123,7 +123,7 @@ def test_names_that_would_do_harm_are_inert_on_the_page() -> None:
             "other_obstacles": [], "not_known": [], "sentence": {"en": "<b>`<i>`", "zh": ""},
         },
     }  # fmt: skip
-    page = log_file("<log>", [row], "en")
+    page = render_log_file("<log>", [row], "en")
     assert not re.search(r"<script>|<img|<log>|<i>|\x1b|\u202e", page)
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from cli.client.problems import NotAllowed, Problem
 from cli.terminal.kubectl import app
 from cli.terminal.options import Asking
-from page.views.error_meanings import meaning_of
+from page.views.translations import get_meaning
 from schemas.json_types import Json
 
 NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
@@ -91,7 +91,7 @@ def test_who_asks_for_chinese_reads_in_chinese_why_there_is_no_report(api: Repor
     done = CliRunner().invoke(app, ["report", "--lang", "zh", *options])
     assert done.exit_code == 4
     english = ["bob may not read pods of namespace llm.", "Ask for it."]
-    assert done.stderr.splitlines() == [meaning_of("Forbidden", "zh"), *english]
+    assert done.stderr.splitlines() == [get_meaning("Forbidden", "zh"), *english]
     assert CliRunner().invoke(app, ["report", *options]).stderr.splitlines() == english
 
 

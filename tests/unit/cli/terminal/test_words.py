@@ -1,11 +1,11 @@
 """Terminal and page call the same thing by the same word."""
 
 from cli.terminal.words import STATUS_WORDS, to_status, to_status_word
-from page.texts import text
+from page.texts import get_text
 
 
 def test_an_attempt_ends_in_the_words_of_the_page() -> None:
-    assert {status: text("en", f"status.{status}") for status in STATUS_WORDS} == STATUS_WORDS
+    assert {status: get_text("en", f"status.{status}") for status in STATUS_WORDS} == STATUS_WORDS
 
 
 def test_a_status_is_asked_for_in_both_words() -> None:

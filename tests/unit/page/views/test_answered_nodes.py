@@ -8,9 +8,9 @@ import pytest
 from cli.terminal.why import to_node_rows
 from engine.summaries.answer import encode_schedulerlog
 from page.views import node_groups
-from page.views.answered_nodes import answered_nodes
+from page.views.answered_nodes import group_answered_nodes
 from page.views.node_groups import NodeGroup
-from page.views.summarized_nodes import summarized_nodes
+from page.views.summarized_nodes import group_summarized_nodes
 from schemas import events
 from tests.support.builders.events import a_refusal, a_summary
 from tests.support.harness.golden_index import GOLDEN, read_attempt
@@ -40,8 +40,8 @@ def test_the_answer_and_the_columns_of_an_attempt_give_the_same_groups(number: s
     summary = read_attempt(number)
     answer: dict[str, Any] = json.loads(encode_schedulerlog(summary))
     # The answer leaves out what was not looked at.
-    judged = [node for node in summarized_nodes(summary) if node.verdict != events.NOT_REACHED]
-    assert shown(answered_nodes(answer["filter"]["nodes"], summary.chosen)) == shown(judged)
+    judged = [node for node in group_summarized_nodes(summary) if node.verdict != events.NOT_REACHED]
+    assert shown(group_answered_nodes(answer["filter"]["nodes"], summary.chosen)) == shown(judged)
 
 
 def test_verdicts_are_those_of_the_events() -> None:
@@ -83,7 +83,7 @@ def test_reasons_that_count_no_devices_are_shown_word_for_word() -> None:
 
 def test_codes_without_counts_are_shown_as_words() -> None:
     summary = a_summary(("a",), refusals=[a_refusal(0).model_copy(update={"uncounted": ["B", "A"]})], refusal=[0])
-    assert summarized_nodes(summary)[0].words == "A, B"
+    assert group_summarized_nodes(summary)[0].words == "A, B"
 
 
 def test_an_attempt_without_nodes_has_no_rows() -> None:

@@ -1,32 +1,32 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from page.views.natural_order import natural_order
+from page.views.natural_order import to_natural_order
 
 
 def test_runs_of_digits_count_as_numbers() -> None:
     names = ["node10", "node2", "gpu-a100-9", "node1", "gpu-a100-10", "gpu-a20-1", "node"]
-    assert sorted(names, key=natural_order) == [
+    assert sorted(names, key=to_natural_order) == [
         "gpu-a20-1", "gpu-a100-9", "gpu-a100-10", "node", "node1", "node2", "node10",
     ]  # fmt: skip
 
 
 def test_addresses_are_in_the_order_of_their_numbers() -> None:
     names = ["10.0.0.10", "10.0.0.9", "9.0.0.1"]
-    assert sorted(names, key=natural_order) == ["9.0.0.1", "10.0.0.9", "10.0.0.10"]
+    assert sorted(names, key=to_natural_order) == ["9.0.0.1", "10.0.0.9", "10.0.0.10"]
 
 
 @given(st.lists(st.text("aA0129-.٣²", max_size=8)))
 def test_the_order_does_not_depend_on_the_order_before(names: list[str]) -> None:
     backwards = list(reversed(names))
-    assert sorted(names, key=natural_order) == sorted(backwards, key=natural_order)
+    assert sorted(names, key=to_natural_order) == sorted(backwards, key=to_natural_order)
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1))
 def test_numbered_names_are_in_the_order_of_their_numbers(numbers: list[int]) -> None:
     names = [f"node{number}" for number in numbers]
-    assert sorted(names, key=natural_order) == [f"node{number}" for number in sorted(numbers)]
+    assert sorted(names, key=to_natural_order) == [f"node{number}" for number in sorted(numbers)]
 
 
 def test_a_name_of_any_length_has_its_place() -> None:
-    assert sorted(["n" + "9" * 5_000, "n1"], key=natural_order)[0] == "n1"
+    assert sorted(["n" + "9" * 5_000, "n1"], key=to_natural_order)[0] == "n1"

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from engine.summaries.answer import build_schedulerlog
-from page.node_map import node_map
-from page.views.node_groups import codes_of
-from page.views.summarized_nodes import summarized_nodes
+from page.heat_maps import draw_node_map
+from page.views.node_groups import list_codes
+from page.views.summarized_nodes import group_summarized_nodes
 from schemas.events import FITS, NOT_REACHED, PICKED
 from tests.support.builders.events import a_refusal, a_summary
 from tests.support.harness.golden_index import GOLDEN, read_attempt
@@ -21,7 +21,7 @@ GOLDEN_ATTEMPTS = sorted(
 @pytest.mark.parametrize("number", GOLDEN_ATTEMPTS)
 def test_groups_hold_every_node_once_with_the_reason_of_the_answer(number: str) -> None:
     summary = read_attempt(number)
-    groups = summarized_nodes(summary)
+    groups = group_summarized_nodes(summary)
     assert Counter(node for group in groups for node in group.nodes) == Counter(summary.nodes)
     answered = {node.name: node for node in build_schedulerlog(summary).filter.nodes}
     for group in groups:
@@ -49,7 +49,7 @@ def test_what_was_chosen_comes_first_and_then_the_greatest_refusal() -> None:
         score=[0, 0, 0, 2, 0],
         chosen="d",
     )
-    groups = summarized_nodes(summary)
+    groups = group_summarized_nodes(summary)
     assert [(group.verdict, group.nodes) for group in groups] == [
         (PICKED, ["d"]),
         ("refused", ["b", "c"]),
@@ -57,18 +57,18 @@ def test_what_was_chosen_comes_first_and_then_the_greatest_refusal() -> None:
         (NOT_REACHED, ["e"]),
     ]
     assert groups[1].cells == ["Small"] * 5 + ["Other"] * 3
-    assert codes_of(groups) == ["Small", "Other"]
+    assert list_codes(groups) == ["Small", "Other"]
 
 
 def test_a_map_of_5000_nodes_has_a_tile_for_each() -> None:
     names = tuple(f"node-{number:04}" for number in range(5000))
     kinds = [a_refusal(A=8), a_refusal(A=3, B=5), a_refusal(B=7)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 3 for number in range(5000)])
-    groups = summarized_nodes(summary)
-    drawn = node_map(groups)
+    groups = group_summarized_nodes(summary)
+    drawn = draw_node_map(groups)
     assert drawn
     assert [len(group.nodes) for group in groups] == [1667, 1667, 1666]
-    tiles = [group.full_rows * drawn.tiles_per_row + group.rest for group in drawn.groups]
+    tiles = [group.full_rows * drawn.tiles_per_row + group.last_row for group in drawn.groups]
     assert tiles == [1667, 1667, 1666]
     assert all(len(group.cells) == 8 for group in drawn.groups)
     assert drawn.groups[2].cells[-1].colour == "fits"  # one of eight passed, and two were asked for
@@ -78,7 +78,7 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
     names = tuple(f"n{number:04}" for number in range(1000))
     kinds = [a_refusal(16, A=number % 16 + 1, B=number // 16 + 1) for number in range(200)] + [a_refusal(16, A=16)]
     summary = a_summary(names, refusals=kinds, refusal=[number % 201 for number in range(1000)])
-    groups = summarized_nodes(summary)
+    groups = group_summarized_nodes(summary)
     assert [(len(group.nodes), [(c.code, c.min_count, c.max_count) for c in group.counts]) for group in groups] == [
         (996, [("A", 1, 16), ("B", 1, 13)]),
         (4, [("A", 16, 16)]),
@@ -86,4 +86,4 @@ def test_refusals_that_differ_in_their_counts_alone_become_one_group_where_there
 
 
 def test_without_counted_devices_there_is_no_map() -> None:
-    assert node_map(summarized_nodes(a_summary(refusals=[a_refusal(0)]))) is None
+    assert draw_node_map(group_summarized_nodes(a_summary(refusals=[a_refusal(0)]))) is None
