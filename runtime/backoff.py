@@ -12,7 +12,8 @@ logger = logging.getLogger(__name__)
 
 
 def backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float = 30.0) -> Iterator[float]:
-    """Seconds, without end: doubled each time up to the longest, each drawn from the upper half of its step.
+    """Yield waits in seconds without end: each step doubles up to the longest, and each wait is drawn from the upper
+    half of its step.
 
     Drawn, so that the many clients of a service that comes back do not all come at once.
     """
@@ -24,7 +25,7 @@ def backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float 
 
 
 REMIND_SECONDS: Final = 60.0
-"""How often the log repeats what is waited for."""
+"""Seconds between two log lines that repeat the awaited service."""
 
 
 class Backoff:
@@ -42,16 +43,17 @@ class Backoff:
 
     @property
     def is_waiting(self) -> bool:
-        """Has the latest try failed?"""
+        """Tell whether the latest try failed."""
         return self._failures > 0
 
     @property
     def waiting_seconds(self) -> float:
-        """How long it has been failing; 0 while it works."""
+        """Seconds since the first failure; 0 while the service works."""
         return time.monotonic() - self._failing_since if self._failures else 0.0
 
     def waiting_for(self) -> str:
-        """A check of readiness: what is waited for, how long already and why; empty while it works."""
+        """Describe the awaited service, the time that it has been failing and the cause, as a check of readiness; empty
+        while it works."""
         if not self._failures:
             return ""
         return f"waiting for {self._name} for {self.waiting_seconds:.0f} s: {self._cause:.500}"

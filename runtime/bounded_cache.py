@@ -36,7 +36,7 @@ class BoundedCache(Generic[K, V]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """The keys, oldest first."""
+        """Iterate over the keys, oldest first."""
         return iter(self._entries)
 
     def get(self, key: K) -> V | None:

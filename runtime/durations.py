@@ -22,7 +22,8 @@ _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|us|m|s)", re.ASCII)
 
 
 def parse(text: str) -> timedelta:
-    """Negative durations are refused: no setting of ours takes one. Raises `ValueError` that says what to write."""
+    """Parse a duration. Negative durations are refused: no setting of ours takes one. Raises `ValueError` that says
+    what to write."""
     parts = list(_PART.finditer(text))
     # ``finditer`` skips what it does not match; joined again, a skipped text shows.
     if not parts or "".join(part[0] for part in parts) != text:
@@ -31,12 +32,12 @@ def parse(text: str) -> timedelta:
 
 
 def read(text: str) -> timedelta:
-    """A duration, or a number of seconds without a unit, as settings have it. Raises `ValueError`."""
+    """Read a duration, or a number of seconds without a unit, as settings have it. Raises `ValueError`."""
     return timedelta(seconds=float(text)) if _NUMBER.fullmatch(text) else parse(text)
 
 
 def format_go(duration: timedelta) -> str:
-    """The duration as Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
+    """Format the duration as Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
     micros = duration // timedelta(microseconds=1)
     # Go prints durations below a second in the largest unit that leaves a whole part, without ``0.`` seconds.
     if 0 < micros < 1_000_000:

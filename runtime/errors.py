@@ -1,4 +1,4 @@
-"""What ends a command with one line on stderr instead of a traceback."""
+"""Error that ends a command with one line on stderr instead of a traceback."""
 
 
 class SettingError(Exception):

@@ -6,7 +6,7 @@ Log = Callable[..., None]
 
 
 class LoggedProblem:
-    """What is wrong at present, in words; ``text`` is empty when nothing is.
+    """Present problem in words; ``text`` is empty when there is none.
 
     ``begins(problem, *details)`` and ``ends(problem, *details)`` write the lines, for example with a method of a logger
     and a format: ``partial(log.warning, "%s; trying again")``.
@@ -17,7 +17,8 @@ class LoggedProblem:
         self.text = text
 
     def note(self, problem: str, *details: object) -> None:
-        """The problem is this one now. ``details`` go into the line; a change of them alone is not logged."""
+        """Note that this is the problem now. ``details`` go into the line; a change in the details only is not
+        logged."""
         before, self.text = self.text, problem
         # The details are left out of the comparison: they hold counts and seconds, which differ at each try.
         if problem and problem != before:

@@ -7,10 +7,10 @@ _BUT_LINES: Final = {code: text for code, text in _CONTROLS.items() if code not 
 
 
 def on_one_line(text: str) -> str:
-    """Control characters, line breaks among them, are shown as Python escapes them."""
+    """Escape control characters, line breaks among them, as Python does."""
     return text.translate(_CONTROLS)
 
 
 def on_lines(text: str) -> str:
-    """The same, with line breaks and tabs as they are."""
+    """Escape control characters as Python does, but leave line breaks and tabs as they are."""
     return text.translate(_BUT_LINES)

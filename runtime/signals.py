@@ -10,7 +10,7 @@ CANCEL_AGAIN_SECONDS: Final = 20.0
 
 
 def stop_event() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set. To be called within the running loop."""
+    """Create an event that SIGTERM and SIGINT set. Call it within the running loop."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         # A handler of the loop and not of `signal`: it wakes a loop that waits for a socket.

@@ -1,4 +1,4 @@
-"""What every command of a command line has.
+"""Options, help and exit codes that all commands of the command line share.
 
 ===================  ==============================================================================
 ``cli``              command lines with plain help; one line on stderr for what the caller can mend

@@ -19,7 +19,8 @@ Output = Annotated[
 
 
 def application(about: str, *, cls: type[TyperGroup] | None = None, add_completion: bool = False) -> typer.Typer:
-    """A command line that shows its help when it is called without a command; ``about`` is that help's first line."""
+    """Create a command line that shows its help when it is called without a command; ``summary`` is the first line of
+    the help."""
     return typer.Typer(
         help=about,
         cls=cls,
@@ -47,7 +48,7 @@ def one_line_for(*mistakes: type[Exception], status: int = 2) -> Iterator[None]:
 
 
 def reads(read: Callable[[str], T]) -> dict[str, Any]:
-    """Arguments of ``typer.Option`` for a text that ``read`` understands.
+    """Return the arguments of ``typer.Option`` for a text that ``read`` understands.
 
     The message of its ``ValueError`` is one line that names the flag, or the variable where the text came from there.
     """
@@ -67,5 +68,5 @@ def reads(read: Callable[[str], T]) -> dict[str, Any]:
 
 
 def duration(flag: str, about: str) -> Any:
-    """An option of typer for ``10s``, ``1h30m``; its default is written as a text, as typer reads it."""
+    """Create an option of typer for ``10s`` or ``1h30m``; its default is written as a text, as typer reads it."""
     return typer.Option(flag, metavar="DURATION", help=about, **reads(durations.read))

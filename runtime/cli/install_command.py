@@ -5,7 +5,8 @@ from pathlib import Path
 
 
 def install_command(requirement: str, prefix: Path = Path(sys.prefix)) -> str:
-    """For a shell. requirement: as pip reads it (``schedulerlog[otel]``). prefix: the environment's folder."""
+    """Write the command for a shell. requirement: as pip reads it (``schedulerlog[otel]``). prefix: the environment's
+    folder."""
     # pipx and uv keep an environment for each command, which `pip` on the PATH does not reach.
     if (prefix / "pipx_metadata.json").exists():
         return f"pipx runpip schedulerlog install '{requirement}'"

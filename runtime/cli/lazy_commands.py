@@ -27,7 +27,8 @@ class LazyCommand(NamedTuple):
 
 
 def lazy_application(about: str, commands: Mapping[str, LazyCommand], **options: Any) -> typer.Typer:
-    """An application, as of ``cli``, of commands that other modules hold; it may have own ones beside them."""
+    """Create an application, like ``cli``, from commands that other modules define; commands of its own may stand next
+    to them."""
     app = application(about, cls=_group_of(commands), **options)
     # Without a callback of its own, typer takes an application of one own command for that command.
     app.callback()(_nothing)
@@ -35,7 +36,7 @@ def lazy_application(about: str, commands: Mapping[str, LazyCommand], **options:
 
 
 def load(command: LazyCommand) -> Any:
-    """The command itself, imported."""
+    """Import the command."""
     module, _, name = command.place.partition(":")
     found = getattr(import_module(module), name)
     if isinstance(found, typer.Typer):

@@ -17,7 +17,7 @@ LOCK: Final = "lock"
 
 
 def place() -> Path:
-    """The folder that holds the folders of all our processes."""
+    """Return the folder that holds the folders of all our processes."""
     # By user: a folder that another user made could not be written to.
     return Path(tempfile.gettempdir()) / f"schedulerlog-{os.getuid()}"
 

@@ -1,4 +1,4 @@
-"""Where a process keeps what has to outlive it, unless a setting names another place."""
+"""Folder for files that outlive the process, unless a setting names another folder."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from runtime.errors import SettingError
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Our folder in the user's state: ``$XDG_STATE_HOME/schedulerlog``, by default below ``~/.local/state``.
+    """Return our folder in the user's state: ``$XDG_STATE_HOME/schedulerlog``, by default below ``~/.local/state``.
 
     Raises ``SettingError`` for a user without a home.
     """

@@ -52,7 +52,8 @@ MAX_DEPTH: Final = 100
 """Far deeper than any object of Kubernetes."""
 _MAX_ALIASED: Final = 100_000
 _MAX_TIMES_WRITTEN: Final = 10
-"""So many values, and so many times those that are written, may aliases make of a document."""
+"""Limit of the values that aliases may make of a document, as a number and as a multiple of the values written in
+it."""
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 # A new dict: the one of CSafeLoader is shared by everything in the process that reads YAML.
@@ -96,7 +97,7 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _float)
 
 
 def documents(text: bytes) -> Iterator[tuple[int, Any]]:
-    """Each document with its first line. Raises `YamlError` at the first that can't be read."""
+    """Yield each document with its first line. Raises `YamlError` at the first that can't be read."""
     loader = None
     try:
         loader = _Loader(text)
@@ -121,7 +122,7 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _refuse_many_aliases(root: yaml.Node) -> None:
-    """Raises `YamlError` where the aliases of a short text would become more values than a long one has.
+    """Raise `YamlError` where the aliases of a short text would become more values than a long one has.
 
     An alias of an alias doubles what it names, and twenty of them in a row are a million of the first.
     """

@@ -1,4 +1,4 @@
-"""What answers HTTP, within bounds that no client can exceed, and the certificates on both sides of TLS.
+"""HTTP servers within bounds that no client can exceed, and the certificates on both sides of TLS.
 
 =========================  =================================================================================
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take

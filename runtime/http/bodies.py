@@ -12,14 +12,14 @@ from starlette.responses import PlainTextResponse, Response
 BODY_SECONDS: Final = 30.0
 """A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 SMALL_BYTES: Final = 256 * 1024
-"""So much of each body is taken in any case: a pod and the names of some thousand nodes."""
+"""Bytes of each body that are always accepted: a pod and the names of some thousand nodes."""
 AT_ONCE: Final = 2
-"""So many bodies of the greatest length fit into what all callers together may take beyond that."""
+"""Number of bodies of the greatest length that fit into the bytes that all callers share beyond ``SMALL_BYTES``."""
 BYTES_PER_VALUE: Final = 20
 """A body of the greatest length may have a JSON value for each of so many bytes. Node objects have fewer; a list of
 empty lists has one for each three, and takes thirty times its length when it is parsed."""
 _LARGE_BYTES: Final = 1024 * 1024
-"""What is in a shorter body is no burden."""
+"""Length from which a body counts as a burden."""
 
 
 class RefusedBodyError(Exception):
@@ -35,7 +35,7 @@ class RefusedBodyError(Exception):
 
 @dataclass(slots=True)
 class _Share:
-    """What a body takes of what all callers may take."""
+    """Bytes that a body takes of those that all callers share."""
 
     size: int = 0
 
@@ -44,7 +44,7 @@ class Bodies:
     """Reads the bodies of all callers of a process."""
 
     def __init__(self, max_bytes: int, advice: str = "") -> None:
-        """`max_bytes`: of one body. `advice`: what who sends a longer one may do."""
+        """Set the limit of one body, `max_bytes`, and the `advice` to a caller that sends a longer one."""
         self._max_bytes = max_bytes
         self._advice = advice
         self._left = AT_ONCE * max_bytes
@@ -93,7 +93,7 @@ class Bodies:
         share.size += more
 
     def refuse_many_values(self, body: bytes) -> None:
-        """Raises `RefusedBodyError` for a body that takes a multiple of its length when it is parsed."""
+        """Raise `RefusedBodyError` for a body that takes a multiple of its length when it is parsed."""
         if len(body) <= _LARGE_BYTES:
             return
         values, limit = sum(map(body.count, (b",", b"[", b"{"))), self._max_bytes // BYTES_PER_VALUE

@@ -26,7 +26,7 @@ class Authority:
 
     @classmethod
     def new(cls, name: str, lifetime: timedelta = LIFETIME) -> "Authority":
-        """A new key and its self-signed certificate."""
+        """Create a new key and its self-signed certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _name(name)
         builder = _builder(subject, subject, key.public_key(), lifetime).add_extension(
@@ -53,7 +53,7 @@ class Authority:
         usages: tuple[x509.ObjectIdentifier, ...] = SERVER,
         lifetime: timedelta = LIFETIME,
     ) -> tuple[bytes, bytes]:
-        """A new certificate and key (PEM) for a server of these names and addresses, or for other ``usages``."""
+        """Issue a certificate and key (PEM) for a server of these names and addresses, or for other ``usages``."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in names])
         # Python 3.13 and later refuse a certificate without it (VERIFY_X509_STRICT).

@@ -10,7 +10,8 @@ MISDIRECTED: Final = 421
 
 
 def is_own(host: str, names: Collection[str]) -> bool:
-    """Is the header ``Host`` an address, `localhost` or one of these names? No page of the web has such a name."""
+    """Tell whether the header ``Host`` is an address, `localhost` or one of these names: no page of the web has such a
+    name."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or name in names or bool(ip_address(name))

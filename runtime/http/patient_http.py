@@ -25,7 +25,7 @@ _ABOUT_A_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"exp
 
 
 class _Answered:
-    """In place of uvicorn's cycle of a request, where a request is answered at once."""
+    """Replacement of uvicorn's request cycle for requests that are answered at once."""
 
     response_complete = True
     message_event = asyncio.Event()
@@ -40,7 +40,8 @@ class _RefusedError(Exception):
 
 
 class PatientHttp(HttpToolsProtocol):
-    """What can't be answered is refused by ``refuse``.
+    """HTTP protocol of a server that waits for slow clients within bounds; ``refuse`` answers requests that it can't
+    serve.
 
     ``limit_concurrency`` of uvicorn's configuration is the number of connections. uvicorn would answer 503 to everybody
     while there are more, and clients that are silent make them.
@@ -51,14 +52,14 @@ class PatientHttp(HttpToolsProtocol):
     max_headers: ClassVar[int] = 100
     request_seconds: ClassVar[float] = REQUEST_SECONDS
     is_for_bodies: ClassVar[bool] = True
-    """Whether ``request_seconds`` include the body; otherwise the application waits for it as long as it likes."""
+    """Inclusion of the body in ``request_seconds``; without it the application waits for the body without a limit."""
     reading_seconds: ClassVar[float] = 30.0
     """A client is hung up on that takes less than ``reading_bytes`` of an answer in this time, and does not take all
     that is left. A watch has a shorter limit of its own.
     """
     reading_bytes: ClassVar[int] = 16 * 1024
     linger_seconds: ClassVar[float] = 3.0
-    """What a client gets to stop sending a body that was answered before its end."""
+    """Seconds in which a client may finish sending a body that was answered before its end."""
 
     _head_bytes: int | None = 0
     """Received of a head that is not complete; None while none is expected."""
@@ -66,7 +67,7 @@ class PatientHttp(HttpToolsProtocol):
     """Size of what is being parsed now."""
     _is_whole = True
     _since = 0.0
-    """When it began to be waited for what the client sends next, or will take."""
+    """Time from which the server waits for the client to send, or to take, the next bytes."""
     _refusal: tuple[int, str] = (400, "the bytes received are not a valid HTTP request")
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -149,7 +150,8 @@ class PatientHttp(HttpToolsProtocol):
         self._watch_reading()
 
     def find_ready_answer(self) -> tuple[bytes, bytes] | None:
-        """Head and body of the answer to the request whose head is complete; None where the application answers."""
+        """Find head and body of the answer to the request whose head is complete; None where the application
+        answers."""
         return None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
@@ -167,13 +169,13 @@ class PatientHttp(HttpToolsProtocol):
             transport.abort()
 
     def build_refusal(self, status: int, cause: str) -> bytes:
-        """The whole answer."""
+        """Build the complete answer of a refusal."""
         body = f"{cause}\n".encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=utf-8\r\n"
         return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
 
     def _may_be_answered_at_once(self) -> bool:
-        """Is it GET without a body, on a connection that stays open and takes answers now?"""
+        """Tell whether the request is a GET without a body, on a connection that stays open and takes answers now."""
         parser: Any = self.parser
         return (
             parser.get_method() == b"GET"
@@ -187,7 +189,7 @@ class PatientHttp(HttpToolsProtocol):
 
     @property
     def _is_awaited(self) -> bool:
-        """Is it the client that has to do something next: send a request or take an answer?"""
+        """Tell whether the client has to act next: send a request or take an answer."""
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
 

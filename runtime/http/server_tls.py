@@ -18,7 +18,7 @@ from runtime.log_once import LoggedProblem
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 2.0
-"""How often the files are read again; two small files cost some 50 us."""
+"""Seconds between two readings of the files; two small files cost some 50 us."""
 
 _MARKS: Final = {"certificate": b"-----BEGIN CERTIFICATE-----", "private key": b"PRIVATE KEY-----"}
 _LOCKED: Final = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
@@ -42,7 +42,7 @@ class CertificatePair:
     """Ask clients for certificates also without ``client_ca``: by authorities that ``Certificates.trust`` adds."""
 
     def contents(self) -> tuple[bytes, ...]:
-        """Raises `BrokenPairError` where one can't be read or holds something else."""
+        """Read both files. Raises `BrokenPairError` where one can't be read or holds something else."""
         pair = (
             _pem(self.flags[0], self.certificate, "certificate"),
             _pem(self.flags[1], self.key, "private key"),
@@ -50,7 +50,8 @@ class CertificatePair:
         return (*pair, _pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
 
     def context(self, also_trusted: str = "") -> ssl.SSLContext:
-        """``also_trusted``: further authorities of clients, in PEM form. Raises `BrokenPairError`."""
+        """Build the server's TLS context. ``also_trusted``: further authorities of clients, in PEM form. Raises
+        `BrokenPairError`."""
         _, key, *client_ca = self.contents()
         if any(mark in key for mark in _LOCKED):
             raise BrokenPairError(
@@ -99,7 +100,7 @@ class Certificates:
     """The pair in force. `context` stays one object for the life of a listener, whatever is loaded later."""
 
     def __init__(self, pair: CertificatePair) -> None:
-        """Raises `BrokenPairError`."""
+        """Load the certificate pair. Raises `BrokenPairError`."""
         self._pair = pair
         self._also_trusted = ""
         self._contents = pair.contents()
@@ -118,7 +119,7 @@ class Certificates:
 
     @property
     def problem(self) -> str:
-        """Why the files as they are now are not in force; empty when they are."""
+        """Reason why the present files are not in force; empty when they are."""
         return self._trouble.text
 
     @property
@@ -132,7 +133,7 @@ class Certificates:
         return hashlib.blake2b(self._contents[1], digest_size=32, person=b"schedulerlog").digest()
 
     def trust(self, authorities: str) -> None:
-        """Also accept client certificates of these, in PEM form, in place of those that were given before.
+        """Accept client certificates of these authorities too, in PEM form; they replace those of the previous call.
 
         Raises `BrokenPairError`. The pair was made with ``asks_clients``.
         """

@@ -7,7 +7,8 @@ from pathlib import Path
 def client_context(
     ca_file: Path | None, cert_file: Path | None = None, key_file: Path | None = None, key_password: str | None = None
 ) -> ssl.SSLContext:
-    """A context that verifies the server and its host name. Without ``ca_file`` it trusts the system's authorities.
+    """Build a context that verifies the server and its host name. Without ``ca_file`` it trusts the system's
+    authorities.
 
     Raises ``ValueError``, whose message names the file, and never a password.
     """
@@ -27,6 +28,6 @@ def client_context(
 
 
 def _cause(error: OSError, of_content: str) -> str:
-    """The system's words for a file that can't be read, ``of_content`` for one that can."""
+    """Return the system's words for a file that can't be read, ``of_content`` for one that can."""
     # An SSLError is an OSError too, and its words are OpenSSL's own: "[X509: NO_CERTIFICATE_OR_CRL_FOUND] …".
     return of_content if isinstance(error, ssl.SSLError) else str(error.strerror or error)

@@ -33,9 +33,9 @@ T = TypeVar("T")
 
 LONGEST_PAUSE_SECONDS: Final = 10.0
 METADATA_MS: Final = 10_000
-"""How old a consumer's knowledge may be of which broker leads a partition. The client looks up where a partition begins
-at the leader that it knows, and does not ask for the new one when that has changed: with its default of five minutes
-everything on that broker stood still for as long."""
+"""Longest age, in milliseconds, of a consumer's knowledge of which broker leads a partition. The client looks up where
+a partition begins at the leader that it knows, and does not ask for the new one when that has changed: with its default
+of five minutes everything on that broker stood still for as long."""
 POLL_MS: Final = 500
 ASK_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
@@ -53,7 +53,7 @@ def new_consumer(
     session_seconds: float | None = None,
     **options: Any,
 ) -> Consumer:
-    """A consumer that is not started yet, begins with the oldest record, and commits only when it is asked to.
+    """Create a consumer that is not started yet, begins with the oldest record, and commits only when it is asked to.
 
     Without a group it reads all partitions and remembers no position. ``session_seconds`` without a heartbeat the group
     gives its partitions to others; None: the client's default.
@@ -104,19 +104,19 @@ async def stop(consumer: Consumer) -> None:
 
 
 class Connection:
-    """What a process shows of its connection to Kafka: ``is_up`` while the brokers answer."""
+    """Connection of a process to Kafka, as metrics and probes show it: ``is_up`` while the brokers answer."""
 
     def __init__(self, longest_pause_seconds: float = LONGEST_PAUSE_SECONDS) -> None:
         self.backoff = Backoff("Kafka", longest_pause_seconds)
         self.is_up = False
 
     def established(self) -> None:
-        """To be called by a session when it can read."""
+        """Note that a session can read. The session calls this itself."""
         self.backoff.worked()
         self.is_up = True
 
     def waiting_for(self) -> str:
-        """A check of readiness: empty while it is up."""
+        """Describe the missing connection as a check of readiness; empty while it is up."""
         return "" if self.is_up else self.backoff.waiting_for() or "waiting for Kafka"
 
     async def failed(self, error: Exception) -> None:
@@ -125,7 +125,7 @@ class Connection:
         await self.backoff.failed(explained(error))
 
     async def ask(self, question: Awaitable[T]) -> T | None:
-        """The brokers' answer; None while they have none, and then it is not up."""
+        """Return the brokers' answer; None while they have none, and then the connection is not up."""
         try:
             answer = await _in_time(question)
         except UNAVAILABLE as error:
@@ -177,7 +177,7 @@ async def reconnecting(session: Callable[[], Awaitable[None]], connection: Conne
 
 
 async def commit(consumer: Consumer, processed: Mapping[TopicPartition, Sequence[Any]]) -> None:
-    """``commit_until`` the offsets behind these records."""
+    """Commit the offsets behind these records with ``commit_until``."""
     await commit_until(consumer, {partition: records[-1].offset + 1 for partition, records in processed.items()})
 
 
@@ -191,7 +191,7 @@ async def commit_until(consumer: Consumer, offsets: Mapping[TopicPartition, int]
 
 
 async def read_to_end(consumer: Consumer) -> AsyncIterator[Any]:
-    """Every record from the consumer's position to where its partitions end now. Raises ``KafkaError``."""
+    """Yield every record from the consumer's position to the present end of its partitions. Raises ``KafkaError``."""
     # Read once: on a topic that is being written to, the end moves as fast as the reader.
     ends = await consumer.end_offsets(consumer.assignment())
     # By position and not by counting records: offsets may have gaps, where records expired.
@@ -208,12 +208,12 @@ class _OnAssignment(ConsumerRebalanceListener):  # type: ignore[misc]
         self._call = call
 
     def on_partitions_revoked(self, revoked: object) -> None:
-        """What is unacknowledged is read again, by the process that gets the partition."""
+        """Forget unacknowledged records: the process that gets the partition reads them again."""
 
     def on_partitions_assigned(self, assigned: object) -> None:  # noqa: ARG002 - the base class names it so
         self._call()
 
 
 def on_assignment(call: Callable[[], None]) -> ConsumerRebalanceListener:
-    """A listener that calls back each time that the group gives this consumer partitions."""
+    """Create a listener that calls back each time that the group gives this consumer partitions."""
     return _OnAssignment(call)

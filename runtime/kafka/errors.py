@@ -27,7 +27,7 @@ _FORBIDDEN: Final = (TopicAuthorizationFailedError, GroupAuthorizationFailedErro
 
 
 def explained(error: Exception) -> str:
-    """The error in words; of a right that is missing, with what to do."""
+    """Put the error into words; for a missing right, add what to do."""
     # Errors of Kafka name their class themselves.
     words = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
     return f"{words}: give this user the right, docs/security.md lists them" if isinstance(error, _FORBIDDEN) else words

@@ -1,4 +1,4 @@
-"""The same connection for a Faust app: the arguments of ``faust.App`` that say where Kafka is and who we are."""
+"""Connection settings of Kafka as arguments of ``faust.App``: addresses and credentials."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ from runtime.settings.kafka_connection import KafkaConnection
 
 
 def faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """``broker`` and ``broker_credentials``. Raises ``KafkaError`` for certificates that can't be read (any more).
+    """Build ``broker`` and ``broker_credentials``. Raises ``KafkaError`` for certificates that can't be read (any
+    more).
 
     Faust makes all its clients of them: a renewed certificate is used when the process is restarted.
     """

@@ -1,4 +1,4 @@
-"""What Kafka has, as it is: brokers, topics, their configuration. Changes nothing."""
+"""Present state of Kafka: brokers, topics, their configuration. Changes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ class KafkaAsItIs:
 
 
 async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
-    """Brokers, and the topics that begin with ``prefix``. Raises ``KafkaError``, ``OSError``, ``SettingError``."""
+    """Read the brokers, and the topics that begin with ``prefix``. Raises ``KafkaError``, ``OSError``,
+    ``SettingError``."""
     admin = AIOKafkaAdminClient(**client_arguments(kafka))
     try:
         await admin.start()

@@ -20,11 +20,11 @@ _TOPIC: Final = ALERTS
 """Any topic of one partition that every cluster has."""
 _POLL_MS: Final = 200
 WAITING: Final = "waiting for the lease: another process works"
-"""What a process that is not ready because of it answers."""
+"""Answer of a process that is not ready because another one holds the lease."""
 
 
 class Lease:
-    """Whether this process holds the lease. One of ``acquired`` and ``lost`` has to be awaited at any time."""
+    """Lease that one process holds at a time. One of ``acquired`` and ``lost`` has to be awaited at any time."""
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
@@ -42,7 +42,7 @@ class Lease:
             await self._consumer.getmany(timeout_ms=_POLL_MS)
 
     def reassigned(self) -> None:
-        """To be called each time that the group has assigned its partition."""
+        """Wake the waiting tasks after the group has assigned the lease's partition."""
         partitions = self._consumer.assignment()
         # Nothing is read: only who has the partition matters.
         self._consumer.pause(*partitions)

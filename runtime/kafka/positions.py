@@ -1,4 +1,4 @@
-"""How far a group has read a topic, and how far the topic goes."""
+"""Positions of a group on a topic, and the topic's ends."""
 
 from collections.abc import Iterable
 
@@ -9,8 +9,8 @@ from runtime.settings.kafka_connection import KafkaConnection
 
 
 async def ends_of(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, int]:
-    """The offset that the next record of each partition will have. Raises ``NotProvisionedError`` where the topic is
-    missing; ``KafkaError``, ``OSError``."""
+    """Return the offset that the next record of each partition will have. Raises ``NotProvisionedError`` where the
+    topic is missing; ``KafkaError``, ``OSError``."""
     async with administration(kafka) as admin:
         partitions = await partitions_of(admin, [topic])
     async with connected(new_consumer(kafka)) as consumer:
@@ -21,7 +21,7 @@ async def ends_of(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, in
 async def committed_by(
     kafka: KafkaConnection, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """What the group has committed of these partitions, by all its readers; 0 before the first commit. Raises
+    """Return the group's committed offsets of these partitions, by all its readers; 0 before the first commit. Raises
     ``KafkaError``, ``OSError``, also while the group's coordinator is still loading."""
     wanted = list(partitions)
     async with administration(kafka) as admin:

@@ -32,7 +32,7 @@ _BATCH_BYTES: Final = 512 * 1024
 def idempotent_producer(
     kafka: KafkaConnection, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
 ) -> AIOKafkaProducer:
-    """A producer that is not started yet. Its own retries neither repeat nor reorder records."""
+    """Create a producer that is not started yet. Its own retries neither repeat nor reorder records."""
     return AIOKafkaProducer(
         **client_arguments(kafka),
         client_id=client_id,
@@ -51,7 +51,8 @@ def idempotent_producer(
 
 
 async def started(producer: Any) -> Any:
-    """The producer, connected. One that can't be is stopped, so that nothing of it is left. Raises ``UNAVAILABLE``."""
+    """Connect the producer and return it. A producer that can't connect is stopped and releases what it holds. Raises
+    ``UNAVAILABLE``."""
     try:
         await producer.start()
     # Of any kind: a start that is cancelled leaves connections and tasks behind as well.
@@ -73,19 +74,19 @@ async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
 
 
 def size_of(outgoing: Outgoing) -> int:
-    """Bytes of key, value and headers, before compression."""
+    """Count the bytes of key, value and headers, before compression."""
     _, record, _ = outgoing
     headers = sum(len(name) + len(value or b"") for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers
 
 
 def is_too_large(outgoing: Outgoing) -> bool:
-    """Whether its topic would refuse the record, now and at every later try."""
+    """Tell whether its topic would refuse the record, now and at every later try."""
     return size_of(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
 
 
 async def topics_known_to(producer: Any) -> set[str]:
-    """The topics that the broker has. Raises ``KafkaError``.
+    """Return the topics that the broker has. Raises ``KafkaError``.
 
     Asking for all of them creates none, where asking for one by its name might, with the broker's defaults.
     """
@@ -105,8 +106,8 @@ class TopicsSink:
         instead_of: Callable[[Outgoing], Outgoing],
         max_backoff_seconds: float = 10.0,
     ) -> None:
-        """``count_retry`` is called each time that records have to be sent again. ``instead_of`` makes the record that
-        is sent in the place of one that is too large for its topic."""
+        """Prepare a sink that connects on entry. ``count_retry`` is called each time that records have to be sent
+        again. ``instead_of`` makes the record that replaces one that is too large for its topic."""
         self._instead_of = instead_of
         self._kafka = kafka
         self._max_request_bytes = max_request_bytes
@@ -116,12 +117,12 @@ class TopicsSink:
 
     @property
     def is_waiting(self) -> bool:
-        """Is the broker being waited for?"""
+        """Tell whether the sink waits for the broker."""
         return self._backoff.is_waiting
 
     @property
     def waiting(self) -> Backoff:
-        """What is waited for, and how long already."""
+        """Awaited service, and how long the sink has been waiting for it."""
         return self._backoff
 
     async def close(self) -> None:
@@ -157,7 +158,7 @@ class TopicsSink:
                 return places
 
     async def _noted(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
-        """The result; while it is long in coming, what is waited for is known."""
+        """Await the result; while it is long in coming, readiness names the awaited service."""
         silence = f"no acknowledgement for {SILENCE_SECONDS} s"
         noting = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._backoff.note, silence)
         try:

@@ -15,8 +15,8 @@ T = TypeVar("T")
 ANSWER_SECONDS: Final = 60.0
 """A read that takes longer is begun again with a new consumer."""
 _FETCH_WAIT_MS: Final = 10
-"""How long a broker holds a fetch that finds nothing. While it is held for partitions that were read to their end, the
-others are not fetched."""
+"""Milliseconds that a broker holds a fetch that finds nothing. While it is held for partitions that were read to their
+end, the others are not fetched."""
 _FETCH_BYTES: Final = 128 * 1024
 """Size of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
 
@@ -31,12 +31,12 @@ class TopicReader:
 
     @property
     def is_waiting(self) -> bool:
-        """Is the broker being waited for?"""
+        """Tell whether the reader waits for the broker."""
         return self._backoff.is_waiting
 
     @property
     def waiting(self) -> Backoff:
-        """What is waited for, and how long already."""
+        """Awaited service, and how long the reader has been waiting for it."""
         return self._backoff
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class TopicReader:
         await self._patiently(read)
 
     async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
-        """The records at these offsets, which rise; those that the log no longer has are left out."""
+        """Read the records at these offsets, which rise; records that the log no longer has are left out."""
 
         async def read() -> list[Any]:
             if self._consumer is None:

@@ -36,11 +36,11 @@ class Outgoing(NamedTuple):
     topic: str
     record: records.EncodedRecord
     partition: int | None = None
-    """None: the partition that follows from the key."""
+    """Partition of the record; None: the partition that follows from the key."""
 
 
 class Place(NamedTuple):
-    """Where a record lies on its topic."""
+    """Topic, partition and offset of a record."""
 
     partition: int
     offset: int

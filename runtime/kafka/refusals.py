@@ -1,4 +1,5 @@
-"""Why a broker refuses a connection, with what to do about it; and the refusal of a token, which aiokafka overlooks.
+"""Reasons why a broker refuses a connection, with what to do about them; and the refusal of a token, which aiokafka
+overlooks.
 
 aiokafka makes its connections itself, and leaves their errors in its log: its callers get no more than ``Unable to
 bootstrap``. So its class of connections and its bootstrap are replaced here, for all clients of this process. Its
@@ -71,7 +72,7 @@ class TokenAuthenticator(OAuthAuthenticator):  # type: ignore[misc]
 
 
 async def explained_bootstrap(client: AIOKafkaClient) -> None:
-    """aiokafka's own, whose error is that of the connections."""
+    """Connect aiokafka's client, but raise the error of the connections instead of its own."""
     refusals: list[RefusedError] = []
     outer = _refusals.set(refusals)
     try:
@@ -97,14 +98,14 @@ def _words(error: Exception, mechanism: str | None) -> str:
 
 
 def _alert(error: Exception) -> str:
-    """What the broker says of our certificate. With TLS 1.3 it says so after the handshake, when we already wait for
-    its first answer."""
+    """Read the broker's verdict on our certificate. With TLS 1.3 it comes after the handshake, when we already wait for
+    the first answer."""
     cause = error.__cause__
     return cause.reason or "TLS" if isinstance(error, KafkaConnectionError) and isinstance(cause, ssl.SSLError) else ""
 
 
 def _remedy(error: Exception, mechanism: str | None) -> str:
-    """What an operator can do; empty where it is no refusal."""
+    """Suggest what an operator can do; empty where the error is no refusal."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _NAME_MISMATCHES:
             return f"Name it in {variable('kafka_bootstrap_servers')} and advertised.listeners as its certificate does"

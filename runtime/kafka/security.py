@@ -1,4 +1,4 @@
-"""What every client of Kafka is given besides its own options: addresses, TLS, SASL.
+"""Arguments that every client of Kafka takes besides its own options: addresses, TLS, SASL.
 
 Files are read when a client is made. The services make a new one after every failure of a connection, so a certificate
 that was renewed is used from the next client on; a token is read, or asked for, for every connection.
@@ -31,7 +31,7 @@ class CredentialsError(RefusedError):
 
 
 def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """Arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
+    """Build the arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
 
     To be called within the event loop where OAUTHBEARER is used.
     """
@@ -44,7 +44,7 @@ def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 
 
 def ssl_context(kafka: KafkaConnection) -> Any:
-    """The context of TLS; None without it. Raises ``CredentialsError``."""
+    """Build the context of TLS; None without TLS. Raises ``CredentialsError``."""
     try:
         return kafka.kafka_ssl_context()
     except ValueError as error:
@@ -52,7 +52,7 @@ def ssl_context(kafka: KafkaConnection) -> Any:
 
 
 def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
-    """For OAUTHBEARER: from the file, or by client credentials."""
+    """Create the provider of tokens for OAUTHBEARER: from the file, or by client credentials."""
     if kafka.kafka_oauth_token_file:
         return TokenFile(kafka.kafka_oauth_token_file)
     return ClientCredentials(
@@ -71,7 +71,7 @@ def _sasl(kafka: KafkaConnection) -> dict[str, Any]:
 
 
 def sasl_password(kafka: KafkaConnection) -> str:
-    """For PLAIN and SCRAM."""
+    """Read the password for PLAIN and SCRAM."""
     return revealed(kafka.kafka_password)
 
 
@@ -82,7 +82,7 @@ class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
         self._path = path
 
     async def token(self) -> str:
-        """Raises ``CredentialsError``."""
+        """Read the token from the file. Raises ``CredentialsError``."""
         try:
             text = self._path.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
@@ -105,7 +105,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:
-        """Raises ``CredentialsError``, which does not show the secret."""
+        """Fetch a token. Raises ``CredentialsError``, which does not show the secret."""
         async with self._asking:
             if not self._token or self._clock() >= self._used_until:
                 answer = await self._ask()

@@ -1,4 +1,4 @@
-"""Which topics Kafka has; making those of the contract, and correcting their configuration. Safe to run again."""
+"""Topics that Kafka has: creating those of the contract, and correcting their configuration. Safe to run again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ async def administration(kafka: KafkaConnection) -> AsyncIterator[AIOKafkaAdminC
 
 
 async def topic_names(kafka: KafkaConnection) -> list[str]:
-    """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
+    """List all topics that the broker has. Raises ``KafkaError``, ``OSError``."""
     async with administration(kafka) as admin:
         # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
         return list(await admin.list_topics())
@@ -67,7 +67,7 @@ async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff
 async def partitions_of(
     admin: AIOKafkaAdminClient, names: Sequence[str], also: Sequence[str] = ()
 ) -> list[TopicPartition]:
-    """All partitions of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is
+    """List all partitions of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is
     missing; ``KafkaError``, ``OSError``."""
     topics = {found["topic"]: found["partitions"] for found in await admin.describe_topics() if not found["error_code"]}
     require([*names, *also], topics)
@@ -75,14 +75,14 @@ async def partitions_of(
 
 
 def require(wanted: Iterable[str], known: Iterable[str]) -> None:
-    """Raises ``NotProvisionedError`` for topics that are missing: a client would create them by their name alone,
-    with the broker's defaults."""
+    """Raise ``NotProvisionedError`` for missing topics: a client would create them by their name only, with the
+    broker's defaults."""
     if problem := missing(wanted, known):
         raise NotProvisionedError(problem)
 
 
 def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
-    """What is missing and how to create it, in words; empty when nothing is."""
+    """Describe the missing topics and how to create them; empty when all exist."""
     there = set(known)
     absent = [name for name in wanted if name not in there]
     if not absent:
@@ -166,7 +166,7 @@ async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str
 
 
 def configuration(topic: Topic) -> dict[str, str]:
-    """The configuration that the topic should have."""
+    """Return the configuration that the topic should have."""
     lag = topic.compacted_after
     segment = {} if topic.segment_bytes is None else {"segment.bytes": str(topic.segment_bytes)}
     return {

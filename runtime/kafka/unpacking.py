@@ -54,7 +54,7 @@ class UnreadableBatch(NamedTuple):
 
 
 class BoundedPartitionRecords(PartitionRecords):  # type: ignore[misc]
-    """What one fetch returned of a partition, up to ``MAX_FETCH_BYTES``."""
+    """Records that one fetch returned of a partition, up to ``MAX_FETCH_BYTES``."""
 
     def __init__(self, tp: Any, records: Any, aborted_transactions: Any, fetch_offset: int, *options: Any) -> None:
         super().__init__(tp, _Batches(records, fetch_offset), aborted_transactions, fetch_offset, *options)
@@ -87,7 +87,7 @@ class _Batch:
         return getattr(self._batch, name)
 
     def __next__(self) -> Any:
-        """The record of a control batch."""
+        """Return the record of a control batch."""
         return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
@@ -121,13 +121,13 @@ def _size(record: Any) -> int:
 
 
 def unpack_zstd(packed: Any) -> bytes:
-    """Raises ``UnpackedTooLargeError``, ``zstandard.ZstdError``."""
+    """Unpack zstd. Raises ``UnpackedTooLargeError``, ``zstandard.ZstdError``."""
     with zstandard.ZstdDecompressor().stream_reader(bytes(packed), read_across_frames=True) as reader:
         return _bounded(reader.read)
 
 
 def unpack_gzip(packed: Any) -> bytes:
-    """Raises ``UnpackedTooLargeError``, ``OSError``, ``EOFError``, ``zlib.error``."""
+    """Unpack gzip. Raises ``UnpackedTooLargeError``, ``OSError``, ``EOFError``, ``zlib.error``."""
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as reader:
         return _bounded(reader.read)
 
@@ -143,7 +143,7 @@ def _bounded(read: Callable[[int], bytes]) -> bytes:
 
 
 def unpack_lz4(packed: Any) -> bytes:
-    """Raises ``UnpackedTooLargeError``, ``cramjam.DecompressionError``."""
+    """Unpack LZ4. Raises ``UnpackedTooLargeError``, ``cramjam.DecompressionError``."""
     packed = bytes(packed)
     # A byte of LZ4 holds 255 at most: the output of a short batch is no large allocation.
     output = bytearray(min(MAX_BATCH_BYTES, 255 * len(packed)) + 1)
@@ -157,7 +157,7 @@ def unpack_lz4(packed: Any) -> bytes:
 
 
 def unpack_snappy(packed: Any) -> bytes:
-    """Unpacks one block, or many as Xerial's library frames them. Raises ``UnpackedTooLargeError``, ``struct.error``,
+    """Unpack one block, or many as Xerial's library frames them. Raises ``UnpackedTooLargeError``, ``struct.error``,
     ``cramjam.DecompressionError``."""
     packed = bytes(packed)
     blocks = _xerial_blocks(packed) if packed.startswith(_XERIAL_MAGIC) else iter([packed])

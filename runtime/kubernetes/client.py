@@ -22,7 +22,7 @@ from runtime.kubernetes.rate_limiter import RateLimiter
 from schemas.json_types import Json
 
 CountRequest = Callable[[str, str], None]
-"""Is called after each request with its verb as Kubernetes names it (get, list, watch, create, update, patch) and its
+"""Callback after each request, with its verb as Kubernetes names it (get, list, watch, create, update, patch) and its
 result: the HTTP status, or `none` for no answer."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -31,13 +31,13 @@ _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1
 _METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH"}
 
 _REPEATS: Final = 2
-"""So often a request is repeated because the server asks for it (401, 429)."""
+"""Limit of the times that a request is repeated because the server asks for it (401, 429)."""
 # A filter call waits for this: kube-scheduler gives up on its extender after ``httpTimeout`` (30 s in HAMi's chart).
 _MAX_PAUSE_SECONDS: Final = 5.0
 
 
 def _uncounted(_verb: str, _result: str) -> None:
-    """The counter of callers without metrics."""
+    """Count nothing, for callers without metrics."""
 
 
 class Client:
@@ -69,15 +69,15 @@ class Client:
         await asyncio.sleep(0)
 
     async def get(self, path: str) -> Json:
-        """Raises `KubeApiError`, as all the other methods do."""
+        """Get one object. Raises `KubeApiError`, as all the other methods do."""
         return await self._json_answer(_Request("get", "GET", path))
 
     async def metadata(self, path: str) -> Json:
-        """An object without its spec and status."""
+        """Get an object without its spec and status."""
         return await self._json_answer(_Request("get", "GET", path, accept=_METADATA))
 
     async def page(self, path: str, **query: str | int) -> Json:
-        """A list; with `limit`, one page of it."""
+        """Get a list; with `limit`, one page of it."""
         return await self._json_answer(_Request("list", "GET", path, tuple(query.items())))
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Json:
@@ -141,7 +141,8 @@ class Client:
             yield response
 
     async def _send(self, request: "_Request", limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        """The server's response, after doing what it asks for: fresh credentials (401), or coming back later (429)."""
+        """Send the request and return the server's response, after doing what the server asks for: fresh credentials
+        (401), or coming back later (429)."""
         for _ in range(_REPEATS):
             response = await self._once(request, limits)
             # Tokens of service accounts are replaced within the hour; ours may have expired since the last reading.

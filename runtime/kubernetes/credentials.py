@@ -23,11 +23,11 @@ LoadConfiguration = Callable[[], Awaitable["Configuration"]]
 
 RENEW_SECONDS: Final = 60.0
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet puts a pod's token, the cluster's CA and the pod's namespace."""
+"""Folder in which the kubelet puts a pod's token, the cluster's CA and the pod's namespace."""
 
 
 def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration:
-    """Reads the kubeconfig at `path`; `context` is the name of one of its contexts, None for its current one."""
+    """Read the kubeconfig at `path`; `context` is the name of one of its contexts, None for its current one."""
 
     async def load() -> "Configuration":
         from kubernetes.aio import config
@@ -49,7 +49,7 @@ def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration
 
 
 async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
-    """Reads the pod's service account; the environment names the API server."""
+    """Read the pod's service account; the environment names the API server."""
     from kubernetes.aio import config
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.config.incluster_config import InClusterConfigLoader
@@ -64,7 +64,7 @@ async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
 
 
 def pod_namespace() -> str:
-    """The namespace of the pod that this process runs in; empty outside of a pod."""
+    """Return the namespace of the pod that this process runs in; empty outside of a pod."""
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:
@@ -72,7 +72,8 @@ def pod_namespace() -> str:
 
 
 class ApiCredentials:
-    """What a client needs: `url`, `tls`, `server_name` and `proxy` to connect, `authorization` for every request."""
+    """Credentials of a client: `url`, `tls`, `server_name` and `proxy` to connect, `authorization` for every
+    request."""
 
     def __init__(
         self, load: LoadConfiguration, configuration: "Configuration", clock: Callable[[], float] = time.monotonic
@@ -84,7 +85,7 @@ class ApiCredentials:
 
     @classmethod
     async def open(cls, load: LoadConfiguration) -> "ApiCredentials":
-        """Raises `KubeConfigError`."""
+        """Load the credentials and keep them fresh. Raises `KubeConfigError`."""
         return cls(load, await load())
 
     def _apply(self, configuration: "Configuration") -> None:
@@ -100,7 +101,7 @@ class ApiCredentials:
             _remove_copies()
 
     async def authorization(self) -> str:
-        """The value of the header; empty if a client certificate identifies us."""
+        """Return the value of the header; empty if a client certificate identifies us."""
         if self._clock() - self._read_at >= RENEW_SECONDS:
             await self.renew()
         return self._authorization
@@ -116,7 +117,8 @@ class ApiCredentials:
 
 
 def _context(ca_file: str | None) -> ssl.SSLContext:
-    """Trusts the cluster's own authority alone where it is known: any public one could sign for its name otherwise."""
+    """Build a context that trusts only the cluster's own authority where it is configured: any public one could sign
+    for its name otherwise."""
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (ssl.SSLError, OSError) as error:

@@ -65,7 +65,7 @@ class Election:
             await asyncio.sleep(self._timings.retry * (1 + _JITTER * self._rng.random()))
 
     async def _attempt_to_its_end(self) -> None:
-        """Attempt once. When cancelled, wait a while for the answer: a write in flight may or may not take place."""
+        """Try once. When cancelled, wait a while for the answer: a write in flight may or may not take place."""
         self._attempt_task = asyncio.create_task(self._attempt())
         try:
             # Cancelling the request would not undo a write that the server has received, and resigning must know its

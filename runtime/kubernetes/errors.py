@@ -1,4 +1,4 @@
-"""What can go wrong with an API server, named for what the caller must do.
+"""Errors of an API server, named for what the caller must do.
 
 KubeConfigError    no usable kubeconfig or service account: a person must repair it
 KubeApiError       one request was refused or got no answer
@@ -46,12 +46,13 @@ class KubeApiError(Exception):
 
 
 def missing(kind: str, name: str) -> KubeApiError:
-    """The error with which an API server answers a request for an object that it does not have."""
+    """Build the error with which an API server answers a request for an object that it does not have."""
     return KubeApiError(404, f'{kind} "{name}" not found')
 
 
 def error_of(status: int, body: bytes, retry_after: str | None = None) -> KubeApiError:
-    """The error for a response of status 400 or above, with the message of its `Status` object, else with its text."""
+    """Build the error for a response of status 400 or above, with the message of its `Status` object, else with its
+    text."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
     return KubeApiError(status, _message(body) or f"the API server answered {status}", seconds)
 

@@ -1,4 +1,4 @@
-"""What a leader election offers to its user, and under which name a process takes part."""
+"""Leadership as an election offers it to its user, and the name under which a process takes part."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Leadership(Protocol):
-    """Whether this process leads.
+    """Leadership of this process.
 
     Ask `is_leading` before every answer: it turns false by itself when the lease can't be renewed in time.
     """
@@ -15,14 +15,14 @@ class Leadership(Protocol):
     term: int
     """Grows each time this process begins to lead, also if no other led in between."""
     term_began: asyncio.Event
-    """Is set when a term begins; the user clears it."""
+    """Event that is set when a term begins; the user clears it."""
 
     @property
     def is_leading(self) -> bool: ...
 
     @property
     def problem(self) -> str:
-        """Why this process does not lead; empty while it does."""
+        """Reason why this process does not lead; empty while it does."""
 
     async def run(self) -> None:
         """Follow the lease until cancelled."""
@@ -36,5 +36,6 @@ def own_host() -> str:
 
 
 def own_identity() -> str:
-    """A name that differs for each process and shows its pod: `<host>_<uuid>`, as Kubernetes' components write it."""
+    """Generate a name that differs for each process and shows its pod: `<host>_<uuid>`, as Kubernetes' components write
+    it."""
     return f"{own_host()}_{uuid.uuid4()}"

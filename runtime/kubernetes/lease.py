@@ -1,4 +1,4 @@
-"""Who leads, by a Lease object (coordination.k8s.io/v1), with the rules of Kubernetes' own components. Pure.
+"""Rules of leading by a Lease object (coordination.k8s.io/v1), which are those of Kubernetes' own components. Pure.
 
 A lease has expired when *we* have observed it unchanged for its duration: clocks of two machines are never compared.
 A leader stops by itself `renew` seconds after it began its last renewal, well before another may take the lease.
@@ -17,7 +17,7 @@ _ONE_SECOND: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimings:
-    """In seconds; the defaults are those of Kubernetes' components.
+    """Times of an election in seconds; the defaults are those of Kubernetes' components.
 
     Raises ValueError unless duration > renew > 1.2 x retry: otherwise two could lead at once.
     """
@@ -38,7 +38,7 @@ class LeaseTimings:
 
 
 class LeaseStep(Enum):
-    """What to do with the lease now."""
+    """Next step with the lease."""
 
     CREATE = "there is no lease: create it"
     TAKE = "the lease is free or has expired: write our name"
@@ -57,7 +57,7 @@ class ObservedLease:
     since: float = 0.0
 
     def next(self, obj: Json | None, now: float) -> "ObservedLease":
-        """The lease after it was read again as `obj`."""
+        """Return the lease after it was read again as `obj`."""
         # Not by resourceVersion: a change of a label is no renewal and must not keep a dead holder in office.
         is_same = obj and self.obj and _record(obj) == _record(self.obj)
         return ObservedLease(obj, self.since if is_same else now)
@@ -77,7 +77,8 @@ def next_step(observed: ObservedLease, identity: str, now: float) -> LeaseStep:
 
 
 def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTimings, now: datetime) -> Json:
-    """The Lease to write in order to lead; the resourceVersion in it lets only one of two claims succeed."""
+    """Claim the lease: the Lease to write in order to lead; the resourceVersion in it lets only one of two claims
+    succeed."""
     before, written = _spec(observed.obj), _micro_time(now)
     spec = {
         **before,
@@ -94,7 +95,7 @@ def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTiming
 
 
 def resignation(observed: ObservedLease, key: Key, now: datetime) -> Json:
-    """The Lease to write in order to let another lead at once."""
+    """Build the Lease to write in order to let another lead at once."""
     written = _micro_time(now)
     # As client-go's ``release``: an empty holder may be taken at once, without waiting for the duration.
     freed = {"holderIdentity": "", "leaseDurationSeconds": _ONE_SECOND, "renewTime": written, "acquireTime": written}
@@ -112,7 +113,7 @@ def _spec(obj: Json | None) -> dict[str, Any]:
 
 
 def _record(obj: Json) -> tuple[Any, ...]:
-    """The fields of which any renewal changes at least one."""
+    """Read the fields of which any renewal changes at least one."""
     spec = _spec(obj)
     return spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseDurationSeconds")
 
@@ -123,7 +124,7 @@ def _micro_time(now: datetime) -> str:
 
 
 def led_by_host(observed: ObservedLease, host: str, timings: LeaseTimings) -> float:
-    """Until when a process on `host` certainly leads (monotonic seconds); 0 if none does.
+    """Return until when a process on `host` certainly leads (monotonic seconds); 0 if none does.
 
     Kubernetes' components write `<host>_<uuid>` into the leases that they hold; in a pod, `host` is the pod's name.
     """
@@ -137,7 +138,7 @@ class LeadershipDeadline:
     until: float = 0.0
 
     def renewed(self, started_at: float, timings: LeaseTimings) -> "LeadershipDeadline":
-        """The deadline after a renewal whose request was sent at `started_at`.
+        """Return the deadline after a renewal whose request was sent at `started_at`.
 
         It counts from the request, not from the answer: others may have seen the new lease as early as that.
         """

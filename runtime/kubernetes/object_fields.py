@@ -10,27 +10,27 @@ Fields = Mapping[str, Any]
 
 
 def text(found: Any, *path: str) -> str:
-    """The text at a path of keys; empty where there is none."""
+    """Get the text at a path of keys; empty where there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, str) else ""
 
 
 def part(found: Any, *path: str) -> Fields:
-    """The object at a path of keys; empty where there is none."""
+    """Get the object at a path of keys; empty where there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def entries(found: Any, *path: str) -> Iterator[Fields]:
-    """The objects of a list at a path of keys."""
+    """Iterate over the objects of a list at a path of keys."""
     items = part(found, *path[:-1]).get(path[-1])
     return (item for item in items if isinstance(item, Mapping)) if isinstance(items, list) else iter(())
 
 
 def moment(stamp: str) -> datetime | None:
-    """A time as Kubernetes writes it (RFC 3339); None for anything else."""
+    """Parse a time as Kubernetes writes it (RFC 3339); None for anything else."""
     try:
         time = datetime.fromisoformat(stamp)
     except ValueError:
@@ -42,7 +42,7 @@ def moment(stamp: str) -> datetime | None:
 
 
 def conditions(found: Fields) -> list[Condition]:
-    """The conditions in the object's status."""
+    """Read the conditions in the object's status."""
     return [
         Condition(
             type=text(entry, "type"), status=text(entry, "status"), reason=text(entry, "reason"),

@@ -13,5 +13,5 @@ MANAGER: Final = "schedulerlog"
 
 
 def is_own(event: Mapping[str, Any]) -> bool:
-    """Has this project written the event?"""
+    """Tell whether this project has written the event."""
     return MANAGER in (text(event, "metadata", "labels", MANAGED_BY), text(event, "reportingInstance"))

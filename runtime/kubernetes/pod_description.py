@@ -1,4 +1,4 @@
-"""Where a pod comes from and who waits for it, from the pod's object alone. Pure."""
+"""Origin of a pod and the people who wait for it, from the pod's object only. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -27,7 +27,7 @@ _HASH: Final = "pod-template-hash"
 
 
 def pod_description(pod: Fields, label_names: Collection[str] = ()) -> PodDescription:
-    """What the pod's object says; ``label_names`` are the labels that are kept."""
+    """Describe the pod from its object; ``label_names`` are the labels to keep."""
     metadata, spec = part(pod, "metadata"), part(pod, "spec")
     labels = part(metadata, "labels")
     # Schedulers' names are labels here and annotations there.
@@ -45,7 +45,7 @@ def pod_description(pod: Fields, label_names: Collection[str] = ()) -> PodDescri
 
 
 def owners_in(pod: Fields) -> list[Owner]:
-    """The pod's controller, and its Deployment where the controller is a ReplicaSet of one."""
+    """List the pod's controller, and its Deployment where the controller is a ReplicaSet of one."""
     controller = controller_of(pod)
     if controller is None:
         return []
@@ -57,7 +57,7 @@ def owners_in(pod: Fields) -> list[Owner]:
 
 
 def controller_of(found: Fields) -> Owner | None:
-    """The object that controls this one, as its owner references name it."""
+    """Get the object that controls this one, as its owner references name it."""
     for reference in entries(found, "metadata", "ownerReferences"):
         kind, name = text(reference, "kind"), text(reference, "name")
         # Others own an object only to have it deleted with them.

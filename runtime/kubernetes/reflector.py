@@ -39,7 +39,7 @@ class ChangeHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects to follow: of one kind, in one namespace (empty: all), by label and field selectors."""
+    """Objects to follow: of one kind, in one namespace (empty: all), by label and field selectors."""
 
     resource: Resource
     namespace: str = ""
@@ -58,7 +58,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class WatchTimeouts:
-    """How long a watch may be silent, broken and open."""
+    """Limits of the time that a watch may be silent, broken and open."""
 
     silence_seconds: float = 100.0
     """A watch that sends nothing for so long counts as dead: the server sends a bookmark every minute."""
@@ -95,7 +95,7 @@ class Reflector:
 
     @property
     def problem(self) -> str:
-        """Why the handler may not know the present state of the cluster; empty while it does."""
+        """Reason why the handler may lack the present state of the cluster; empty while it has it."""
         plural = self._selection.resource.plural
         if not self._is_listed.is_set():
             return f"{plural} are being listed" + (f" ({self._last_error})" if self._last_error else "")

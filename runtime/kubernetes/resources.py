@@ -23,12 +23,12 @@ class Resource:
     is_namespaced: bool = True
 
     def collection(self, namespace: str = "") -> str:
-        """Path of all objects of the kind, or of those in one namespace. Raises as `item` does."""
+        """Build the path of all objects of the kind, or of those in one namespace. Raises as `object_path` does."""
         within = f"namespaces/{_path_part('namespaces', namespace)}/" if namespace else ""
         return f"{self.root}/{within}{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
-        """Path of one object, or of a subresource of it such as `binding`.
+        """Build the path of one object, or of a subresource of it such as `binding`.
 
         Raises the `KubeApiError` of an object that is not there for `.` and `..`, which no object is called.
         """

@@ -1,4 +1,4 @@
-"""Which objects there are, as lists, watch events and the answers to our own writes report them. Pure.
+"""Objects of a cluster, as lists, watch events and the answers to our own writes report them. Pure.
 
 The three sources arrive in any order: a list is read page by page while a watch runs, and a write is answered before
 the watch reports it. The object's resourceVersion decides, which only grows: an older report changes nothing, and the
@@ -15,7 +15,7 @@ from runtime.kubernetes.watch_events import Bookmark, Deleted, WatchEvent
 from schemas.json_types import Json
 
 MAX_DELETED_KEPT: Final = 10_000
-"""So many deleted objects are remembered, to ignore late reports about them."""
+"""Limit of the deleted objects that are remembered, to ignore late reports about them."""
 
 
 class ObjectRef(NamedTuple):
@@ -117,7 +117,7 @@ class PagedList:
         return changes
 
     def finish(self, version: str) -> list[Change]:
-        """The list is complete: a watch may continue from `version`, unless one has come further already."""
+        """Complete the list: a watch may continue from `version`, unless one has come further already."""
         # A list that is read while the watch runs may be older than what the watch has reported.
         if not self._store.version:
             self._store.version = version
@@ -130,7 +130,7 @@ def ref_of(obj: Json) -> ObjectRef:
 
 
 def version_of(obj: Json) -> int:
-    """The object's resourceVersion: a number to compare within one kind (Kubernetes promises that since 1.35)."""
+    """Parse the object's resourceVersion: a number to compare within one kind (Kubernetes promises that since 1.35)."""
     version = str(obj["metadata"].get("resourceVersion", ""))
     # 0 where there is none, so that any report with a version is newer.
     return int(version) if version.isdigit() else 0

@@ -38,7 +38,8 @@ WatchEvent = Changed | Deleted | Bookmark
 
 
 def decode_event(line: bytes) -> WatchEvent:
-    """Raises `KubeApiError` if the server reports an ERROR (410: the version is too old) or the line is no event."""
+    """Decode one line of a watch. Raises `KubeApiError` if the server reports an ERROR (410: the version is too old) or
+    the line is no event."""
     try:
         event: Any = orjson.loads(line)
         kind, obj = event["type"], event["object"]
@@ -65,7 +66,7 @@ class LineSplitter:
         self._size = 0
 
     def split(self, part: bytes) -> Iterator[bytes]:
-        """The lines that `part` completes; raises `KubeApiError` for a line that is too long."""
+        """Yield the lines that `part` completes; raises `KubeApiError` for a line that is too long."""
         # Parts are collected and joined once: adding each to a long line would copy the line every time.
         *ended, rest = part.split(b"\n")
         for piece in ended:

@@ -12,8 +12,8 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 
 
 def new_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
-    """A client that tries once: the caller decides whether and when to try again. Of several URLs each is asked in
-    turn. Raises ``SettingError`` for files that can't be read (any more), and where AWS's credentials are missing.
+    """Create a client that tries once: the caller decides whether and when to try again. Of several URLs each is asked
+    in turn. Raises ``SettingError`` for files that can't be read (any more), and where AWS's credentials are missing.
 
     Certificates are read here: a process uses renewed ones when it is restarted.
     """
@@ -53,7 +53,8 @@ def _identity(connection: OpenSearchConnection) -> dict[str, Any]:
 
 
 def _aws_credentials() -> Any:
-    """As AWS's own tools find them: environment, files, the role of the pod or the machine; renewed by botocore."""
+    """Find the credentials as AWS's own tools do: environment, files, the role of the pod or the machine; renewed by
+    botocore."""
     try:
         from botocore.session import Session
     except ImportError:

@@ -1,4 +1,4 @@
-"""What each process may do in OpenSearch, as roles of its security plugin: what it asks for, and nothing else.
+"""Roles of OpenSearch's security plugin, one per process, with no more rights than it asks for.
 
 tests/integration/pipeline/test_secured_opensearch.py runs the processes with these roles; in ``make stress`` it takes
 each permission away in turn, and something fails. Permissions are actions of OpenSearch, as its refusals name them.

@@ -8,17 +8,17 @@ from opensearchpy.serializer import JSONSerializer
 
 
 class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
-    """What is text or bytes already is sent as it is, as with the client's own."""
+    """Serializer with orjson. It sends texts and bytes unchanged, as the client's own does."""
 
     def loads(self, s: str | bytes) -> Any:
-        """Raises ``SerializationError``."""
+        """Parse JSON. Raises ``SerializationError``."""
         try:
             return orjson.loads(s)
         except orjson.JSONDecodeError as error:
             raise SerializationError(s, error) from None
 
     def dumps(self, data: Any) -> Any:
-        """Raises ``SerializationError``."""
+        """Serialize to JSON. Raises ``SerializationError``."""
         if isinstance(data, str | bytes):
             return data
         try:

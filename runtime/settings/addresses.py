@@ -35,7 +35,7 @@ class HostPort(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Does it stand for this machine alone?"""
+        """Tell whether the host stands for this machine only."""
         # Commands that start at once import this module.
         from ipaddress import ip_address
 
@@ -49,7 +49,7 @@ class HostPort(NamedTuple):
 
 
 def host_port(text: str, example: str = "127.0.0.1:9092") -> HostPort:
-    """The address of a service. Raises ``ValueError``, whose message shows ``example``."""
+    """Parse the address of a service. Raises ``ValueError``, whose message shows ``example``."""
     address = _parsed(text)
     if address is None or address.port == 0:
         raise ValueError(_is_not(text, "HOST:PORT", example))
@@ -57,7 +57,8 @@ def host_port(text: str, example: str = "127.0.0.1:9092") -> HostPort:
 
 
 def listen_address(text: str, example: str = "127.0.0.1:8080") -> HostPort:
-    """An address to listen on; a port alone means loopback, and port 0 a free port. Raises ``ValueError``."""
+    """Parse an address to listen on; a port without a host means loopback, and port 0 a free port. Raises
+    ``ValueError``."""
     address = HostPort(LOOPBACK, int(text)) if _PORT.fullmatch(text.strip()) else _parsed(text)
     if address is None or address.port > _LAST_PORT:
         raise ValueError(_is_not(text, "HOST:PORT", example))
@@ -65,12 +66,12 @@ def listen_address(text: str, example: str = "127.0.0.1:8080") -> HostPort:
 
 
 def bootstrap_servers(text: str) -> str:
-    """Kafka's addresses, ``HOST:PORT[,HOST:PORT…]``, without spaces. Raises ``ValueError``."""
+    """Parse Kafka's addresses, ``HOST:PORT[,HOST:PORT…]``, without spaces. Raises ``ValueError``."""
     return ",".join(str(host_port(server)) for server in text.split(","))
 
 
 def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
-    """A base URL of HTTP without a slash at its end. Raises ``ValueError``, which does not show the text."""
+    """Parse a base URL of HTTP and strip the slash at its end. Raises ``ValueError``, which does not show the text."""
     try:
         parts = urlsplit(text)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -84,12 +85,13 @@ def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
 
 
 def without_user_info(text: str) -> str:
-    """The text with the user and password of every URL in it left out."""
+    """Return the text without the user and password of every URL in it."""
     return _USER_INFO.sub(r"\1", text)
 
 
 def without_addresses(text: str) -> str:
-    """The text of an error with ``ADDRESS`` in the place of hosts and ports, for readers who are not operators."""
+    """Return the text of an error with ``ADDRESS`` in the place of hosts and ports, for readers who are not
+    operators."""
     return _ANY_ADDRESS.sub("ADDRESS", text)
 
 

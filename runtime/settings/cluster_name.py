@@ -11,7 +11,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
 
 
 def cluster_name(text: str) -> str:
-    """The text itself. Raises ``ValueError`` where it can't name a cluster."""
+    """Return the text unchanged. Raises ``ValueError`` where it can't name a cluster."""
     if not _NAME.fullmatch(text):
         raise ValueError(
             f"{text!r} can't name a cluster: write at most {_MAX_CHARACTERS} lower-case letters, digits, - and ., "
@@ -21,6 +21,6 @@ def cluster_name(text: str) -> str:
 
 
 def as_cluster_name(text: str) -> str:
-    """A valid name made of any text: another one for most other texts, and empty where no character can be kept."""
+    """Make a valid name of any text: a different one for most other texts, and empty where no character is allowed."""
     kept = re.sub(r"[^a-z0-9.-]+", "-", text.lower())
     return kept.strip("-.")[:_MAX_CHARACTERS].rstrip("-.")

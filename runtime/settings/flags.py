@@ -32,8 +32,8 @@ Model = type[EnvironmentSettings]
 def takes(
     *kinds: type[Any], unless: Callable[[Mapping[str, Any]], bool] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A decorator for a command whose first parameters are an instance of each of ``kinds``; its other parameters stay
-    options of their own.
+    """Decorate a command whose first parameters are an instance of each of ``kinds``; its other parameters stay options
+    of their own.
 
     A kind is a model of settings, or a dataclass whose fields are declared as parameters of a command of typer would
     be. A wrong setting is one line that begins with the flag, or with the variable where the value came from there.
@@ -65,23 +65,24 @@ def takes(
 
 
 def flag_of(model: Model, name: str) -> str:
-    """The field's flag, as messages name it."""
+    """Return the field's flag, as messages name it."""
     return next(iter(_names(model.model_fields[name])), f"--{_dashed(model, name)}")
 
 
 def flags_of(model: Model, name: str) -> tuple[str, ...]:
-    """All names of the field's flag."""
+    """List all names of the field's flag."""
     return _names(model.model_fields[name]) or (flag_of(model, name),)
 
 
 def declared(field: FieldInfo) -> Flag:
-    """How the field is written on the command line."""
+    """Return the declaration of the field on the command line."""
     # The last one: a field may add to what its type says.
     return next((found for found in reversed(field.metadata) if isinstance(found, Flag)), Flag())
 
 
 def shown(settings: EnvironmentSettings) -> dict[str, str]:
-    """Every setting that has a value and is no secret, by its flag without dashes, as the command line writes it."""
+    """List every setting that has a value and is no secret, by its flag without dashes, as the command line writes
+    it."""
     model = type(settings)
     given = {name: getattr(settings, name) for name, field in model.model_fields.items() if not is_secret(field)}
     return {flag_of(model, name).lstrip("-"): _text(model, name, v) for name, v in given.items() if v is not None}
@@ -92,7 +93,7 @@ def _is_model(kind: type[Any]) -> bool:
 
 
 def _made(kind: type[Any], given: Mapping[str, Any]) -> Any:
-    """An instance of it from what was given. Raises ``SettingError``."""
+    """Create an instance from the values of the command line. Raises ``SettingError``."""
     if _is_model(kind):
         return _read(kind, given)
     return kind(**{field.name: given[field.name] for field in dataclasses.fields(kind)})
@@ -157,7 +158,7 @@ def _help(model: Model, name: str, field: FieldInfo) -> str:
 
 
 def default_text(field: FieldInfo) -> str:
-    """How the help shows the default, in brackets; empty where there is none."""
+    """Format the default for the help, in brackets; empty where there is none."""
     default = field.default
     if field.annotation is bool:
         return "  [default: on]" if default else ""

@@ -1,4 +1,4 @@
-"""How Kafka is reached: addresses, TLS, SASL. ``runtime.kafka.security`` makes the clients' arguments of it."""
+"""Connection settings of Kafka: addresses, TLS, SASL. ``runtime.kafka.security`` makes the clients' arguments of it."""
 
 import ssl
 from pathlib import Path
@@ -35,11 +35,11 @@ class KafkaSecurity(EnvironmentSettings):
     kafka_security_protocol: Annotated[
         SecurityProtocol, BeforeValidator(_lower), Flag(metavar="plaintext|ssl|sasl_plaintext|sasl_ssl")
     ] = "plaintext"
-    """Whether Kafka is spoken to over TLS (ssl), and whether with a name and proof (sasl)."""
+    """Protocol of the connection to Kafka: over TLS (ssl), with a name and proof (sasl), both or neither."""
     kafka_sasl_mechanism: Annotated[
         SaslMechanism | None, BeforeValidator(_upper), Flag(metavar="PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER")
     ] = None
-    """How sasl_plaintext and sasl_ssl prove who we are."""
+    """Mechanism by which sasl_plaintext and sasl_ssl prove the identity of this process."""
     kafka_username: str | None = None
     """For PLAIN and SCRAM."""
     kafka_password: SecretStr | None = None
@@ -70,7 +70,7 @@ class KafkaSecurity(EnvironmentSettings):
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
 
     def kafka_ssl_context(self) -> ssl.SSLContext | None:
-        """TLS by the files as they are now; None without TLS. Raises ``ValueError``."""
+        """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
         if not self.uses_tls:
             return None
         password = revealed(self.kafka_key_password) or None
@@ -114,7 +114,7 @@ class KafkaSecurity(EnvironmentSettings):
         return self
 
     def _given(self, names: list[str] | tuple[str, ...]) -> str:
-        """The variable of the first of these fields that has a value; empty where none has."""
+        """Return the variable of the first of these fields that has a value; empty where none has."""
         return next((variable(name) for name in names if getattr(self, name) is not None), "")
 
     def _require(self, names: list[str] | tuple[str, ...]) -> None:
@@ -136,7 +136,7 @@ class KafkaConnection(KafkaSecurity):
     """Addresses of any of Kafka's brokers."""
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Return the name that messages use."""
         return self.kafka_bootstrap_servers
 
 
@@ -147,7 +147,8 @@ class KafkaConnectionIfGiven(KafkaSecurity):
     """Addresses of any of Kafka's brokers."""
 
     def required(self, otherwise: str = "") -> KafkaConnection:
-        """The connection. Raises ``SettingError`` without addresses; ``otherwise`` says what else could be done."""
+        """Return the connection. Raises ``SettingError`` without addresses; ``otherwise`` says what else could be
+        done."""
         if self.kafka_bootstrap_servers is None:
             ways = f", set {KAFKA}, or {otherwise}" if otherwise else f" or set {KAFKA}"
             raise SettingError(f"no Kafka: give --kafka HOST:PORT{ways}")
@@ -155,6 +156,6 @@ class KafkaConnectionIfGiven(KafkaSecurity):
 
 
 def kafka_at(bootstrap_servers: str) -> KafkaConnection:
-    """A connection without TLS and SASL, whatever the environment says."""
+    """Create a connection without TLS and SASL, whatever the environment says."""
     fields = {name: field.default for name, field in KafkaSecurity.model_fields.items()}
     return KafkaConnection.model_validate(fields | {"kafka_bootstrap_servers": bootstrap_servers})

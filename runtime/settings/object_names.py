@@ -8,7 +8,7 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 
 
 def label_problem(name: str) -> str | None:
-    """What is wrong with ``name`` as an RFC 1123 label (namespaces); None for a valid one."""
+    """Explain what is wrong with ``name`` as an RFC 1123 label (namespaces); None for a valid one."""
     if not name:
         return "is empty"
     if len(name) > 63:
@@ -17,7 +17,7 @@ def label_problem(name: str) -> str | None:
 
 
 def subdomain_problem(name: str) -> str | None:
-    """What is wrong with ``name`` as an RFC 1123 subdomain (pods and nodes); None for a valid one."""
+    """Explain what is wrong with ``name`` as an RFC 1123 subdomain (pods and nodes); None for a valid one."""
     if not name:
         return "is empty"
     if len(name) > 253:

@@ -1,4 +1,4 @@
-"""How OpenSearch is reached: URLs, TLS, who we are. ``runtime.opensearch.client`` makes a client of it."""
+"""Connection settings of OpenSearch: URLs, TLS, credentials. ``runtime.opensearch.client`` makes a client of it."""
 
 import ssl
 from datetime import timedelta
@@ -17,7 +17,7 @@ _TLS_FIELDS: Final = ("opensearch_ca_file", "opensearch_cert_file", "opensearch_
 
 
 def _urls(text: str) -> str:
-    """``http://a:9200,http://b:9200``, without spaces. Raises ``ValueError``, which shows no password."""
+    """Parse ``http://a:9200,http://b:9200`` without spaces. Raises ``ValueError``, which shows no password."""
     urls = [addresses.url(part.strip()) for part in text.split(",")]
     # A client speaks to all of them in one way.
     if len({urlsplit(url).scheme for url in urls}) > 1:
@@ -43,16 +43,16 @@ class OpenSearchConnection(EnvironmentSettings):
     opensearch_aws_region: str | None = None
     """Sign requests (AWS Signature Version 4) for this region, by the credentials that AWS's own tools would find."""
     opensearch_aws_service: Annotated[Literal["es", "aoss"], Flag(metavar="es|aoss")] = "es"
-    """What is signed for: a domain (es), or OpenSearch Serverless (aoss)."""
+    """Service that requests are signed for: a domain (es), or OpenSearch Serverless (aoss)."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=30)
-    """How long one request to OpenSearch may take; of the API, all the requests for one answer together."""
+    """Longest time of one request to OpenSearch; of the API, of all the requests for one answer together."""
 
     @property
     def urls(self) -> list[str]:
         return self.opensearch_url.split(",")
 
     def opensearch_ssl_context(self) -> ssl.SSLContext | None:
-        """TLS by the files as they are now; None without TLS. Raises ``ValueError``."""
+        """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
         if not self.opensearch_url.startswith("https://"):
             return None
         return tls.client_context(self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file)
@@ -102,7 +102,7 @@ def _without_none(given: dict[str, Any], names: dict[str, str]) -> dict[str, Any
 
 
 def opensearch_at(url: str) -> OpenSearchConnection:
-    """A connection to this URL, whatever else the environment says of OpenSearch."""
+    """Create a connection to this URL, whatever else the environment says of OpenSearch."""
     required = ("opensearch_url",)
     fields = {name: f.default for name, f in OpenSearchConnection.model_fields.items() if name not in required}
     return OpenSearchConnection.model_validate(fields | {"opensearch_url": url})

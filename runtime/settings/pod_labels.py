@@ -7,7 +7,7 @@ _KEY: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]{0,252}/)?[A-Za-z0-9]([-\w.]
 
 
 def label_names(text: str) -> tuple[str, ...]:
-    """Names of labels between commas, ``team,example.com/cost-center``. Raises ``ValueError``."""
+    """Parse names of labels between commas, ``team,example.com/cost-center``. Raises ``ValueError``."""
     names = tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
     if wrong := next((name for name in names if not _KEY.fullmatch(name)), None):
         raise ValueError(f"{wrong!r} is not the name of a label: write for example team,example.com/cost")

@@ -14,12 +14,12 @@ SUFFIX = "_FILE"
 
 
 def is_secret(field: FieldInfo) -> bool:
-    """Is the value never shown, and read from a file as well?"""
+    """Tell whether the value is never shown, and read from a file as well."""
     return SecretStr in (field.annotation, *getattr(field.annotation, "__args__", ()))
 
 
 def read_secret(path: Path, name: str) -> SecretStr:
-    """What the file holds. Raises ``SettingError``, which begins with ``name``, the flag or the variable."""
+    """Read the secret from its file. Raises ``SettingError``, which begins with ``name``, the flag or the variable."""
     try:
         text = path.read_text(encoding="utf-8").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -32,5 +32,5 @@ def read_secret(path: Path, name: str) -> SecretStr:
 
 
 def revealed(secret: SecretStr | None) -> str:
-    """The text of a secret; empty where none is set."""
+    """Return the text of a secret; empty where none is set."""
     return secret.get_secret_value() if secret else ""

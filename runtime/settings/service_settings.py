@@ -15,13 +15,13 @@ class LogSettings(EnvironmentSettings):
     """For every command that logs."""
 
     log_format: Annotated[Literal["text", "json"], BeforeValidator(_lower), Flag(metavar="text|json")] = "text"
-    """How log lines are written: for people, or as one JSON object a line."""
+    """Format of log lines: for people, or as one JSON object a line."""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         BeforeValidator(_lower),
         Flag(metavar="debug|info|warning|error"),
     ] = "info"
-    """What is logged at least."""
+    """Lowest level of the log lines to write."""
 
 
 class ServiceSettings(LogSettings):

@@ -47,13 +47,13 @@ def _size(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How a field is written on the command line, where its own name is not enough."""
+    """Form of a field on the command line, where its own name is not enough."""
 
     names: tuple[str, ...] = ()
     """With dashes; messages use the first one."""
     metavar: str = "TEXT"
     text: Callable[[Any], str] = str
-    """How a value is shown."""
+    """Function that formats a value for display."""
 
 
 BootstrapServers = Annotated[str, AfterValidator(addresses.bootstrap_servers)]
@@ -92,7 +92,7 @@ class EnvironmentSettings(BaseModel):
 
 
 def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -> S:
-    """The settings; of ``given`` those that are not None come before the environment's.
+    """Read the settings; values of ``options`` that are not None come before the environment's.
 
     Raises ``SettingError``, which names the field's flag where ``flags`` has one, else its variable.
     """
@@ -105,7 +105,7 @@ def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -
 
 
 def _from_environment(model: type[EnvironmentSettings], given: Collection[str]) -> Iterator[tuple[str, object]]:
-    """The fields that were not given and have a variable, or a file that a variable names."""
+    """Yield the fields without an option that have a variable, or a file that a variable names."""
     for name, field in model.model_fields.items():
         if name in given:
             continue
@@ -122,7 +122,7 @@ def _from_environment(model: type[EnvironmentSettings], given: Collection[str]) 
 
 
 def _problem(model: type[EnvironmentSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
-    """The first wrong setting in one line, without its value."""
+    """Describe the first wrong setting in one line, without its value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     cause = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:  # of several fields together: the text names them
@@ -134,18 +134,18 @@ def _problem(model: type[EnvironmentSettings], error: ValidationError, flags: Ma
 
 
 def variable_of(model: type[EnvironmentSettings], name: str) -> str:
-    """The environment variable of a field."""
+    """Return the environment variable of a field."""
     alias = model.model_fields[name].validation_alias
     return alias if isinstance(alias, str) else f"{model.variable_prefix}{name.upper()}"
 
 
 def _field(model: type[EnvironmentSettings], place: str) -> str:
-    """The name of the field that an error names, maybe by its alias."""
+    """Return the name of the field that an error names, maybe by its alias."""
     aliases = {field.validation_alias: name for name, field in model.model_fields.items()}
     return aliases.get(place, place)
 
 
 def about(model: type[EnvironmentSettings], name: str) -> str:
-    """What a field is for, in one line."""
+    """Describe a field in one line."""
     texts = (list_field_texts(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
     return " ".join(next((found[name] for found in texts if name in found), "").split())

@@ -14,20 +14,20 @@ class Setting(NamedTuple):
     variable: str
     flags: tuple[str, ...]
     form: str
-    """What a value looks like: ``DURATION``, ``HOST:PORT``."""
+    """Form of a value: ``DURATION``, ``HOST:PORT``."""
     default: str
     about: str
     command: str
-    """As it is called: ``pipeline worker``."""
+    """Command as users call it: ``pipeline worker``."""
 
 
 def settings_of(app: Any, name: str = "") -> Iterator[Setting]:
-    """Every setting of every command of a typer application."""
+    """Yield every setting of every command of a typer application."""
     yield from settings_of_command(get_command(app), name)
 
 
 def settings_of_command(command: Any, called: str) -> Iterator[Setting]:
-    """Every setting of a command, and of those below it."""
+    """Yield every setting of a command, and of the commands below it."""
     for model in getattr(command.callback, "settings_models", ()):
         yield from _of_model(model, called)
     for parameter in command.params:

@@ -12,7 +12,7 @@ _UNITS: Final[dict[str, int]] = {
 
 
 def parse(text: str) -> int:
-    """Raises ``ValueError`` that says what to write."""
+    """Parse a size. Raises ``ValueError`` that says what to write."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is not a size, write one such as 64Mi or 4Gi")
@@ -20,7 +20,7 @@ def parse(text: str) -> int:
 
 
 def format_size(size: int) -> str:
-    """In the largest unit of which it is a whole number: `4Gi`, `1500Ki`, `1000`."""
+    """Format the size in the largest unit of which it is an integer multiple: `4Gi`, `1500Ki`, `1000`."""
     for unit in ("Ti", "Gi", "Mi", "Ki"):
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"

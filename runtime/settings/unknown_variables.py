@@ -24,12 +24,12 @@ _OTHERS: Final = re.compile(rf"{PREFIX}(EMBEDDED|TEST|DEMO|BENCH)_|{PREFIX}([A-Z
 
 @cache
 def known_variables() -> frozenset[str]:
-    """Every variable that any process reads."""
+    """Collect every variable that any process reads."""
     return frozenset(NAMES_FILE.read_text(encoding="ascii").split())
 
 
 def warning(environment: Iterable[str]) -> str:
-    """One line that names each unknown variable with the nearest known one; empty where there is none."""
+    """Write one line that names each unknown variable with the nearest existing one; empty where there is none."""
     found = list(_unknown(sorted(environment)))
     return f"without effect: {', '.join(found)}" if found else ""
 

@@ -10,5 +10,5 @@ METRICS_ADDRESS: Final = f"{PREFIX}METRICS_ADDRESS"
 
 
 def variable(field: str) -> str:
-    """The variable of a field of a settings model."""
+    """Derive the variable of a field of a settings model."""
     return f"{PREFIX}{field.upper()}"

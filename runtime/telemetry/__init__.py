@@ -1,4 +1,4 @@
-"""What is seen of a process from outside: logs, metrics, health, traces, profiles.
+"""Logs, metrics, health, traces and profiles of a process.
 
 ==================  =====================================================================
 ``logs``            the format of the log, and how often libraries may repeat a complaint

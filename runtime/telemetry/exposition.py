@@ -1,4 +1,4 @@
-"""What a process answers to a scrape: its own metrics, those of every process, in the format that is asked for."""
+"""Answer of a process to a scrape: its own metrics, those of every process, in the requested format."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ _END: Final = b"# EOF\n"
 
 
 def encoded(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] = ()) -> tuple[str, bytes]:
-    """The content type and the body: OpenMetrics where ``accept`` asks for it, else Prometheus' text."""
+    """Encode the metrics as content type and body: OpenMetrics where ``accept`` asks for it, else Prometheus' text."""
     encode, content_type = choose_encoder(accept)
     body = encode(registry)
     if not more:
@@ -30,7 +30,7 @@ def encoded(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] =
 
 
 def with_process(registry: CollectorRegistry) -> CollectorRegistry:
-    """The metrics of ``registry``, with those of the process itself: CPU, memory, files, version."""
+    """Return the metrics of ``registry``, with those of the process itself: CPU, memory, files, version."""
     # A registry of its own: the process's are global, and two services may share one process, as in tests.
     whole = CollectorRegistry()
     for collector in (_Registered(registry), _BuildInfo()):

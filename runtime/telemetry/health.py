@@ -15,7 +15,7 @@ from runtime.settings.addresses import LOOPBACK, HostPort
 from runtime.telemetry.exposition import MoreText, encoded, with_process
 
 Check = Callable[[], str]
-"""What is wrong, in words; empty when nothing is."""
+"""Check that returns the problem in words; empty when there is none."""
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -26,13 +26,13 @@ class _Scrape(NamedTuple):
 
 
 SILENT_SECONDS: Final = 10.0
-"""Who sends nothing for so long is hung up on."""
+"""Seconds of silence after which the server closes a connection."""
 STOP_SECONDS: Final = 0.1
 """The end of a process waits so long at most for a server of a thread; half a second by default."""
 
 
 def always() -> str:
-    """The check of a process that is alive, or ready, whenever it can answer."""
+    """Report no problem: the check of a process that is alive, or ready, whenever it can answer."""
     return ""
 
 
@@ -110,7 +110,7 @@ def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> 
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
-            """Nothing: a probe comes every second."""
+            """Log nothing: a probe comes every second."""
 
     checks, is_local = {"/healthz": alive, "/readyz": ready}, address.is_loopback
     return Handler

@@ -48,7 +48,7 @@ def configure(
 
 
 def about(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str = "") -> dict[str, str]:
-    """For ``extra=`` of a log call: what the line is about. What is empty is left out."""
+    """Name the subject of a log line, for ``extra=`` of the call. Empty fields are left out."""
     values = {"attempt": attempt, "pod": str(pod), "cluster": cluster, "trace": trace}
     return {name: value for name, value in values.items() if value}
 

@@ -96,7 +96,7 @@ class OtlpTracing:
 
 
 def _attributes(about: About) -> dict[str, str]:
-    """By OpenTelemetry's names, where it has some."""
+    """Rename the fields to OpenTelemetry's names, where it has some."""
     found = {_ATTRIBUTES[name]: value for name, value in about.items() if name in _ATTRIBUTES}
     namespace, _, pod = about.get("pod", "").partition("/")
     return found | ({"k8s.namespace.name": namespace, "k8s.pod.name": pod} if pod else {})

@@ -20,7 +20,7 @@ class ReadAtScrape(Collector):
         self._sources[name] = read
 
     def collect(self) -> Iterator[Metric]:
-        """A gauge or a counter for each name that was added."""
+        """Yield a gauge or a counter for each name that was added."""
         # In the thread of the scrape: what `read` reads may change meanwhile, so it must not iterate over a live
         # collection.
         for name, read in self._sources.items():

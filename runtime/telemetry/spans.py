@@ -8,7 +8,7 @@ from schemas.codec.trace_context import NO_TRACE, Trace
 
 Kind = Literal["server", "client", "producer", "consumer"]
 About = Mapping[str, str]
-"""What a span is about, as ``logs.about`` makes it."""
+"""Subject of a span, as ``logs.to_subject`` makes it."""
 NOTHING: Final[About] = MappingProxyType({})
 
 
@@ -17,10 +17,10 @@ class Span(Protocol):
 
     @property
     def trace(self) -> Trace:
-        """What the spans that follow belong to; false where there is no trace."""
+        """Trace that the following spans belong to; false where there is no trace."""
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
-        """What is known of it only after it began; an empty ``name`` leaves that of its beginning.
+        """Add what is learned about the span only after it began; an empty ``name`` leaves that of its beginning.
 
         ``attributes`` have OpenTelemetry's names already.
         """
@@ -34,10 +34,10 @@ class PassedOn(NamedTuple):
     trace: Trace = NO_TRACE
 
     def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def end(self, error: str = "") -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 class Tracing(Protocol):
@@ -48,7 +48,7 @@ class Tracing(Protocol):
     def begin(
         self, name: str, parent: Trace = NO_TRACE, about: About = NOTHING, *, kind: Kind, began_ns: int = 0
     ) -> Span:
-        """A span below ``parent``; without one, the first of a trace whose id is that of the attempt.
+        """Begin a span below ``parent``; without one, the first of a trace whose id is that of the attempt.
 
         ``began_ns``: nanoseconds since 1970; 0 is now.
         """

@@ -31,7 +31,7 @@ class TracingSettings(EnvironmentSettings):
 
 @contextmanager
 def tracing(settings: TracingSettings, service: str) -> Iterator[Tracing]:
-    """What makes the spans of ``service``; at the end those that wait are sent, for two seconds at most.
+    """Tracing of ``service``; at the end it sends the waiting spans, for two seconds at most.
 
     Raises ``SettingError`` where a collector is named and OpenTelemetry is not installed.
     """
