@@ -128,7 +128,7 @@ def create_app(
     if objects is None:
         load = choose_loader(settings.kubeconfig, settings.context)
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
-    devices = ClusterDevices(device_config.shipped())
+    devices = ClusterDevices(device_config.read_shipped())
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     ready = ReadyAnswers(
         attempts,

@@ -6,4 +6,4 @@ from runtime.telemetry.logs import about
 
 def to_log_fields(attempt: AttemptRef) -> dict[str, str]:
     """Return the fields of ``attempt`` for ``extra=`` of a log call."""
-    return about(attempt=attempt.id, pod=attempt.pod, cluster=attempt.by.cluster, trace=attempt.trace.id)
+    return about(attempt=attempt.id, pod=attempt.pod, cluster=attempt.identity.cluster, trace=attempt.trace.id)

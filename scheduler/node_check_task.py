@@ -68,7 +68,7 @@ class NodeChecks:
             self._report(name, [], self._clock())
 
     def _check(self, name: str, now: datetime) -> None:
-        cause = self._columns.unregistered_cause(name) or ""
+        cause = self._columns.get_cause(name) or ""
         problems = list(check_registrations(self._registrations[name], cause, now, self._policy.handshake_timeout))
         # Without the message, which holds the handshake's age and so differs at every look.
         codes = [(problem.code, problem.vendor) for problem in problems]

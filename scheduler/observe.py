@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.pod_usage import has_ended, overclaim
+from engine.fit.devices.pod_usage import explain_overclaim, has_ended
 from engine.fit.events.identity import Identity
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
 from engine.hami.node_registration import list_cordoned_devices
@@ -73,7 +73,7 @@ class Observer:
         # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
         self._columns.apply_node(node)
         name = node["metadata"]["name"]
-        registration, cause = self._columns.registration(name), self._columns.unregistered_cause(name) or ""
+        registration, cause = self._columns.get_registration(name), self._columns.get_cause(name) or ""
         devices = frozenset(device.uuid for device in registration.devices) if registration else frozenset()
         cordoned = devices & list_cordoned_devices(node["metadata"].get("annotations") or {})
         self._report(name, _Reported(registration, cause, cordoned), annotation(node, HANDSHAKE) or "")
@@ -105,7 +105,7 @@ class Observer:
         self._follow(pod)
 
     def _is_believed(self, pod: Object) -> bool:
-        uid, problem = pod["metadata"]["uid"], overclaim(pod, self._columns.vendors)
+        uid, problem = pod["metadata"]["uid"], explain_overclaim(pod, self._columns.vendors)
         if problem and uid not in self._unusable:
             self._unusable.add(uid)
             name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

@@ -42,14 +42,14 @@ def simulate(
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.judge.decision import SchedulingPolicy
     from engine.fit.manifests import ManifestError
-    from engine.fit.simulate import simulated_schedulerlog
+    from engine.fit.simulate import simulate_files
 
     logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):
         if node_policy not in NODE_POLICIES:
             raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")
         policy = SchedulingPolicy(node_policy, device_policy)
-        answer = simulated_schedulerlog(
+        answer = simulate_files(
             cluster, pod, name, policy, datetime.now(UTC), device_config_file or device_config.SHIPPED, is_full=detail
         )
     if answer:

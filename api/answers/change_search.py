@@ -177,7 +177,7 @@ class ChangeSearch:
 def _first_look(trial: Trial, ask: Ask) -> _FirstLook:
     if trial.fits(ask):
         return _FirstLook(fits=True)
-    unregistered = [name for name in trial.offered if trial.columns.entry(name) is None]
+    unregistered = [name for name in trial.offered if trial.columns.get_entry(name) is None]
     return _FirstLook(False, list_nodes_to_empty(trial, ask), unregistered)
 
 

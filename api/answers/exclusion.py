@@ -56,7 +56,7 @@ class Exclusion:
         return attempt.cluster, attempt.attempt_id, attempt.version, self.devices.revisions[attempt.cluster]
 
     async def _unregistered(self, columns: ClusterColumns, attempt: AttemptSummarized) -> UnregisteredNodes | None:
-        nodes = [name for name in attempt.nodes if columns.entry(name) is None]
+        nodes = [name for name in attempt.nodes if columns.get_entry(name) is None]
         try:
             return await read_unregistered(self.index, columns.vendors, attempt.cluster, nodes, datetime.now(UTC))
         except IndexDownError:

@@ -27,7 +27,7 @@ from api.index.trend_counts import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
 from engine.diagnosis.texts import find_actors
 from engine.fit import device_config
-from engine.fit.devices.as_of import rebuilt
+from engine.fit.devices.as_of import rebuild_columns
 from engine.hami.vendors import Vendors
 from engine.suggestions.admission import build_suggestions_for_many, judge
 from page.report_file import write_file
@@ -110,7 +110,7 @@ class ReportCollector:
         self, cluster: str, namespace: str | None, at: datetime, states: Sequence[NodeStateChanged]
     ) -> AdmittingChangeFound | None:
         waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(at - _TRIED_WITHIN))
-        columns = await asyncio.to_thread(rebuilt, states, self.vendors)
+        columns = await asyncio.to_thread(rebuild_columns, states, self.vendors)
         unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, at)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
         return next(iter(build_suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
@@ -143,7 +143,7 @@ async def write_report(connection: OpenSearchConnection, cluster: str, query: Re
     client = new_client(connection)
     try:
         index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
-        collector = ReportCollector(index, device_config.shipped())
+        collector = ReportCollector(index, device_config.read_shipped())
         # Who may read the index as a whole may see nodes.
         report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
     finally:

@@ -25,7 +25,7 @@ from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import attempt_on
+from engine.fit.simulate import simulate_on
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
@@ -112,7 +112,7 @@ def _attempt(
 ) -> list[AttemptEvent]:
     # One of the lost may have registered again since they were looked up.
     offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
-    return attempt_on(columns, offered, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
+    return simulate_on(columns, offered, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
 
 
 async def _body(request: Request) -> bytes:

@@ -20,7 +20,7 @@ from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from api.index.nodes.cluster_states import read_states_of_attempt
 from api.memory.cluster_devices import ClusterDevices
-from engine.fit.devices.as_of import rebuilt
+from engine.fit.devices.as_of import rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from schemas.events import AttemptSummarized
@@ -75,5 +75,7 @@ class SuggestionHandlers:
         states = await read_states_of_attempt(self.changes.index, summary, original_id)
         if states.missing:
             unknown.append("states")
-        columns = await asyncio.to_thread(rebuilt, states.states, self.devices.vendors) if states.states else None
+        columns = (
+            await asyncio.to_thread(rebuild_columns, states.states, self.devices.vendors) if states.states else None
+        )
         return columns, nullcontext()

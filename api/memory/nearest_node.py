@@ -29,7 +29,7 @@ class Lack(NamedTuple):
 
 def find_least_lacking(columns: ClusterColumns, nodes: Sequence[str], request: Request) -> Lack | None:
     """Find the node that lacks the least memory, then cores; None if no node has healthy devices of the vendor."""
-    entries = [entry for node in nodes if (entry := columns.entry(node))]
+    entries = [entry for node in nodes if (entry := columns.get_entry(node))]
     # Row 0 is no device and not healthy: it fills the places that a smaller node does not have.
     rows = np.zeros((len(entries), max((entry.size for entry in entries), default=0)), np.int64)
     for row, entry in zip(rows, entries, strict=True):

@@ -15,7 +15,7 @@ from engine.fit import device_config, manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import ManifestError
-from engine.fit.simulate import columns_of, schedulerlog, simulate
+from engine.fit.simulate import build_columns, simulate, to_schedulerlog
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from engine.suggestions.ask import Ask
 from engine.suggestions.exclusion import find_excluding_constraints
@@ -36,16 +36,16 @@ def simulate_pod(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, n
     Raises ``ManifestError``.
     """
     manifest = manifests.parse(cluster, Path(cluster_name))
-    vendors = device_config.shipped()
+    vendors = device_config.read_shipped()
     events = simulate(manifest, _parse_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
     if not events:
         return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
     attempt = summarize(events)
-    changes = _suggest_changes(columns_of(manifest, vendors), attempt)
+    changes = _suggest_changes(build_columns(manifest, vendors), attempt)
     diagnosis = diagnose_simulated(attempt, now, changes.excluded_by)
     return {
         "node": attempt.chosen,
-        "schedulerlog": orjson.loads(schedulerlog(events, is_full=True)),
+        "schedulerlog": orjson.loads(to_schedulerlog(events, is_full=True)),
         "diagnosis": diagnosis.model_dump(mode="json"),
         "suggestions": build_suggestions(attempt, "", now, changes, {}, []).model_dump(mode="json"),
     }

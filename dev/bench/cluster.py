@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.event_builder import Circumstances, events_of
+from engine.fit.events.event_builder import Circumstances, build_events
 from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life, StateBuilder
 from engine.fit.judge.decide import decide
@@ -152,18 +152,18 @@ def attempts_and_states(
 
 def change(whole: ClusterColumns, nodes: Sequence[str]) -> None:
     """Let every device of these nodes have 1 MiB less free."""
-    ids = whole.ids(nodes)
-    for entry in whole.entries(ids.tolist()):
+    ids = whole.look_up_ids(nodes)
+    for entry in whole.get_entries(ids.tolist()):
         whole.devices["used_memory"][entry.rows_slice] += 1
     for node in ids.tolist():
-        whole.revisions.changed(node)
+        whole.revisions.advance(node)
 
 
 def states(whole: ClusterColumns) -> list[EncodedRecord]:
     """The states that changed since the last call."""
-    now, due = datetime.now(UTC), whole.revisions.due(0)
-    records = [encode(state) for state in StateBuilder(LIFE, whole).states(due, now)]
-    whole.revisions.written(due, count_microseconds(now))
+    now, due = datetime.now(UTC), whole.revisions.list_due(0)
+    records = [encode(state) for state in StateBuilder(LIFE, whole).build_states(due, now)]
+    whole.revisions.record_written(due, count_microseconds(now))
     return records
 
 
@@ -176,7 +176,8 @@ def attempt(whole: ClusterColumns, number: int, circumstances: Circumstances = _
     metadata = pod["metadata"]
     now = datetime.now(UTC)
     pod_ref = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
-    attempt_ref = AttemptRef.of(LIFE.by, pod_ref, now)
+    attempt_ref = AttemptRef.start(LIFE.identity, pod_ref, now)
     return [
-        encode(event) for event in events_of(attempt_ref, decision, now, epoch=LIFE.epoch, circumstances=circumstances)
+        encode(event)
+        for event in build_events(attempt_ref, decision, now, epoch=LIFE.epoch, circumstances=circumstances)
     ]

@@ -43,7 +43,7 @@ def _figures() -> Iterator[Figure]:
             continue
         columns.apply_pod(found)
         uid = found["metadata"]["uid"]
-        if use := columns.pod_use(uid):
+        if use := columns.get_pod_use(uid):
             running.setdefault(use.node, {})[uid] = use
     for name, pod in _pods().items():
         ask = Ask.from_pod(pod, columns.vendors)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from engine.diagnosis.facts import Claim, Evidence, HeldLock, NodeFacts, ObservedPod, OwnerProblem, Quota
-from engine.fit.events.event_builder import request_of
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.events.event_builder import to_request
+from engine.fit.judge.request.pod_request import list_requests
 from engine.hami import node_lock
 from engine.hami.annotations import BIND_PHASE, NODE_LOCK
 from engine.hami.checked_event import to_node_checked
@@ -36,7 +36,7 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> ObservedPod:
         created_at=moment(text(metadata, "creationTimestamp")),
         gates=tuple(text(gate, "name") for gate in entries(spec, "schedulingGates")),
         conditions=pod_conditions,
-        requests=[request_of(request) for request in container_requests(pod, list_vendors(()))],
+        requests=[to_request(request) for request in list_requests(pod, list_vendors(()))],
         nominated=text(status, "nominatedNodeName"),
         bind_phase=text(metadata, "annotations", BIND_PHASE),
         spec=spec,

@@ -1,9 +1,9 @@
-"""The device configuration (`--device-config-file`): HAMi's own file, with additions of ours.
+"""Device configuration (`--device-config-file`): HAMi's own file, with additions of ours.
 
 Sections are HAMi's (`nvidia`, `hygon`, `cambricon`, `metax`, lists of chips under `iluvatars` and `vnpus`), in its
 spelling; a cluster's ConfigMap can be given as it is. Beyond HAMi, every section may name `annotations`, `typeWord` and
-limits, and `vendors` is a list of vendors that HAMi does not know. The file is the whole table: vendors that it
-does not name are not served.
+limits, and `vendors` is a list of vendors that HAMi does not know. The file is the whole table: vendors that it does
+not name are not served.
 """
 
 import functools
@@ -20,8 +20,8 @@ from engine.fit.device_config_keys import (
     SINGLE,
     ConfigMistakeError,
     Fields,
-    as_mapping,
-    kind_of,
+    describe_kind,
+    expect_mapping,
     read_text,
 )
 from engine.hami.vendors import Vendor, Vendors
@@ -32,14 +32,14 @@ SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
 
 
 class DeviceConfigError(ValueError):
-    """The file has a mistake: where, what, and what to write instead."""
+    """Mistake in the file: its position, the problem, and what to write instead."""
 
     def __init__(self, file: str, line: int | None, problem: str) -> None:
         super().__init__(f"{file}, line {line}: {problem}" if line else f"{file} {problem}")
 
 
 def read(path: Path) -> Vendors:
-    """The table of vendors that the file describes. Raises DeviceConfigError."""
+    """Read the table of vendors from a file. Raises DeviceConfigError."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -48,43 +48,43 @@ def read(path: Path) -> Vendors:
 
 
 @functools.cache
-def shipped() -> Vendors:
-    """The table of ``SHIPPED``."""
+def read_shipped() -> Vendors:
+    """Read the table of ``SHIPPED``."""
     return read(SHIPPED)
 
 
 def parse(text: bytes, file: str) -> Vendors:
-    """The table of vendors that a configuration describes. Raises DeviceConfigError."""
+    """Parse the table of vendors from a configuration. Raises DeviceConfigError."""
     try:
-        vendors = tuple(_vendors(text))
+        vendors = tuple(_read_vendors(text))
         _check_words(vendors)
     except (ConfigMistakeError, YamlError) as error:
         raise DeviceConfigError(file, error.line, error.problem) from None
     return vendors
 
 
-def _vendors(text: bytes) -> Iterator[Vendor]:
-    found = [value for _, value in documents(text) if value is not None]
-    if len(found) != 1:
-        raise ConfigMistakeError(1, f"holds {len(found)} documents, write one")
-    sections = as_mapping(found[0], 1)
-    if "device-config.yaml" in as_mapping(sections.get("data", Mapping(1)), 1):
+def _read_vendors(text: bytes) -> Iterator[Vendor]:
+    parsed = [value for _, value in documents(text) if value is not None]
+    if len(parsed) != 1:
+        raise ConfigMistakeError(1, f"holds {len(parsed)} documents, write one")
+    sections = expect_mapping(parsed[0], 1)
+    if "device-config.yaml" in expect_mapping(sections.get("data", Mapping(1)), 1):
         # The ConfigMap of HAMi's chart, as `kubectl get configmap -o yaml` prints it.
-        yield from _vendors(read_text(sections["data"], "device-config.yaml").encode())
+        yield from _read_vendors(read_text(sections["data"], "device-config.yaml").encode())
         return
     for name in sections:
-        yield from _section(name, sections)
+        yield from _read_section(name, sections)
 
 
-def _section(name: str, sections: Mapping) -> Iterator[Vendor]:
+def _read_section(name: str, sections: Mapping) -> Iterator[Vendor]:
     line = sections.line_of(name)
     if name in SINGLE:
         for base, fields in SINGLE[name]:
-            yield _vendor(base, as_mapping(sections[name], line), fields)
+            yield _read_vendor(base, expect_mapping(sections[name], line), fields)
     elif name in LISTED:
         word, base_of, fields = LISTED[name]
-        for chip in _chips(name, sections):
-            yield _for_all_chips(_vendor(base_of(_word(chip, word)), chip, fields), sections[name], fields)
+        for chip in _list_chips(name, sections):
+            yield _apply_to_chips(_read_vendor(base_of(_read_word(chip, word)), chip, fields), sections[name], fields)
     elif name not in NOT_SERVED:
         names = ", ".join([*SINGLE, *LISTED])
         raise ConfigMistakeError(
@@ -92,37 +92,37 @@ def _section(name: str, sections: Mapping) -> Iterator[Vendor]:
         )
 
 
-def _chips(name: str, sections: Mapping) -> Iterator[Mapping]:
+def _list_chips(name: str, sections: Mapping) -> Iterator[Mapping]:
     value, line = sections[name], sections.line_of(name)
     if isinstance(value, dict):
         # HAMi's vnpus: the list stands under configs, beside what is for all chips.
-        mapping = as_mapping(value, line)
+        mapping = expect_mapping(value, line)
         value, line = mapping.get("configs"), mapping.line_of("configs")
     if not isinstance(value, list):
-        raise ConfigMistakeError(line, f"{name} is {kind_of(value)}, write a list")
+        raise ConfigMistakeError(line, f"{name} is {describe_kind(value)}, write a list")
     for item in value:
-        yield as_mapping(item, line)
+        yield expect_mapping(item, line)
 
 
-def _for_all_chips(vendor: Vendor, section: Any, fields: Fields) -> Vendor:
-    """HAMi's vnpus: `hamiVnpuCore` stands beside `configs`."""
+def _apply_to_chips(vendor: Vendor, section: Any, fields: Fields) -> Vendor:
+    """Apply `hamiVnpuCore`, which stands next to `configs` in HAMi's vnpus."""
     if not isinstance(section, Mapping) or "hamiVnpuCore" not in section:
         return vendor
     part, field, read_value = fields["hamiVnpuCore"]
     return _with(vendor, part, field, read_value(section, "hamiVnpuCore"))
 
 
-def _word(chip: Mapping, key: str) -> str:
+def _read_word(chip: Mapping, key: str) -> str:
     if not chip.get(key):
         raise ConfigMistakeError(chip.line, f"{key} is missing, write the vendor's word")
     return read_text(chip, key)
 
 
-def _vendor(base: Vendor, section: Mapping, fields: Fields) -> Vendor:
+def _read_vendor(base: Vendor, section: Mapping, fields: Fields) -> Vendor:
     vendor = base
     for key, value in section.items():
         if key == "annotations":
-            vendor = _vendor(vendor, as_mapping(value, section.line_of(key)), ANNOTATIONS)
+            vendor = _read_vendor(vendor, expect_mapping(value, section.line_of(key)), ANNOTATIONS)
         elif key in fields:
             part, field, read_value = fields[key]
             vendor = _with(vendor, part, field, read_value(section, key))

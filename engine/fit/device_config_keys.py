@@ -1,4 +1,4 @@
-"""The sections and keys of the device configuration: which field of a `Vendor` each key sets, and how it is read."""
+"""Sections and keys of the device configuration: which field of a `Vendor` each key sets, and how it is read."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +11,7 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 class ConfigMistakeError(ValueError):
-    """A mistake in line `line`. The caller adds the name of the file."""
+    """Mistake in line `line`. The caller adds the name of the file."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(line, problem)
@@ -23,15 +23,15 @@ Fields = dict[str, tuple[str, str, Read]]
 """Key in the file -> the part of a Vendor, its field, and how it is read; an empty part is the Vendor itself."""
 
 
-def as_mapping(value: Any, line: int) -> Mapping:
-    """The value, if it is a mapping. Raises ConfigMistakeError."""
+def expect_mapping(value: Any, line: int) -> Mapping:
+    """Return the value if it is a mapping. Raises ConfigMistakeError."""
     if not isinstance(value, Mapping):
-        raise ConfigMistakeError(line, f"is {kind_of(value)}, write a mapping of keys to values")
+        raise ConfigMistakeError(line, f"is {describe_kind(value)}, write a mapping of keys to values")
     return value
 
 
-def kind_of(value: Any) -> str:
-    """What a value is, in words for a message."""
+def describe_kind(value: Any) -> str:
+    """Describe the kind of a value, for a message."""
     names = {dict: "a mapping", Mapping: "a mapping", list: "a list", str: "a text", bool: "true or false"}
     return "nothing" if value is None else names.get(type(value), f"the number {value!r:.40}")
 
@@ -41,7 +41,7 @@ def read_text(section: Mapping, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {kind_of(value)}, write a text")
+        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write a text")
     return value
 
 
@@ -50,7 +50,7 @@ def read_amount(section: Mapping, key: str) -> int:
     # In Python true is an integer too.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INT32_MAX:
         raise ConfigMistakeError(
-            section.line_of(key), f"{key} is {kind_of(value)}, write a whole number from 0 to {2**31 - 1}"
+            section.line_of(key), f"{key} is {describe_kind(value)}, write a whole number from 0 to {2**31 - 1}"
         )
     return value
 
@@ -63,26 +63,26 @@ def read_step(section: Mapping, key: str) -> int:
 
 
 def read_flag(section: Mapping, key: str) -> bool:
-    """HAMi's chart writes booleans as texts too."""
+    """Read a boolean; HAMi's chart writes booleans as texts too."""
     value = section[key]
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {kind_of(value)}, write true or false")
+        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write true or false")
     return value
 
 
 def read_sizes(section: Mapping, key: str) -> tuple[int, ...]:
-    """The memory of each template, ascending."""
+    """Read the memory of each template, ascending."""
     return tuple(size for size, _ in read_templates(section, key))
 
 
 def read_templates(section: Mapping, key: str) -> tuple[tuple[int, str], ...]:
-    """Memory and name of each template, ascending."""
+    """Read memory and name of each template, ascending."""
     value = section[key]
     if not isinstance(value, list):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {kind_of(value)}, write a list")
-    items = [as_mapping(item, section.line_of(key)) for item in value]
+        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write a list")
+    items = [expect_mapping(item, section.line_of(key)) for item in value]
     for item in items:
         if "memory" not in item:
             raise ConfigMistakeError(item.line, f"{key}: memory is missing")
@@ -98,7 +98,7 @@ FOR_DEVICE_PLUGINS: Final = frozenset(
         *("disablecorelimit", "chipName", "aiCore", "aiCPU"),
     )
 )
-"""What HAMi's file holds for device plugins and for rules of single vendors."""
+"""Keys of HAMi's file for device plugins and for rules of single vendors."""
 
 NOT_SERVED: Final = frozenset(("amd", "vastai", "biren"))
 """Vendors of HAMi's file that we do not serve; their resources are left to others."""
@@ -154,8 +154,8 @@ _METAX: Final[Fields] = {
 }
 
 
-def _ignored(fields: Fields) -> Fields:
-    """Keys that are about another vendor of the same section."""
+def _ignore_keys(fields: Fields) -> Fields:
+    """Return the keys as ignored ones: they belong to another vendor of the same section."""
     return {key: ("", "", read_value) for key, (_, _, read_value) in fields.items()}
 
 
@@ -176,16 +176,19 @@ SINGLE: Final[dict[str, tuple[tuple[Vendor, Fields], ...]]] = {
     "nvidia": ((NVIDIA, _COMMON),),
     "hygon": ((vendor_catalog.HYGON, _COMMON),),
     "cambricon": ((vendor_catalog.CAMBRICON, _COMMON),),
-    "metax": ((vendor_catalog.METAX, _METAX), (vendor_catalog.METAX_GPU, {**_ignored(_METAX), **_KUNLUN})),
+    "metax": ((vendor_catalog.METAX, _METAX), (vendor_catalog.METAX_GPU, {**_ignore_keys(_METAX), **_KUNLUN})),
     "mthreads": ((vendor_catalog.MTHREADS, _COMMON),),
     "kunlun": (
-        (vendor_catalog.KUNLUN, {**_ignored(_XPU), **_KUNLUN}),
-        (vendor_catalog.XPU, {**_ignored(_KUNLUN), **_XPU}),
+        (vendor_catalog.KUNLUN, {**_ignore_keys(_XPU), **_KUNLUN}),
+        (vendor_catalog.XPU, {**_ignore_keys(_KUNLUN), **_XPU}),
     ),
-    "enflame": ((vendor_catalog.ENFLAME, {**_ignored(_GCU), **_DRS}), (vendor_catalog.GCU, {**_ignored(_DRS), **_GCU})),
+    "enflame": (
+        (vendor_catalog.ENFLAME, {**_ignore_keys(_GCU), **_DRS}),
+        (vendor_catalog.GCU, {**_ignore_keys(_DRS), **_GCU}),
+    ),
     "awsneuron": ((vendor_catalog.NEURON, _COMMON),),
 }
-"""The vendors of a section, each with the keys that it reads."""
+"""Vendors of a section, each with the keys that it reads."""
 
 LISTED: Final[dict[str, tuple[str, Callable[[str], Vendor], Fields]]] = {
     "iluvatars": ("commonWord", vendor_catalog.build_iluvatar, _CHIP),

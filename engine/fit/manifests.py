@@ -1,4 +1,4 @@
-"""A file of Kubernetes objects, checked: what `kubectl get nodes,pods,resourcequotas -A -o yaml` writes, or by hand.
+"""Files of Kubernetes objects, checked: the output of `kubectl get nodes,pods,resourcequotas -A -o yaml`, or by hand.
 
 One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are used; other kinds are counted and
 ignored. The first mistake ends the reading, with file, line, what is wrong and what to write instead. An annotation
@@ -23,7 +23,7 @@ _SCALARS: Final = (str, int, float)
 
 @dataclass(slots=True)
 class Manifest:
-    """The objects of a file. Pods and quotas by (namespace, name)."""
+    """Objects of a file. Pods and quotas by (namespace, name)."""
 
     nodes: dict[str, Json] = field(default_factory=dict)
     pods: dict[PodKey, Json] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Manifest:
 
 
 class ManifestError(Exception):
-    """The file can't be used as it is. The text is `file:line: what is wrong, what to write instead`."""
+    """Mistake in the file. The text is `file:line: what is wrong, what to write instead`."""
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
         super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
@@ -40,11 +40,11 @@ class ManifestError(Exception):
 
 
 def read(path: Path) -> Manifest:
-    """The objects of the file. Raises `ManifestError`."""
-    return parse(_bytes(path), path)
+    """Read the objects of the file. Raises `ManifestError`."""
+    return parse(_read_bytes(path), path)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -52,7 +52,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def parse(text: bytes, path: Path) -> Manifest:
-    """The objects of `text`; `path` is how mistakes name it. Raises `ManifestError`."""
+    """Parse the objects of `text`; mistakes name it `path`. Raises `ManifestError`."""
     manifest = Manifest()
     try:
         for line, document in documents(text):
@@ -64,7 +64,7 @@ def parse(text: bytes, path: Path) -> Manifest:
 
 
 def read_pod(path: Path) -> Json:
-    """The one Pod that the file describes. Raises `ManifestError`."""
+    """Read the one Pod that the file describes. Raises `ManifestError`."""
     manifest = read(path)
     if len(manifest.pods) != 1:
         raise ManifestError(path, None, f"describes {len(manifest.pods)} pods, write exactly one object of kind Pod")
@@ -74,13 +74,13 @@ def read_pod(path: Path) -> Json:
 
 def _take(manifest: Manifest, document: Any, line: int) -> None:
     if not isinstance(document, yaml_lines.Mapping):
-        raise YamlError(line, f"is {_kind_of(document)}, write a Kubernetes object (apiVersion, kind, metadata)")
+        raise YamlError(line, f"is {_describe_kind(document)}, write a Kubernetes object (apiVersion, kind, metadata)")
     kind = document.get("kind")
     if not isinstance(kind, str):
         raise YamlError(document.line_of("kind"), "has no kind, write kind: Node, kind: Pod or kind: List")
     # kubectl writes kind List, the API itself NodeList or PodList.
     if kind == "List" or (kind.endswith("List") and "items" in document):
-        for item in _list(document, "items"):
+        for item in _read_list(document, "items"):
             _take(manifest, item, document.line_of("items"))
     elif kind in _KINDS:
         _KINDS[kind](manifest, document)
@@ -89,29 +89,29 @@ def _take(manifest: Manifest, document: Any, line: int) -> None:
 
 
 def _take_node(manifest: Manifest, node: yaml_lines.Mapping) -> None:
-    metadata = _metadata(node)
-    status = _mapping(node, "status")
-    _quantities(status, "allocatable")
+    metadata = _read_metadata(node)
+    status = _read_mapping(node, "status")
+    _check_quantities(status, "allocatable")
     _keep(manifest.nodes, metadata["name"], node, f"Node {metadata['name']}")
 
 
 def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
-    metadata = _namespaced(pod)
-    _text(metadata, "uid")
-    _text(_mapping(pod, "status"), "phase")
-    spec = _mapping(pod, "spec")
+    metadata = _read_namespaced(pod)
+    _check_text(metadata, "uid")
+    _check_text(_read_mapping(pod, "status"), "phase")
+    spec = _read_mapping(pod, "spec")
     for listed in ("initContainers", "containers"):
-        for container in _list(spec, listed):
+        for container in _read_list(spec, listed):
             _check_container(container, spec.line_of(listed))
     key = (metadata["namespace"], metadata["name"])
     # Derived, so that reading the file again does not make it another pod.
-    metadata.setdefault("uid", derived_uid(*key))
+    metadata.setdefault("uid", derive_uid(*key))
     _keep(manifest.pods, key, pod, "Pod {}/{}".format(*key))
 
 
 def _take_quota(manifest: Manifest, quota: yaml_lines.Mapping) -> None:
-    metadata = _namespaced(quota)
-    _quantities(_mapping(quota, "spec"), "hard")
+    metadata = _read_namespaced(quota)
+    _check_quantities(_read_mapping(quota, "spec"), "hard")
     key = (metadata["namespace"], metadata["name"])
     _keep(manifest.quotas, key, quota, "ResourceQuota {}/{}".format(*key))
 
@@ -123,86 +123,88 @@ _KINDS: Final[Mapping[str, Callable[[Manifest, yaml_lines.Mapping], None]]] = {
 }
 
 
-def derived_uid(namespace: str, name: str) -> str:
-    """The UID of a pod that was described without one; the same each time."""
+def derive_uid(namespace: str, name: str) -> str:
+    """Derive the UID of a pod that was described without one; it is the same each time."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"pod:{namespace}/{name}"))
 
 
-def _keep(objects: dict[Any, Json], key: Any, found: yaml_lines.Mapping, called: str) -> None:
+def _keep(objects: dict[Any, Json], key: Any, entity: yaml_lines.Mapping, called: str) -> None:
     first = objects.get(key)
     if isinstance(first, yaml_lines.Mapping):
-        raise YamlError(found.line, f"{called} is defined here again, first in line {first.line}; keep one of them")
-    objects[key] = found
+        raise YamlError(entity.line, f"{called} is defined here again, first in line {first.line}; keep one of them")
+    objects[key] = entity
 
 
-def _namespaced(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
-    metadata = _metadata(found)
-    _text(metadata, "namespace")
+def _read_namespaced(entity: yaml_lines.Mapping) -> yaml_lines.Mapping:
+    metadata = _read_metadata(entity)
+    _check_text(metadata, "namespace")
     if not metadata.get("namespace"):
         # As kubectl does with an object that names none.
         metadata["namespace"] = "default"
     return metadata
 
 
-def _metadata(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
-    metadata = _mapping(found, "metadata")
+def _read_metadata(entity: yaml_lines.Mapping) -> yaml_lines.Mapping:
+    metadata = _read_mapping(entity, "metadata")
     if not metadata.get("name"):
-        raise YamlError(metadata.line, f"the {found['kind']} has no metadata.name, write name: under metadata")
-    _text(metadata, "name")
+        raise YamlError(metadata.line, f"the {entity['kind']} has no metadata.name, write name: under metadata")
+    _check_text(metadata, "name")
     for field_name in ("annotations", "labels"):
-        entries = _mapping(metadata, field_name)
+        entries = _read_mapping(metadata, field_name)
         for key in entries:
             # Kubernetes takes strings only, while YAML makes `1` a number and `yes` a boolean.
-            _text(entries, key, f"metadata.{field_name}: {key}")
+            _check_text(entries, key, f"metadata.{field_name}: {key}")
     return metadata
 
 
 def _check_container(container: Any, line: int) -> None:
     if not isinstance(container, yaml_lines.Mapping):
-        raise YamlError(line, f"a container is {_kind_of(container)}, write a mapping with name and resources")
+        raise YamlError(line, f"a container is {_describe_kind(container)}, write a mapping with name and resources")
     if not container.get("name"):
         raise YamlError(container.line, "the container has no name, write name:")
-    _text(container, "name")
-    resources = _mapping(container, "resources")
-    _quantities(resources, "limits")
-    _quantities(resources, "requests")
+    _check_text(container, "name")
+    resources = _read_mapping(container, "resources")
+    _check_quantities(resources, "limits")
+    _check_quantities(resources, "requests")
 
 
-def _quantities(parent: yaml_lines.Mapping, key: str) -> None:
-    amounts = _mapping(parent, key)
+def _check_quantities(parent: yaml_lines.Mapping, key: str) -> None:
+    amounts = _read_mapping(parent, key)
     for name, amount in amounts.items():
         # YAML's true is an int in Python, and no quantity.
         if not isinstance(amount, _SCALARS) or isinstance(amount, bool):
-            raise YamlError(amounts.line_of(name), f'{key}: {name} is {_kind_of(amount)}, write a quantity such as "1"')
+            raise YamlError(
+                amounts.line_of(name), f'{key}: {name} is {_describe_kind(amount)}, write a quantity such as "1"'
+            )
 
 
-def _mapping(parent: yaml_lines.Mapping, key: str) -> yaml_lines.Mapping:
-    """The mapping under `key`; an empty one where it is absent or null."""
+def _read_mapping(parent: yaml_lines.Mapping, key: str) -> yaml_lines.Mapping:
+    """Read the mapping under `key`; an empty one where it is absent or null."""
     value = parent.get(key)
     if value is None:
         return yaml_lines.Mapping(parent.line_of(key))
     if not isinstance(value, yaml_lines.Mapping):
-        raise YamlError(parent.line_of(key), f"{key} is {_kind_of(value)}, write a mapping")
+        raise YamlError(parent.line_of(key), f"{key} is {_describe_kind(value)}, write a mapping")
     return value
 
 
-def _list(parent: yaml_lines.Mapping, key: str) -> list[Any]:
+def _read_list(parent: yaml_lines.Mapping, key: str) -> list[Any]:
     value = parent.get(key)
     if value is None:
         return []
     if not isinstance(value, list):
-        raise YamlError(parent.line_of(key), f"{key} is {_kind_of(value)}, write a list")
+        raise YamlError(parent.line_of(key), f"{key} is {_describe_kind(value)}, write a list")
     return value
 
 
-def _text(parent: yaml_lines.Mapping, key: str, called: str = "") -> None:
+def _check_text(parent: yaml_lines.Mapping, key: str, called: str = "") -> None:
     value = parent.get(key)
     if key in parent and not isinstance(value, str):
         hint = f'"{value}"' if isinstance(value, (int, float)) else "text in quotes"
-        raise YamlError(parent.line_of(key), f"{called or key} is {_kind_of(value)}, write a string: {hint}")
+        raise YamlError(parent.line_of(key), f"{called or key} is {_describe_kind(value)}, write a string: {hint}")
 
 
-def _kind_of(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):

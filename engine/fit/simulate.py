@@ -1,4 +1,4 @@
-"""One attempt without a cluster, Kafka or clock of its own: what the API would say about it."""
+"""Attempts without a cluster, Kafka or clock: what the API would say about them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from engine.fit.events.event_builder import Circumstances
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
-from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.fit.manifests import Manifest
 from engine.hami.json_values import to_mapping
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
@@ -35,15 +35,15 @@ def simulate(
     now: datetime,
     vendors: Vendors = ONLY_NVIDIA,
 ) -> list[AttemptEvent]:
-    """The events that the attempt would tell, as a reader gets them; none when the pod asks for no device.
+    """Simulate the attempt, and return its events as a reader gets them; none when the pod requests no device.
 
     All nodes of the file are offered.
     """
     identity = Identity(DEFAULT_CLUSTER, name)
-    return attempt_on(columns_of(manifest, vendors), list(manifest.nodes), pod, identity, policy, now)
+    return simulate_on(build_columns(manifest, vendors), list(manifest.nodes), pod, identity, policy, now)
 
 
-def attempt_on(
+def simulate_on(
     columns: ClusterColumns,
     nodes: Sequence[str],
     pod: Mapping[str, Any],
@@ -51,24 +51,24 @@ def attempt_on(
     policy: SchedulingPolicy,
     now: datetime,
 ) -> list[AttemptEvent]:
-    """As `simulate`, on these nodes of the columns, which are left as they are."""
+    """Simulate as `simulate` does, on these nodes of the columns, which are left as they are."""
     metadata = pod["metadata"]
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
-    attempt = AttemptRef.of(identity, ref, now)
+    attempt = AttemptRef.start(identity, ref, now)
     answer = decide(columns, pod, list(nodes), policy)
-    constraints = constraints_of(to_mapping(metadata.get("annotations")), columns.vendors)
+    constraints = select_constraints(to_mapping(metadata.get("annotations")), columns.vendors)
     circumstances = Circumstances(pod_description(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         epoch = count_microseconds(now)
-        return _as_read(event_builder.events_of(attempt, answer, now, epoch=epoch, circumstances=circumstances))
+        return _read_back(event_builder.build_events(attempt, answer, now, epoch=epoch, circumstances=circumstances))
     if isinstance(answer, Failed):
-        return _as_read([event_builder.failure_of(attempt, answer, len(nodes), now, circumstances)])
+        return _read_back([event_builder.build_failure(attempt, answer, len(nodes), now, circumstances)])
     return []
 
 
-def columns_of(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
-    """The devices of the file's nodes, with what its pods hold of them."""
+def build_columns(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
+    """Build the devices of the file's nodes, with what its pods hold of them."""
     columns = ClusterColumns(vendors)
     for quota in manifest.quotas.values():
         columns.apply_quota(quota)
@@ -79,7 +79,7 @@ def columns_of(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterCol
     return columns
 
 
-def simulated_schedulerlog(
+def simulate_files(
     cluster: Path,
     pod: Path,
     name: str,
@@ -89,23 +89,23 @@ def simulated_schedulerlog(
     *,
     is_full: bool,
 ) -> str:
-    """The answer as JSON text for files of a cluster and a pod; empty when the pod asks for no device.
+    """Simulate a pod's file on a cluster's file: the answer as JSON text; empty when the pod requests no device.
 
     Raises `ManifestError`, `DeviceConfigError`.
     """
-    manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
-    events = simulate(manifest, asked, name, policy, now, device_config.read(device_config_file))
-    return schedulerlog(events, is_full=is_full) if events else ""
+    manifest, pod_object = manifests.read(cluster), manifests.read_pod(pod)
+    events = simulate(manifest, pod_object, name, policy, now, device_config.read(device_config_file))
+    return to_schedulerlog(events, is_full=is_full) if events else ""
 
 
-def _as_read(events: Iterable[AttemptEvent]) -> list[AttemptEvent]:
+def _read_back(events: Iterable[AttemptEvent]) -> list[AttemptEvent]:
     records = map(encode, events)
     read = (decode(record.value, record.headers) for record in records)
     return [event for event in read if isinstance(event, AttemptEvent)]
 
 
-def schedulerlog(events: Sequence[AttemptEvent], *, is_full: bool) -> str:
-    """The API's answer to the events of one attempt, as JSON text; `is_full` as with `?detail=full`."""
+def to_schedulerlog(events: Sequence[AttemptEvent], *, is_full: bool) -> str:
+    """Convert the events of one attempt to the API's answer, as JSON text; `is_full` as with `?detail=full`."""
     summary = summarize(events)
     answer = encode_schedulerlog(summary, additions={"detail": build_detail(summary)} if is_full else None)
     text: bytes = orjson.dumps(orjson.loads(answer), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

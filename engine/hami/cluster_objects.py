@@ -105,9 +105,9 @@ def _build_pods(state: NodeStateChanged, rows: Sequence[int]) -> list[Json]:
     instances: list[MigAllocation] = []
     # A pod's shares of one device count as one, which has an instance or has none: what is not known needs its own pod.
     without_instance: list[AllocatedDevice] = []
-    use_of = {use.device: use for use in state.mig}
+    uses = {use.device: use for use in state.mig}
     for row in rows:
-        use, shares = use_of.get(row), _divide_use(state, row)
+        use, shares = uses.get(row), _divide_use(state, row)
         if use and use.spans and use.unknown and len(shares) > len(use.spans):
             without_instance.append(shares.pop())
         instances += _list_instances(state, row, use, len(held))

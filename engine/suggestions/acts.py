@@ -7,7 +7,7 @@ from typing import Final
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.devices.quota import UNLIMITED
 from engine.fit.judge.decision import Allocation
-from engine.fit.judge.fitting_nodes import growing_runs
+from engine.fit.judge.fitting_nodes import cut_growing_runs
 from engine.suggestions.ask import Ask
 from engine.suggestions.search import build_suggestion, list_fitting_nodes
 from engine.suggestions.suggestion import Edit, Suggestion
@@ -44,7 +44,7 @@ def suggest_administrator_acts(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
 
 
 def _get_uuid(trial: Trial, node: str, row: int) -> str:
-    entry = trial.columns.entry(node)
+    entry = trial.columns.get_entry(node)
     return entry.fragment.uuids[row - entry.start] if entry else ""
 
 
@@ -55,7 +55,7 @@ def _suggest_quota(trial: Trial, ask: Ask) -> Iterator[Suggestion]:
     namespace, quotas, edits = ask.namespace, trial.columns.quotas, []
     raised = {name: dict(limits) for name, limits in quotas.limits.get(namespace, {}).items()}
     for vendor in ask.list_vendors():
-        left = quotas.left(namespace, vendor)
+        left = quotas.compute_left(namespace, vendor)
         memory_mib, cores = _sum_granted(decision.allocation, ask, vendor.word)
         unit = max(vendor.amounts.memory_unit_mib, 1)
         short = (
@@ -91,9 +91,9 @@ def list_nodes_to_empty(trial: Trial, ask: Ask) -> list[str]:
     """List nodes that the pod would fit without the pods on them, the ones with the least memory in use first."""
     columns, nodes = trial.columns, list[str]()
     could = trial.list_candidates(ask, ["use"])
-    in_use = dict(zip(could, columns.nodes["used_memory"][columns.ids(could)].tolist(), strict=True))
+    in_use = dict(zip(could, columns.nodes["used_memory"][columns.look_up_ids(could)].tolist(), strict=True))
     left = sorted(could, key=lambda node: (in_use[node], node))
-    for run in growing_runs(len(left), _FIRST_RUN):
+    for run in cut_growing_runs(len(left), _FIRST_RUN):
         decision = trial.decide(ask, ["use"], left[run])
         fitting = set(list_fitting_nodes(decision)) if decision else set()
         nodes += [node for node in left[run] if node in fitting]

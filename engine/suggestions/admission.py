@@ -103,7 +103,7 @@ def _iterate_registrations(
 ) -> Iterator[_Change]:
     columns = unregistered.columns
     again = restrict_trial(trial, unregistered, columns.node_names)
-    size = {node: entry.size for node in again.offered if (entry := columns.entry(node))}
+    size = {node: entry.size for node in again.offered if (entry := columns.get_entry(node))}
     for node in sorted(size, key=lambda node: (-size[node], node))[:MAX_NODES]:
         yield _Change("registration", node, nullcontext(), _offer_only(node, refused), again)
 

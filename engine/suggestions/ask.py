@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
-from engine.fit.judge.request.pod_request import VendorRequest, container_requests
+from engine.fit.judge.request.pod_request import VendorRequest, list_requests
 from engine.hami.annotations import DEVICE_POLICY
 from engine.hami.json_values import to_mapping
 from engine.hami.requests import UNSET_PERCENT
@@ -40,7 +40,7 @@ class Ask:
     @classmethod
     def from_pod(cls, pod: Mapping[str, Any], vendors: Vendors) -> Self:
         """Build the requests from a pod's object."""
-        return cls(container_requests(pod, vendors), to_mapping(pod.get("metadata")), vendors)
+        return cls(list_requests(pod, vendors), to_mapping(pod.get("metadata")), vendors)
 
     @classmethod
     def from_attempt(

@@ -87,7 +87,7 @@ def build_unregistered_nodes(
 
 
 def _follow_pods(columns: ClusterColumns, last: LastRegistration) -> None:
-    entry = columns.entry(last.state.node)
+    entry = columns.get_entry(last.state.node)
     if entry is None:
         return
     for sign, uses in ((-1, last.ended), (1, last.begun)):
@@ -104,7 +104,7 @@ def restrict_trial(trial: Trial, unregistered: UnregisteredNodes, offered: Seque
     """Restrict the trial to the offered nodes that would come back, with the quotas as they are."""
     columns = unregistered.columns
     columns.quotas = trial.columns.quotas
-    offered = tuple(name for name in offered if columns.entry(name) and not trial.columns.entry(name))
+    offered = tuple(name for name in offered if columns.get_entry(name) and not trial.columns.get_entry(name))
     return Trial(columns, offered, trial.policy)
 
 

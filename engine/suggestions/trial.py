@@ -15,9 +15,9 @@ from engine.fit.devices.device_matrix import Ints
 from engine.fit.devices.node_columns import USED
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.devices.quota import Quotas
-from engine.fit.judge.decide import constraints_by_vendor, decide_requests
+from engine.fit.judge.decide import decide_requests, list_constraints
 from engine.fit.judge.decision import Decision, SchedulingPolicy
-from engine.fit.judge.fitting_nodes import Left, PassingDevices, could_fit, fits_anywhere, max_left
+from engine.fit.judge.fitting_nodes import Left, PassingDevices, find_candidates, find_largest_left, fits_anywhere
 from engine.fit.judge.request.pod_annotations import WeightsError
 from engine.fit.judge.request.pod_constraints import PodConstraints
 from engine.suggestions.ask import Ask, Constraint
@@ -76,7 +76,9 @@ class Trial:
         """Find the amount above which the pod fits nowhere; None if it is not certain (`fitting_nodes`)."""
         constraints = self._read_constraints(ask)
         return (
-            max_left(constraints, ask.requests, self._get_ids(self.offered), amount, places, self._get_passing())
+            find_largest_left(
+                constraints, ask.requests, self._get_ids(self.offered), amount, places, self._get_passing()
+            )
             if constraints
             else None
         )
@@ -109,7 +111,7 @@ class Trial:
     def _read_constraints(self, ask: Ask) -> dict[str, PodConstraints]:
         """Read the constraints by vendor; empty if the pod requests no device, or its annotations can't be read."""
         try:
-            return dict(constraints_by_vendor(self.columns, ask.metadata, ask.requests, self.policy))
+            return dict(list_constraints(self.columns, ask.metadata, ask.requests, self.policy))
         except WeightsError:
             return {}
 
@@ -117,12 +119,12 @@ class Trial:
         for common_names, ids in self._known_ids:
             if names is common_names:
                 return ids
-        return self.columns.ids(names)
+        return self.columns.look_up_ids(names)
 
     @cached_property
     def _known_ids(self) -> list[tuple[tuple[str, ...], Ints]]:
         """Node ids of the lists of names that are used most."""
-        return [(names, self.columns.ids(names)) for names in (self.offered, self._registered)]
+        return [(names, self.columns.look_up_ids(names)) for names in (self.offered, self._registered)]
 
     @cached_property
     def _are_some_left_out(self) -> bool:
@@ -145,7 +147,7 @@ class Trial:
         constraints = self._read_constraints(ask)
         if not constraints:
             return []
-        could = could_fit(constraints, ask.requests, self._get_ids(names), self._get_passing())
+        could = find_candidates(constraints, ask.requests, self._get_ids(names), self._get_passing())
         return [names[position] for position in np.flatnonzero(could).tolist()]
 
     @contextmanager
@@ -159,7 +161,7 @@ class Trial:
     def without_pods(self, uses: Sequence[PodUse]) -> Iterator[None]:
         """Columns without these pods."""
         devices, nodes = self.columns.devices, self.columns.nodes
-        changed = [(entry, use) for use in uses if (entry := self.columns.entry(use.node))]
+        changed = [(entry, use) for use in uses if (entry := self.columns.get_entry(use.node))]
         for entry, use in changed:
             node_columns.add_use(devices, nodes, entry, use, -1)
         self._changes.append(None)
@@ -223,7 +225,7 @@ class Trial:
 
 def find_rows(columns: ClusterColumns, node: str, name: str, *, value: bool) -> list[int]:
     """Find the rows of the node's devices whose flag ``name`` has this value."""
-    entry = columns.entry(node)
+    entry = columns.get_entry(node)
     if entry is None:
         return []
     rows: list[int] = (np.flatnonzero(columns.devices[name][entry.rows_slice] == value) + entry.start).tolist()

@@ -94,7 +94,7 @@ class BindCalls:
         # The journal gets the end before the spool: after a kill between the two, recovery writes the same record.
         binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
-        event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
+        event = event_builder.build_bind(bind.attempt, bind.node, end.error, *times, end.lock)
         events.write([event], bind.attempt.trace)
         await events.flush()
         binds.done(bind)

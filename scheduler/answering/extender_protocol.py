@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from engine.fit.judge.request.pod_request import number_of_containers
-from engine.fit.manifests import derived_uid
+from engine.fit.judge.request.pod_request import count_containers
+from engine.fit.manifests import derive_uid
 from runtime.settings.object_names import label_problem, subdomain_problem
 from scheduler.answering.parsed_json import parsed
 from scheduler.bind.bind_request import BindRequest
@@ -65,7 +65,7 @@ def _filter_request(pod: Any, names: tuple[str, ...], nodes: Mapping[str, Json] 
     request = FilterRequest(_pod(pod), names, nodes)
     if len(names) > MAX_NODES:
         raise UnusableBodyError(f"{len(names)} nodes are offered, {MAX_NODES} are judged at most")
-    if (containers := number_of_containers(request.pod)) > MAX_CONTAINERS:
+    if (containers := count_containers(request.pod)) > MAX_CONTAINERS:
         raise UnusableBodyError(
             f"the pod has {containers} containers, more than {MAX_CONTAINERS}: divide it into several pods"
         )
@@ -82,7 +82,7 @@ def read_bind(body: bytes) -> BindRequest:
     for name, problem_of in _NAMES.items():
         _refuse_name(name, fields[name], problem_of)
     # Derived as in a cluster file without UIDs, so that both mean the same pod.
-    uid = fields["PodUID"] or derived_uid(fields["PodNamespace"], fields["PodName"])
+    uid = fields["PodUID"] or derive_uid(fields["PodNamespace"], fields["PodName"])
     return BindRequest(fields["PodNamespace"], fields["PodName"], uid, fields["Node"])
 
 
@@ -127,7 +127,7 @@ def _pod(pod: Any) -> Json:
     for field in ("annotations", "labels"):
         if not isinstance(metadata.get(field) or {}, dict):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a mapping")
-    fields["uid"] = fields["uid"] or derived_uid(fields["namespace"], fields["name"])
+    fields["uid"] = fields["uid"] or derive_uid(fields["namespace"], fields["name"])
     return {**pod, "metadata": {**metadata, **fields}}
 
 

@@ -15,7 +15,7 @@ def reply_to(request: FilterRequest, decision: Decision, error: str) -> bytes:
     if error:
         return filter_reply(error=error)
     if decision.chosen is None:
-        return filter_reply(failed=decision.failed_nodes())
+        return filter_reply(failed=decision.list_failed_nodes())
     # HAMi names exactly one node and leaves the refused ones out once a node fits.
     return request.hand_back([decision.chosen])
 
@@ -31,5 +31,5 @@ def simulated(pod: Json, nodes: Mapping[str, Json], policy: SchedulingPolicy, ve
     if isinstance(answer, Failed):
         return filter_reply(error=answer.error)
     if answer.chosen is None:
-        return filter_reply(failed=answer.failed_nodes())
+        return filter_reply(failed=answer.list_failed_nodes())
     return filter_reply(nodes=[nodes[answer.chosen]])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.judge.request.pod_request import list_requests
 from engine.fit.judge.reservation import release
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
 from runtime.kubernetes.errors import KubeApiError, missing
@@ -64,11 +64,11 @@ class PodGuard:
         return ""
 
     def _asks(self, pod: Object) -> bool:
-        return any(request.asks for request in container_requests(pod, self._columns.vendors))
+        return any(request.asks for request in list_requests(pod, self._columns.vendors))
 
     def _difference(self, pod: Object, known: Object | None) -> str:
         about = version_of(pod)
-        use = self._columns.pod_use(about.uid)
+        use = self._columns.get_pod_use(about.uid)
         if use and (use.namespace, use.name) != about.key:
             return f"pod {about.key.name} has the UID of another pod"
         if known is None:
@@ -78,7 +78,7 @@ class PodGuard:
         if node := bound_node(known):
             return f'pod {about.key.name} is already assigned to node "{node}"'
         vendors = self._columns.vendors
-        if container_requests(pod, vendors) != container_requests(known, vendors):
+        if list_requests(pod, vendors) != list_requests(known, vendors):
             return f"pod {about.key.name} asks for other devices in the cluster than in this call"
         return ""
 
@@ -98,7 +98,7 @@ class PodGuard:
     def why_not_bind(self, request: BindRequest) -> str:
         """Why the pod must not be bound to the node, by the reservations; empty if it may."""
         known = self._api.known_pod(request.namespace, request.name)
-        use = self._columns.pod_use(request.uid)
+        use = self._columns.get_pod_use(request.uid)
         if known is None or bound_node(known) or annotation(known, ASSIGNED_NODE) is None or not self._asks(known):
             return ""
         # A later filter call has found no node, or another one: the pod's annotations reserve nothing any more.

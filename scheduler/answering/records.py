@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from engine.fit.events.event_builder import Circumstances
-from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.hami.json_values import to_mapping
 from engine.hami.vendors import Vendors
 from runtime.kubernetes.pod_description import pod_description
@@ -32,5 +32,5 @@ class Records:
     tracing: Tracing = NO_TRACING
 
     def circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
-        constraints = constraints_of(to_mapping(to_mapping(pod.get("metadata")).get("annotations")), vendors)
+        constraints = select_constraints(to_mapping(to_mapping(pod.get("metadata")).get("annotations")), vendors)
         return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest, constraints)

@@ -16,8 +16,8 @@ from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
-from engine.fit.judge.request.pod_request import container_requests
-from engine.fit.judge.reservation import assigned_times, release, reserve
+from engine.fit.judge.request.pod_request import list_requests
+from engine.fit.judge.reservation import build_times, release, reserve
 from runtime.bounded_cache import BoundedCache
 from runtime.kubernetes.errors import KubeApiError
 from runtime.telemetry.spans import Span
@@ -105,7 +105,7 @@ class Scheduler:
     def _decide(self, request: FilterRequest) -> Decision | NotOurs | Failed:
         """The decision, with the states that it refers to in the spool."""
         uid = request.pod["metadata"]["uid"]
-        own = self._columns.pod_use(uid)
+        own = self._columns.get_pod_use(uid)
         # Released first: a verdict follows from the state alone, and what the pod itself holds counts in none.
         release(self._columns, uid)
         answer: Decision | NotOurs | Failed | None = None
@@ -128,7 +128,7 @@ class Scheduler:
         ended_at = max(self._clock(), attempt.started_at)
         circumstances = self._records.circumstances(request.pod, self._columns.vendors)
         offered = len(request.node_names)
-        failure = event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)
+        failure = event_builder.build_failure(attempt, failed, offered, ended_at, circumstances)
         self._events.write([failure], attempt.trace)
         self._klog.failed(attempt, failed, ended_at)
         log.debug("filter of %s: %s", attempt.pod, failed.error, extra=to_log_fields(attempt))
@@ -147,7 +147,9 @@ class Scheduler:
             error = await self._annotate(attempt.pod, decision)
         ended_at = max(self._clock(), attempt.started_at)
         epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod, self._columns.vendors)
-        events = event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
+        events = event_builder.build_events(
+            attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances
+        )
         self._events.write(events, attempt.trace)
         self._klog.decided(attempt, decision, ended_at, error)
         chosen = error or decision.chosen or "no node fits"
@@ -161,7 +163,7 @@ class Scheduler:
 
         Where it fails, the reservation is given up.
         """
-        written = {**decision.annotations, **assigned_times(decision.containers, self._columns.vendors, self._clock())}
+        written = {**decision.annotations, **build_times(decision.containers, self._columns.vendors, self._clock())}
         mark = mark_of({"metadata": {"annotations": written}})
         # Remains where the call is cancelled: then neither line below sets it.
         error = "it was not done"
@@ -190,7 +192,7 @@ class Scheduler:
         # Which attempt is a pod's latest follows from when it began, also where the clock was set back since the last.
         if before := self._attempts.get(ref.uid):
             started_at = max(started_at, before.started_at + timedelta(microseconds=1))
-        attempt, span = self._traced("filter", AttemptRef.of(self._identity, ref, started_at), started_at, trace)
+        attempt, span = self._traced("filter", AttemptRef.start(self._identity, ref, started_at), started_at, trace)
         self._attempts.put(ref.uid, attempt)
         return attempt, span
 
@@ -211,7 +213,7 @@ class Scheduler:
         if not self._is_ours(request):
             return extender_protocol.bind_reply(await self._binds.bind(request, None, started_at))
         # Not remembered where another leader, or this scheduler before a restart, answered the filter.
-        attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
+        attempt = self._attempts.get(request.uid) or AttemptRef.start(self._identity, pod, started_at)
         # A caller without a trace: the bind belongs to that of the filter.
         attempt, span = self._traced("bind", attempt, started_at, trace or attempt.trace)
         error = "the bind was cut off"
@@ -228,4 +230,4 @@ class Scheduler:
     def _is_ours(self, request: BindRequest) -> bool:
         pod = self._api.known_pod(request.namespace, request.name)
         # An unknown pod may have asked for devices: its bind fails, and that belongs to its attempt.
-        return pod is None or any(asked.asks for asked in container_requests(pod, self._columns.vendors))
+        return pod is None or any(asked.asks for asked in list_requests(pod, self._columns.vendors))

@@ -109,7 +109,7 @@ class BindRecovery:
         # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)
         times = bind.started_at, end.ended_at
-        event = event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)
+        event = event_builder.build_bind(bind.attempt, bind.node, end.error, *times, end.lock)
         self._events.write([event], bind.attempt.trace)
         await self._events.flush()
         self._binds.done(bind)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
 from engine.hami.node_lock import NodeLockError
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
@@ -162,7 +162,7 @@ def bind_time(started_at: datetime) -> str:
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:
     """Whether the device plugin will allocate for the pod. As with HAMi, init containers alone do not count."""
-    return any(request.asks and not request.is_init for request in container_requests(pod, vendors))
+    return any(request.asks and not request.is_init for request in list_requests(pod, vendors))
 
 
 def _is_member(pod: Object) -> bool:

@@ -61,7 +61,7 @@ class HamiMetrics:
         # The event loop may change columns meanwhile: `node_names` is a copy, and a row that is given back in between
         # shows an old value once.
         for name in self._columns.node_names:
-            entry = self._columns.entry(name)
+            entry = self._columns.get_entry(name)
             if entry is None:
                 continue
             used = zip(*(self._columns.devices[column][entry.rows_slice].tolist() for column in _USED), strict=True)
@@ -87,7 +87,7 @@ class HamiMetrics:
 
     def _add_containers(self, lines: Mapping[str, list[str]]) -> None:
         memory, cores = lines["hami_vgpu_memory_allocated_bytes"].append, lines["hami_vgpu_core_allocated_ratio"].append
-        for use in self._columns.pod_uses():
+        for use in self._columns.list_pod_uses():
             for (container, uuid), (memory_mib, held) in _given(use).items():
                 # As HAMi: without a UUID there is no device to show.
                 if uuid:
@@ -99,7 +99,7 @@ class HamiMetrics:
                     cores(f"{labels}{self._core_percent(use.node, uuid, held)}")
 
     def _core_percent(self, node: str, uuid: str, held: int) -> int:
-        entry = self._columns.entry(node)
+        entry = self._columns.get_entry(node)
         if entry is None or uuid not in entry.rows:
             return held
         device = entry.devices.registration.devices[entry.rows[uuid][0] - entry.start]

@@ -63,7 +63,7 @@ class NodeStates:
         self._looked_at, self._owed = at, min(self._owed + nodes * elapsed, nodes)
         count = int(self._owed)
         self._owed -= count
-        self._write(self._columns.revisions.oldest(count), now)
+        self._write(self._columns.revisions.list_oldest(count), now)
 
     def write_lost(self) -> None:
         """Let all states be due again where a full spool may have lost some of them."""
@@ -85,28 +85,28 @@ class NodeStates:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _write_in_slices(self) -> None:
-        while (due := self._due(now := self._clock())).size or self._columns.revisions.gone:
+        while (due := self._due(now := self._clock())).size or self._columns.revisions.unregistered:
             self._write(due[:_NODES_PER_SLICE], now)
             await asyncio.sleep(0)
 
     def _due(self, now: datetime) -> Ints:
-        return self._columns.revisions.due(count_microseconds(now) - LONGEST_AGE_HOURS * _HOUR)
+        return self._columns.revisions.list_due(count_microseconds(now) - LONGEST_AGE_HOURS * _HOUR)
 
     def _write(self, ids: Ints, now: datetime) -> None:
         revisions = self._columns.revisions
-        if not ids.size and not revisions.gone:
+        if not ids.size and not revisions.unregistered:
             return
         ended, again = self._gone(set(ids.tolist()))
-        last_states = (self._builder.last_state(name, revisions.gone[name], now) for name in ended)
-        self._events.write(chain(last_states, self._builder.states(ids, now)))
+        last_states = (self._builder.build_last_state(name, revisions.unregistered[name], now) for name in ended)
+        self._events.write(chain(last_states, self._builder.build_states(ids, now)))
         for name in (*ended, *again):
-            del revisions.gone[name]
-        revisions.written(ids, count_microseconds(now))
+            del revisions.unregistered[name]
+        revisions.record_written(ids, count_microseconds(now))
         self._metrics.node_states.inc(len(ended) + ids.size)
 
     def _gone(self, ids: set[int]) -> tuple[list[str], list[str]]:
         """The nodes that are to get a last state now, and those that no longer need one, because
         they are registered again and their new state is written now."""
-        entries = [(name, self._columns.entry(name)) for name in self._columns.revisions.gone]
+        entries = [(name, self._columns.get_entry(name)) for name in self._columns.revisions.unregistered]
         ended = [name for name, entry in entries if entry is None]
         return ended, [name for name, entry in entries if entry and entry.id in ids]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.fit.devices.quota import Quotas
-from engine.fit.judge.request.pod_request import container_request, denial_of_asking
+from engine.fit.judge.request.pod_request import deny_asking, read_request
 from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.webhook.mutate import mutate
 from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of
@@ -49,7 +49,7 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
     if _is_anothers(spec.get("schedulerName") or "", rules):
         return Admitted(pod, "pod already has different scheduler assigned")
     # Before they are copied and completed.
-    if denial := denial_of_asking(_name_devices(spec, rules.vendors)):
+    if denial := deny_asking(_name_devices(spec, rules.vendors)):
         return Denied(denial)
     # The patch is the difference between the two, so the pod under review must remain as it came.
     changed = _copied(pod)
@@ -57,7 +57,7 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
         asks = _mutate_all(changed, rules)
     except InvalidRequestError as error:
         return Denied(str(error), _FAILED)
-    denial = denial_of_asking(asks) or (_denial_of_spec(changed["spec"], rules) if asks else "")
+    denial = deny_asking(asks) or (_denial_of_spec(changed["spec"], rules) if asks else "")
     denial = denial or _denial_by_quota(changed, rules, quotas)
     return Denied(denial) if denial else Admitted(changed)
 
@@ -125,12 +125,12 @@ def _denial_by_quota(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quot
 def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> bool:
     """All app containers together, or the largest init container; a pod that asks for neither always fits."""
     inits, apps = (
-        [container_request(container, False, vendor) for container in spec.get(field) or ()]
+        [read_request(container, False, vendor) for container in spec.get(field) or ()]
         for field in ("initContainers", "containers")
     )
     memory = _needed((ask.count * ask.memory_mib for ask in inits), (ask.count * ask.memory_mib for ask in apps))
     cores = _needed((ask.count * ask.cores for ask in inits), (ask.count * ask.cores for ask in apps))
-    quota_left = quotas.left(namespace, vendor)
+    quota_left = quotas.compute_left(namespace, vendor)
     return not (memory or cores) or (memory <= quota_left.memory_mib and cores <= quota_left.cores)
 
 

@@ -11,7 +11,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from engine.fit.devices.quota import Quotas
-from engine.fit.judge.request.pod_request import denial_of_size, names_devices
+from engine.fit.judge.request.pod_request import deny_size, names_devices
 from engine.hami.quantities import is_quantity
 from scheduler.answering.parsed_json import parsed
 from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
@@ -121,7 +121,7 @@ def _review(body: bytes) -> Json:
 def _response(request: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Json:
     item = request.get("object")
     # Before thousands of containers and quantities are checked, copied and completed.
-    if isinstance(item, dict) and (denial := denial_of_size(item)):
+    if isinstance(item, dict) and (denial := deny_size(item)):
         return _refusal(denial, _FORBIDDEN) if names_devices(item, rules.vendors) else _allowed()
     try:
         pod = _pod(item)

@@ -7,7 +7,7 @@ words for what the vendor can't give. Quantities are written as text, as Kuberne
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from engine.fit.judge.request.vendor_requests import split_cores, xpu_size
+from engine.fit.judge.request.vendor_requests import round_xpu_size, split_cores
 from engine.hami import vendor_annotations as keys
 from engine.hami.quantities import format_quantity, parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
@@ -142,7 +142,7 @@ def _xpu(_: Json, container: Json, vendor: Vendor) -> bool:
     if names.count not in limits:
         return False
     if names.memory in limits:
-        size = format_quantity(xpu_size(round_up(limits[names.memory])))
+        size = format_quantity(round_xpu_size(round_up(limits[names.memory])))
         for field in ("limits", "requests"):
             set_quantity(container, field, names.memory, size)
     return True

@@ -17,12 +17,12 @@ def _publish_states_after_verdicts() -> None:
 
 
 def _give_two_states_one_revision() -> None:
-    original = NodeRevisions.of
+    original = NodeRevisions.get_revisions
 
     def revise_two_changes(revisions: NodeRevisions, ids: Any) -> Any:
         return original(revisions, ids) // 2
 
-    setattr(NodeRevisions, "of", revise_two_changes)
+    setattr(NodeRevisions, "get_revisions", revise_two_changes)
 
 
 BUGS: Final[dict[str, Callable[[], None]]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.judge.request.pod_request import VendorRequest, container_requests
+from engine.fit.judge.request.pod_request import VendorRequest, list_requests
 from tests.conformance.configured import read_vendors
 from tests.conformance.difference import Case
 from tests.conformance.objects import build_node, build_pod, build_quota
@@ -18,7 +18,7 @@ def get_policy(case: Case) -> SchedulingPolicy:
 
 
 def build_requests(case: Case) -> tuple[VendorRequest, ...]:
-    return container_requests(build_pod(case["pod"]), read_vendors(case))
+    return list_requests(build_pod(case["pod"]), read_vendors(case))
 
 
 def build_cluster(case: Case) -> ClusterColumns:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.request.pod_annotations import WeightsError, parse_weights, read_pod_annotations
-from engine.fit.judge.request.pod_request import container_request
+from engine.fit.judge.request.pod_request import read_request
 from engine.hami import allocation, node_lock, node_registration, registration
 from engine.hami.allocation import AllocatedDevice
 from engine.hami.registration import Device, Malformed, Registration
@@ -151,7 +151,7 @@ def _read_weights(text: str) -> Any:
 def _read_container_request(case: Mapping[str, Any]) -> dict[str, Any]:
     container = case["container"]
     vendor = configure_nvidia(case["config"]) if "config" in case else _find_vendor(case)
-    request = container_request({"name": container["name"], "resources": container}, False, vendor)
+    request = read_request({"name": container["name"], "resources": container}, False, vendor)
     return {
         "Nums": request.count,
         "Type": request.vendor,
@@ -190,7 +190,7 @@ def _register_repeatedly(states: list[Mapping[str, Any]]) -> list[list[str] | No
             "status": {"allocatable": state.get("allocatable") or {}},
         }
         columns.apply_node(node, datetime.strptime(state["clock"], "%Y-%m-%dT%H:%M:%SZ"))  # noqa: DTZ007
-        fragment = columns.node_fragment("node")
+        fragment = columns.get_fragment("node")
         seen.append(list(fragment.uuids) if fragment else None)
     return seen
 

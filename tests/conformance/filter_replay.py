@@ -158,7 +158,7 @@ def _compare_decision(case: Case, decision: Decision) -> Iterator[Difference]:
     if "calcScore failed" in case.get("out_error", ""):
         yield Difference("", "error", None, case["out_error"])
         return
-    failed = decision.failed_nodes()
+    failed = decision.list_failed_nodes()
     for position, name in enumerate(decision.node_names):
         their = case["out_per_node"].get(name, {"fit": False, "reason": NODE_UNREGISTERED})
         yield from _compare(name, "reason", failed.get(name), their.get("reason"))

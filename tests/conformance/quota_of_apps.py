@@ -14,9 +14,9 @@ import numpy as np
 
 from engine.fit.devices.device_matrix import DeviceMatrix, Ints
 from engine.fit.devices.quota import QuotaLeft
-from engine.fit.judge.checks.fit import Checks
+from engine.fit.judge.checks.fit import FirstRefusals
 from engine.fit.judge.checks.init_peaks import Peaks
-from engine.fit.judge.checks.reference_fit import Amounts, Pick, ReferenceFit, is_over, raised
+from engine.fit.judge.checks.reference_fit import Amounts, Pick, ReferenceFit, is_over, raise_peaks
 from engine.fit.judge.checks.sequential_fit import QuotaColumns
 from engine.fit.judge.choose import batch_evaluation
 from engine.fit.judge.choose.per_node import Placed, fit_node_by_node
@@ -55,7 +55,7 @@ def _fit_node_by_node(
     constraints: PodConstraints,
     matrix: DeviceMatrix,
     request: DeviceRequest,
-    checks: Checks,
+    checks: FirstRefusals,
     order: Ints,
     quota: QuotaColumns | None,
     placed: Placed,
@@ -71,7 +71,7 @@ def _fit_node_by_node(
         alone = np.array([position])
         over = partial(_is_over, inits, earlier[node])
         with patch("engine.fit.judge.checks.reference_fit.is_over", over):
-            parts = (matrix.only(alone), request, checks.only(alone), order[:, alone], full_quota, placed)
+            parts = (matrix.select(alone), request, checks.select(alone), order[:, alone], full_quota, placed)
             fits += fit_node_by_node(constraints, *parts)
         earlier[node].append(fits[-1].picks)
     return fits
@@ -89,7 +89,7 @@ def _is_over(
     containers = [*earlier, picks]
     largest: dict[str, Amounts] = {}
     for taken in containers[:inits]:
-        largest = raised(largest, taken)
+        largest = raise_peaks(largest, taken)
     later: dict[str, Amounts] = {}
     for taken in containers[inits:]:
         for pick in taken:

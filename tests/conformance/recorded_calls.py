@@ -7,11 +7,11 @@ from typing import Any
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.event_builder import Circumstances, events_of, failure_of
+from engine.fit.events.event_builder import Circumstances, build_events, build_failure
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
-from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.summaries.fold import summarize
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.devices import DeviceLog
@@ -36,16 +36,16 @@ def build_facts_of_decision(
 ) -> DiagnosisFacts:
     """Build the facts of our scheduler's decision, three minutes later."""
     ref = PodRef(**{key: pod["metadata"][key] for key in ("namespace", "name", "uid")})
-    attempt = AttemptRef.of(Identity("default", "hami-scheduler"), ref, started)
+    attempt = AttemptRef.start(Identity("default", "hami-scheduler"), ref, started)
     states = {state.id: state for state in build_states(columns)}
     annotations = pod["metadata"].get("annotations") or {}
-    circumstances = Circumstances(constraints=constraints_of(annotations, columns.vendors))
+    circumstances = Circumstances(constraints=select_constraints(annotations, columns.vendors))
     answer = decide(columns, pod, names, policy)
     if isinstance(answer, Decision):
-        records = events_of(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
+        records = build_events(attempt, answer, started, epoch=LIFE.epoch, circumstances=circumstances)
     else:
         assert isinstance(answer, Failed)
-        records = iter([failure_of(attempt, answer, len(names), started, circumstances)])
+        records = iter([build_failure(attempt, answer, len(names), started, circumstances)])
     events = [event for event in read_back(records) if isinstance(event, AttemptEvent)]
     summary = summarize(events)
     devices = [row for event in events if isinstance(event, DevicesJudged) for row in list_device_rows(event, states)]

@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.device_matrix import batches
+from engine.fit.devices.device_matrix import build_batches
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks.reference_fit import Amounts, Pick, is_over
-from engine.fit.judge.choose.scoring import device_scores
-from engine.fit.judge.request.device_request import device_request_of
+from engine.fit.judge.choose.scoring import score_devices
+from engine.fit.judge.request.device_request import build_device_request
 from engine.fit.judge.request.pod_annotations import read_pod_annotations
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.quantities import parse_whole
@@ -134,14 +134,14 @@ def _rank_devices(
     """Rank a node's devices by what they are sorted by first: score and NUMA node."""
     policies = (case["node_scheduler_policy"], case["gpu_scheduler_policy"])
     annotations = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)
-    (devices,) = batches(columns, columns.ids([node]))
-    scores = device_scores(
+    (devices,) = build_batches(columns, columns.look_up_ids([node]))
+    scores = score_devices(
         devices,
-        device_request_of(request, annotations, NVIDIA.family),
+        build_device_request(request, annotations, NVIDIA.family),
         annotations.weights,
         np.zeros(devices.rows.shape, np.bool_),
     )
-    fragment = columns.node_fragment(node)
+    fragment = columns.get_fragment(node)
     uuids = fragment.uuids if fragment else ()
     return {uuid: (float(scores[slot, 0]), int(devices.numa[slot, 0])) for slot, uuid in enumerate(uuids)}
 

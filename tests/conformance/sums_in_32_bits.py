@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from engine.fit.devices.device_matrix import DeviceMatrix, Ints
 from engine.fit.judge.choose import batch_evaluation
 from engine.fit.judge.choose.batch_evaluation import BatchEvaluation
-from engine.fit.judge.choose.results import PartialJudgement
-from engine.fit.judge.choose.scoring import NodeScores, device_scores, node_scores
-from engine.fit.judge.request.device_request import DeviceRequest, percent_of
+from engine.fit.judge.choose.scoring import NodeScores, score_devices, score_nodes
+from engine.fit.judge.judgement import ContainerJudgement
+from engine.fit.judge.request.device_request import DeviceRequest, compute_percent
 from engine.fit.judge.request.pod_annotations import ScoringWeights
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.requests import UNSET_PERCENT
@@ -33,10 +33,10 @@ def wrap(number: Any) -> Any:
 def counted_in_32_bits() -> Iterator[None]:
     """Within it, every pod is judged with the memory of devices, requests and nodes in 32 bits."""
     with (
-        patch.object(DeviceRequest, "memory_of", _derive_memory),
+        patch.object(DeviceRequest, "resolve_memory", _derive_memory),
         patch.object(BatchEvaluation, "judge", partialmethod(_judge, BatchEvaluation.judge)),
-        patch.object(batch_evaluation, "device_scores", _score_devices),
-        patch("engine.fit.judge.decide.node_scores", _score_nodes),
+        patch.object(batch_evaluation, "score_devices", _score_devices),
+        patch("engine.fit.judge.decide.score_nodes", _score_nodes),
     ):
         yield
 
@@ -45,14 +45,14 @@ def _derive_memory(request: DeviceRequest, total: Any) -> Any:
     if request.memory_mib > 0 or request.memory_percentage == UNSET_PERCENT:
         return total * 0 + request.memory_mib
     product = wrap(total * request.memory_percentage)
-    return percent_of(product, 1)  # of which HAMi, too, takes the hundredth towards zero
+    return compute_percent(product, 1)  # of which HAMi, too, takes the hundredth towards zero
 
 
-def _judge(evaluation: BatchEvaluation, judge: Any, request: VendorRequest) -> PartialJudgement:
+def _judge(evaluation: BatchEvaluation, judge: Any, container: int, request: VendorRequest) -> ContainerJudgement:
     for matrix in (evaluation._matrix, evaluation._apps):
         # As much used as makes what is left, which the checks compare with the request, the difference in 32 bits.
         matrix.used_memory = matrix.total_memory - wrap(matrix.total_memory - matrix.used_memory)
-    judgement: PartialJudgement = judge(evaluation, request)
+    judgement: ContainerJudgement = judge(evaluation, container, request)
     return judgement
 
 
@@ -60,10 +60,10 @@ def _score_devices(
     matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, bare: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
     # Where the request counts too (`is_bare_type`), the sum has this width; its share is multiplied in 64 bits.
-    more = np.where(bare, request.scored_memory(matrix.total_memory), 0)
+    more = np.where(bare, request.resolve_scored_memory(matrix.total_memory), 0)
     used_memory = wrap(matrix.used_memory + more) - more
-    return device_scores(replace(matrix, used_memory=used_memory), request, weights, bare)
+    return score_devices(replace(matrix, used_memory=used_memory), request, weights, bare)
 
 
 def _score_nodes(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
-    return node_scores([wrap(amount) for amount in used], [wrap(total) for total in totals])
+    return score_nodes([wrap(amount) for amount in used], [wrap(total) for total in totals])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.fit.devices.as_of import rebuilt
+from engine.fit.devices.as_of import rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision
@@ -41,7 +41,7 @@ def test_all_of_the_vendors_clusters_can_be_rebuilt() -> None:
 
 def assert_rebuilt(case: Case) -> None:
     columns = build_cluster(case)
-    again = rebuilt(build_states(columns), columns.vendors)
+    again = rebuild_columns(build_states(columns), columns.vendors)
     # Quotas are no part of a node's state.
     for quota in case.get("quotas") or ():
         again.apply_quota(build_quota(quota))
@@ -50,14 +50,14 @@ def assert_rebuilt(case: Case) -> None:
 
 
 def decide_case(case: Case, columns: ClusterColumns) -> Any:
-    registered = [name for name in case["node_names"] if columns.entry(name) is not None]
+    registered = [name for name in case["node_names"] if columns.get_entry(name) is not None]
     decision = decide(columns, build_pod(case["pod"]), registered, get_policy(case))
     if not isinstance(decision, Decision):
         return type(decision)
     return (
         registered,
         decision.chosen,
-        decision.failed_nodes(),
+        decision.list_failed_nodes(),
         np.round(decision.score, 4).tolist(),
         decision.annotations,
     )

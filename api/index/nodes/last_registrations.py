@@ -84,7 +84,7 @@ async def read_unregistered_for(
 ) -> UnregisteredNodes | None:
     """Read the nodes without devices that were offered for waiting pods; None if there are none."""
     offered = {name for group in waiting for name in group.attempt.nodes}
-    names = sorted(name for name in offered if columns.entry(name) is None)
+    names = sorted(name for name in offered if columns.get_entry(name) is None)
     return await read_unregistered(index, columns.vendors, cluster, names, moment)
 
 

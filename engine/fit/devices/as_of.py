@@ -1,7 +1,7 @@
-"""The cluster as an attempt saw it, from the records about the attempt and the states that they refer to. Pure.
+"""Cluster as an attempt saw it, from the records about the attempt and the states that they refer to. Pure.
 
-Judging the pod again on what `rebuilt` returns gives the same verdicts, with two exceptions that the records do not
-hold: quotas of namespaces, which the caller applies to the columns, and why a node that is not registered is not.
+Judging the pod again on what `rebuild_columns` returns gives the same verdicts, with two exceptions that the records do
+not hold: quotas of namespaces, which the caller applies to the columns, and why a node is not registered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from schemas.events import NO_STATE, DeviceKind, DevicesJudged, NodesJudged, Nod
 
 @dataclass(frozen=True, slots=True)
 class AttemptCluster:
-    """What an attempt was offered.
+    """Nodes that an attempt was offered.
 
     states: by node, None for one that was not registered, in the order in which they were offered. unknown: the nodes
     whose state the lookup does not have; without them the cluster is not the one that was judged.
@@ -31,8 +31,8 @@ class AttemptCluster:
     unknown: tuple[str, ...]
 
 
-def cluster_as_of(records: Iterable[DevicesJudged | NodesJudged], state_of: StateOf) -> AttemptCluster:
-    """The nodes of an attempt by all its device and node records, in any order.
+def look_up_cluster(records: Iterable[DevicesJudged | NodesJudged], state_of: StateOf) -> AttemptCluster:
+    """Look up the nodes of an attempt by all its device and node records, in any order.
 
     state_of: of the scheduler and epoch that the records name.
     """
@@ -52,8 +52,8 @@ def cluster_as_of(records: Iterable[DevicesJudged | NodesJudged], state_of: Stat
     return AttemptCluster(states, unknown)
 
 
-def rebuilt(states: Iterable[NodeStateChanged], vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
-    """The devices in these states, with what is in use of them, for `decide`. vendors: those of the scheduler."""
+def rebuild_columns(states: Iterable[NodeStateChanged], vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
+    """Rebuild the devices in these states, with what is in use of them, for `decide`. vendors: of the scheduler."""
     columns = ClusterColumns(vendors)
     for state in states:
         if state.uuid:
@@ -62,16 +62,16 @@ def rebuilt(states: Iterable[NodeStateChanged], vendors: Vendors = ONLY_NVIDIA) 
 
 
 def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
-    """Replace what the columns have of the node by this state."""
+    """Put this state in place of what the columns have of the node."""
     if not state.uuid:
         columns.delete_node(state.node)
         return
-    columns.register(state.node, _devices_of(state, columns.vendors))
-    if entry := columns.entry(state.node):
+    columns.register(state.node, _build_devices(state, columns.vendors))
+    if entry := columns.get_entry(state.node):
         _fill_use(columns, entry, state)
 
 
-def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
+def _build_devices(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
     kinds = [state.kinds[code] for code in state.kind.tolist()]
     extra = {field.device: decode_extra(field.registered) for field in state.vendor_fields}
     rows = zip(state.uuid, state.index.tolist(), state.numa.tolist(), state.healthy, kinds, strict=True)
@@ -86,16 +86,16 @@ def _devices_of(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
             numa,
             kind.mode,
             is_healthy,
-            _profiles_of(kind),
-            extra.get(place, ()),
+            _build_profiles(kind),
+            extra.get(position, ()),
         )
-        for place, (uuid, index, numa, is_healthy, kind) in enumerate(rows)
+        for position, (uuid, index, numa, is_healthy, kind) in enumerate(rows)
     )
     codes = tuple(find_code(vendors, kind.vendor) if kind.vendor else 0 for kind in kinds)
-    return NodeDevices(Registration(devices, "json"), _pair_scores(state), codes)
+    return NodeDevices(Registration(devices, "json"), _build_pair_scores(state), codes)
 
 
-def _profiles_of(kind: DeviceKind) -> tuple[MigProfile, ...]:
+def _build_profiles(kind: DeviceKind) -> tuple[MigProfile, ...]:
     return tuple(
         MigProfile(
             profile.name,
@@ -108,12 +108,12 @@ def _profiles_of(kind: DeviceKind) -> tuple[MigProfile, ...]:
     )
 
 
-def _pair_scores(state: NodeStateChanged) -> dict[str, dict[str, int]]:
+def _build_pair_scores(state: NodeStateChanged) -> dict[str, dict[str, int]]:
     scores: dict[str, dict[str, int]] = {}
     size = len(state.uuid)
     for pair, score in enumerate(state.pair_scores.tolist()):
-        one, other = divmod(pair, size)
-        scores.setdefault(state.uuid[one], {})[state.uuid[other]] = score
+        device, peer = divmod(pair, size)
+        scores.setdefault(state.uuid[device], {})[state.uuid[peer]] = score
     return scores
 
 

@@ -1,4 +1,4 @@
-"""The devices of the whole cluster as numpy columns, kept up to date by increments.
+"""Devices of the whole cluster as numpy columns, kept up to date by increments.
 
 Each Kubernetes object that changes is applied once (`apply_*`, `delete_*`); a decision then reads the columns and does
 not iterate over pods. One writer at a time; no clock (times are arguments), no I/O.
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from engine.fit.devices import node_columns
 from engine.fit.devices.node_columns import DeviceKinds
-from engine.fit.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of, marks_of
+from engine.fit.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, build_fragment, select_marks
 from engine.fit.devices.node_readings import NodeReadings
 from engine.fit.devices.node_revisions import NodeRevisions
-from engine.fit.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
+from engine.fit.devices.pod_usage import PodUse, has_ended, is_leaving, read_pod_use
 from engine.fit.devices.quota import Quotas
 from engine.hami.allocation import AllocationError
 from engine.hami.json_values import to_mapping
@@ -27,13 +27,16 @@ from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, find_code
 
 
 class ClusterColumns:
-    """See the module. accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it)."""
+    """Columns of the cluster's devices and nodes, and who holds them.
+
+    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it).
+    """
 
     def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
         self.vendors = vendors
         self._nvidia_code = find_code(vendors, NVIDIA.word)
-        self.devices = node_columns.device_table()
-        self.nodes = node_columns.node_table(len(vendors))
+        self.devices = node_columns.build_device_table()
+        self.nodes = node_columns.build_node_table(len(vendors))
         self.revisions = NodeRevisions(self.nodes)
         self.quotas = Quotas()
         self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form)
@@ -51,36 +54,40 @@ class ClusterColumns:
     def apply_node(self, node: Mapping[str, Any], now: datetime | None = None) -> None:
         """Add or replace a Kubernetes Node object (as decoded JSON).
 
-        now: the scheduler's local time without a zone; with it, a node that leaves the handshake open is dropped.
-        Under a malformed annotation, what the node registered before still counts; `unregistered_cause` has the cause.
+        now: the scheduler's local time without a zone; with it, a node that leaves the handshake open is dropped. Under
+        a malformed annotation, what the node registered before still counts; `get_cause` has the cause.
         """
         metadata = to_mapping(node.get("metadata"))
         name = str(metadata.get("name", ""))
         self.register(name, self._readings.read(name, node, now))
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
         self._apply_cordon(name, to_mapping(metadata.get("annotations")))
-        marks = marks_of(to_mapping(metadata.get("annotations")))
-        if (entry := self.entry(name)) and entry.marks != marks:
+        marks = select_marks(to_mapping(metadata.get("annotations")))
+        if (entry := self.get_entry(name)) and entry.marks != marks:
             entry.marks = marks
-            self.revisions.changed(entry.id)
+            self.revisions.advance(entry.id)
 
-    def register(self, name: str, found: NodeDevices | None) -> None:
+    def register(self, name: str, registered: NodeDevices | None) -> None:
         """Replace the devices of a node; None unregisters it."""
-        old = self.entry(name)
-        if old and old.devices == found:  # most changes of a node (status, lock) leave its devices alone
+        old = self.get_entry(name)
+        if old and old.devices == registered:  # most changes of a node (status, lock) leave its devices alone
             return
         self._unregister(name)
-        if found is None:
+        if registered is None:
             return
-        devices = found.registration.devices
+        devices = registered.registration.devices
         entry = NodeEntry(
-            self.nodes.take(1), self.devices.take(len(devices)), found, fragment_of(name, found.registration), {}
+            self.nodes.take(1),
+            self.devices.take(len(devices)),
+            registered,
+            build_fragment(name, registered.registration),
+            {},
         )
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
             self._rows.setdefault(device.uuid, set()).add(row)  # several nodes may register the same UUID
         self._ids[name], self._entries[entry.id] = entry.id, entry
-        self._own_fragments()[entry.id] = entry.fragment
+        self._copy_lent_fragments()[entry.id] = entry.fragment
         self.revisions.begin(entry.id)
         node_columns.fill_device_rows(self.devices, entry, self._kinds, self.vendors)
         node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
@@ -88,13 +95,13 @@ class ClusterColumns:
             node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
 
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
-        entry = self.entry(name)
+        entry = self.get_entry(name)
         if entry:
             listed = list_cordoned_devices(annotations)
             cordoned = np.array([uuid in listed for uuid in entry.fragment.uuids], np.bool_)
             if not np.array_equal(self.devices["is_cordoned"][entry.rows_slice], cordoned):
                 self.devices["is_cordoned"][entry.rows_slice] = cordoned
-                self.revisions.changed(entry.id)
+                self.revisions.advance(entry.id)
 
     def delete_node(self, name: str) -> None:
         """Forget a node. Its pods remain known, and count again if the node comes back."""
@@ -106,7 +113,7 @@ class ClusterColumns:
         if node_id is not None:
             entry = self._entries.pop(node_id)
             self.revisions.end(node_id, name)
-            del self._own_fragments()[node_id]
+            del self._copy_lent_fragments()[node_id]
             for uuid, rows in entry.rows.items():
                 self._rows[uuid].difference_update(rows)
                 if not self._rows[uuid]:
@@ -114,59 +121,59 @@ class ClusterColumns:
             self.devices.give_back(entry.start, entry.size)
             self.nodes.give_back(node_id, 1)
 
-    def unregistered_cause(self, name: str) -> str | None:
-        """What is wrong with the node's registration, with annotation and position; None where nothing is wrong.
+    def get_cause(self, name: str) -> str | None:
+        """Get the mistake in the node's registration, with annotation and position; None where there is none.
 
         A node without a register annotation has no cause. A registered node may have one: what it registered before
         still counts, but its annotation is broken now.
         """
-        return self._readings.cause(name)
+        return self._readings.get_cause(name)
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The registered nodes."""
+        """Names of the registered nodes."""
         return tuple(self._ids)
 
-    def node_fragment(self, name: str) -> NodeFragment | None:
-        entry = self.entry(name)
+    def get_fragment(self, name: str) -> NodeFragment | None:
+        entry = self.get_entry(name)
         return entry.fragment if entry else None
 
-    def registration(self, name: str) -> Registration | None:
-        """The devices that count for a node now; None while it is unregistered."""
-        entry = self.entry(name)
+    def get_registration(self, name: str) -> Registration | None:
+        """Get the devices that count for a node now; None while it is unregistered."""
+        entry = self.get_entry(name)
         return entry.devices.registration if entry else None
 
-    def entry(self, name: str) -> NodeEntry | None:
+    def get_entry(self, name: str) -> NodeEntry | None:
         return self._entries.get(self._ids.get(name, -1))  # ids begin at 1: row 0 of a table is never given out
 
-    def entries(self, ids: Iterable[int]) -> list[NodeEntry]:
-        """The registered node behind each id."""
+    def get_entries(self, ids: Iterable[int]) -> list[NodeEntry]:
+        """Get the registered node of each id."""
         return list(map(self._entries.__getitem__, ids))
 
-    def fragments(self) -> Mapping[int, NodeFragment]:
-        """The fragment of every registered node, by id; later registrations do not reach into it."""
+    def lend_fragments(self) -> Mapping[int, NodeFragment]:
+        """Lend the fragment of every registered node, by id; later registrations do not change the borrowed mapping."""
         self._fragments_are_lent = True
         return self._fragments
 
-    def _own_fragments(self) -> dict[int, NodeFragment]:
+    def _copy_lent_fragments(self) -> dict[int, NodeFragment]:
         # Copied at the first change after a decision, so that neither decisions nor a start with thousands of nodes
         # copy them each time.
         if self._fragments_are_lent:
             self._fragments, self._fragments_are_lent = dict(self._fragments), False
         return self._fragments
 
-    def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Node id per name, shape (names,); -1 where unregistered."""
+    def look_up_ids(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Look up the node id of each name, shape (names,); -1 where unregistered."""
         # Without a Python frame per name: kube-scheduler offers the nodes in a new order each time.
         return np.fromiter(map(self._ids.get, names, repeat(-1)), np.int64, len(names))
 
     @property
     def kinds(self) -> tuple[RegisteredKind, ...]:
-        """What the numbers in the column `kind` stand for."""
+        """Kinds of devices, by the numbers in the column `kind`."""
         return self._kinds.all
 
-    def rows_of(self, uuids: Iterable[str]) -> list[int]:
-        """Rows of the devices with these UUIDs, on whatever node."""
+    def find_rows(self, uuids: Iterable[str]) -> list[int]:
+        """Find the rows of the devices with these UUIDs, on any node."""
         return [row for uuid in uuids for row in self._rows.get(uuid, ())]
 
     # Pods
@@ -187,7 +194,7 @@ class ClusterColumns:
         if is_leaving(pod) and uid not in self._pods:
             return
         try:
-            use = pod_use(pod, self.vendors, is_first_sight=uid not in self._pods)
+            use = read_pod_use(pod, self.vendors, is_first_sight=uid not in self._pods)
         except AllocationError:
             return
         if use is not None:
@@ -202,7 +209,7 @@ class ClusterColumns:
             self.delete_pod(uid)
         self._pods[uid] = use
         self._pods_on.setdefault(use.node, set()).add(uid)
-        self._tally(use, 1)
+        self._count_use(use, 1)
 
     def delete_pod(self, uid: str) -> None:
         """Free what a pod holds; unknown pods hold nothing."""
@@ -213,22 +220,22 @@ class ClusterColumns:
         neighbours.discard(uid)
         if not neighbours:
             del self._pods_on[use.node]
-        self._tally(use, -1)
+        self._count_use(use, -1)
 
-    def pod_use(self, uid: str) -> PodUse | None:
+    def get_pod_use(self, uid: str) -> PodUse | None:
         return self._pods.get(uid)
 
-    def pod_uses(self) -> list[PodUse]:
-        """What each pod holds; a copy, for another thread."""
+    def list_pod_uses(self) -> list[PodUse]:
+        """List the use of each pod, as a copy for another thread."""
         return list(self._pods.values())
 
-    def _tally(self, use: PodUse, sign: int) -> None:
-        for vendor, (memory_mib, cores) in use.quota_use().items():  # also while the node is unregistered
+    def _count_use(self, use: PodUse, sign: int) -> None:
+        for vendor, (memory_mib, cores) in use.sum_quota_use().items():  # also while the node is unregistered
             self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)
-        entry = self.entry(use.node)
+        entry = self.get_entry(use.node)
         if entry:
             node_columns.add_use(self.devices, self.nodes, entry, use, sign)
-            self.revisions.changed(entry.id)
+            self.revisions.advance(entry.id)
 
     # Quotas
 

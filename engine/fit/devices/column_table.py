@@ -13,14 +13,14 @@ class Table:
     def __init__(self, columns: Mapping[str, DTypeLike]) -> None:
         self.column: dict[str, NDArray[Any]] = {name: np.zeros(16, dtype) for name, dtype in columns.items()}
         self.end = 1
-        """One more than the last row that was ever taken."""
+        """Row after the last one that was ever taken."""
         self._free: dict[int, list[int]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.column[name]
 
     def take(self, size: int) -> int:
-        """The first row of a block of `size` zeroed rows."""
+        """Take a block of `size` zeroed rows, and return its first row."""
         blocks = self._free.get(size)
         start = blocks.pop() if blocks else self._append(size)
         for column in self.column.values():

@@ -1,4 +1,4 @@
-"""The devices of many nodes side by side, as matrices of shape (slots, nodes).
+"""Devices of many nodes next to each other, as matrices of shape (slots, nodes).
 
 Slots come first so that every rule is a few operations on long rows, one per slot, over all nodes at once. Nodes with
 fewer devices are padded with row 0 of the table; `valid` is False there, and for devices of other vendors than the
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.node_columns import countable
+from engine.fit.devices.node_columns import name_countable
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -24,7 +24,7 @@ _NARROW = 8
 
 @dataclass(slots=True)
 class DeviceMatrix:
-    """The devices of n nodes; all matrices are (slots, n) unless noted. Owned by one decision, free to be changed."""
+    """Devices of n nodes; all matrices are (slots, n) unless noted. One decision owns it and may change it."""
 
     nodes: Ints  # (n,) position among the offered nodes
     ids: Ints  # (n,) node ids in the cluster state
@@ -46,19 +46,19 @@ class DeviceMatrix:
     used_cores: Ints
     used_memory: Ints
 
-    def only(self, where: NDArray[Any]) -> Self:
-        """The nodes at a mask or index array `where`, as copies."""
+    def select(self, where: NDArray[Any]) -> Self:
+        """Copy the nodes at a mask or index array `where`."""
         flat = {name: getattr(self, name)[where] for name in ("nodes", "ids", "size", "judged")}
         wide = {name: getattr(self, name)[:, where] for name in MATRICES}
         return replace(self, **flat, **wide)
 
-    def of_vendor(self, columns: ClusterColumns, vendor: int) -> Self:
-        """The same devices, with their used columns, judged for another vendor (its number in the device table)."""
-        valid = np.take(owned_kinds(columns, vendor), self.kind) & (np.arange(len(self.rows))[:, None] < self.size)
-        return replace(self, judged=columns.nodes[countable(vendor)][self.ids], valid=valid)
+    def switch_vendor(self, columns: ClusterColumns, vendor: int) -> Self:
+        """Return these devices with their used columns, judged for another vendor (its number in the device table)."""
+        valid = np.take(match_kinds(columns, vendor), self.kind) & (np.arange(len(self.rows))[:, None] < self.size)
+        return replace(self, judged=columns.nodes[name_countable(vendor)][self.ids], valid=valid)
 
-    def with_own_use(self) -> Self:
-        """The same devices with used columns that may be changed without changing these."""
+    def copy_use(self) -> Self:
+        """Return these devices with copies of the used columns, which may be changed without changing these."""
         return replace(self, **{name: getattr(self, name).copy() for name in _USED})
 
 
@@ -71,8 +71,8 @@ _TAKEN_FROM_TABLE = (
 MATRICES = ("rows", "valid", *_TAKEN_FROM_TABLE)
 
 
-def batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[DeviceMatrix]:
-    """The registered nodes among `ids` (shape (n,), -1: unregistered) in batches of similar size.
+def build_batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[DeviceMatrix]:
+    """Build batches of nodes of similar size from the registered ones among `ids` (shape (n,), -1: unregistered).
 
     vendor: number of the requested vendor in the device table; only its devices are valid.
     """
@@ -84,11 +84,11 @@ def batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[Dev
     widths = np.maximum(np.ceil(np.log2(np.maximum(sizes, 1))), np.log2(_NARROW)).astype(np.int64)
     for width in np.unique(widths).tolist():
         among = offered[widths == width]
-        yield _matrix_of(columns, among, ids[among], vendor)
+        yield _build_matrix(columns, among, ids[among], vendor)
 
 
-def all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
-    """Every row of the device table as the one slot of a node of its own: the columns themselves, not to be changed.
+def view_all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
+    """View every row of the device table as the one slot of a node: the columns themselves, not to be changed.
 
     nodes, ids, size and judged have no meaning here.
     """
@@ -97,20 +97,20 @@ def all_devices(columns: ClusterColumns, vendor: int) -> DeviceMatrix:
     none = np.zeros(0, np.int64)
     taken: dict[str, Any] = {name: table[name][None] for name in _TAKEN_FROM_TABLE}
     # Rows that no node has have no vendor.
-    valid = np.take(owned_kinds(columns, vendor), taken["kind"], mode="clip") & (table["vendor"][None] != 0)
+    valid = np.take(match_kinds(columns, vendor), taken["kind"], mode="clip") & (table["vendor"][None] != 0)
     return DeviceMatrix(none, none, none, none, rows, valid, **taken)
 
 
-def owned_kinds(columns: ClusterColumns, vendor: int) -> Bools:
-    """Which kinds of devices are judged for a vendor, shape (kinds,)."""
-    found = columns.vendors[vendor - 1]
-    return np.array([found.matches(kind.model, kind.vendor) for kind in columns.kinds], np.bool_)
+def match_kinds(columns: ClusterColumns, vendor: int) -> Bools:
+    """Mark the kinds of devices that are judged for a vendor, shape (kinds,)."""
+    matching = columns.vendors[vendor - 1]
+    return np.array([matching.matches(kind.model, kind.vendor) for kind in columns.kinds], np.bool_)
 
 
-def _matrix_of(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> DeviceMatrix:
+def _build_matrix(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> DeviceMatrix:
     start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
     slots = np.arange(int(size.max()))[:, None]
     rows = np.where(slots < size, start + slots, 0)
     taken: dict[str, Any] = {name: np.take(columns.devices[name], rows) for name in _TAKEN_FROM_TABLE}
-    valid = np.take(owned_kinds(columns, vendor), taken["kind"]) & (slots < size)
-    return DeviceMatrix(nodes, ids, size, columns.nodes[countable(vendor)][ids], rows, valid, **taken)
+    valid = np.take(match_kinds(columns, vendor), taken["kind"]) & (slots < size)
+    return DeviceMatrix(nodes, ids, size, columns.nodes[name_countable(vendor)][ids], rows, valid, **taken)

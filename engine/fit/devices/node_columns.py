@@ -1,4 +1,4 @@
-"""The columns of the device table and the node table, and how a registered node fills its rows of them."""
+"""Columns of the device table and the node table, and how a registered node fills its rows of them."""
 
 from collections import Counter
 from typing import Final
@@ -16,8 +16,8 @@ TOTAL: Final = ("total_slots", "total_cores", "total_memory")
 _INT64_MAX: Final = 2**63 - 1
 
 
-def device_table() -> Table:
-    """An empty table with a row per device. vendor: number in the table of vendors; 0 for an unknown vendor."""
+def build_device_table() -> Table:
+    """Build an empty table with a row per device. vendor: number in the table of vendors; 0 for an unknown vendor."""
     return Table(
         {
             **dict.fromkeys((*USED, *TOTAL, "numa", "index", "kind", "unsound"), np.int64),
@@ -27,33 +27,36 @@ def device_table() -> Table:
     )
 
 
-def node_table(vendors: int) -> Table:
-    """An empty table with a row per node: sums over its devices, its block in the device table, counts by vendor, and
-    what `NodeRevisions` keeps there; written_at: microseconds since 1970, 0 for never."""
+def build_node_table(vendors: int) -> Table:
+    """Build an empty table with a row per node.
+
+    Its columns: sums over the node's devices, its block in the device table, counts by vendor, and what `NodeRevisions`
+    keeps there. written_at: microseconds since 1970, 0 for never.
+    """
     return Table(
         {
             **dict.fromkeys((*USED, *TOTAL, "start", "size", "revision", "published", "written_at"), np.int64),
             "has_mig": np.bool_,
-            **{countable(code): np.int64 for code in range(1, vendors + 1)},
+            **{name_countable(code): np.int64 for code in range(1, vendors + 1)},
         }
     )
 
 
-def countable(code: int) -> str:
-    """The node column with the number of devices of the vendor with this number."""
+def name_countable(code: int) -> str:
+    """Name the node column with the number of devices of the vendor with this number."""
     return f"countable_{code}"
 
 
 class DeviceKinds:
-    """The distinct kinds of devices, numbered in the order in which they were first seen; none is ever removed."""
+    """Distinct kinds of devices, numbered in the order in which they were first seen; none is ever removed."""
 
     def __init__(self) -> None:
         self._codes: dict[RegisteredKind, int] = {}
         self.all: tuple[RegisteredKind, ...] = ()
-        """By number. A new tuple whenever a kind is added, so that a decision keeps the table it was made with."""
+        """Kinds by number. A new tuple whenever a kind is added, so that a decision keeps its own table."""
 
-    def code(self, kind: RegisteredKind) -> int:
-        """The number of a kind, new or known."""
+    def assign_number(self, kind: RegisteredKind) -> int:
+        """Assign a number to a new kind, or return that of a known one."""
         code = self._codes.setdefault(kind, len(self._codes))
         if len(self.all) != len(self._codes):
             self.all = tuple(self._codes)
@@ -73,7 +76,7 @@ def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds, vendors
     # Code 0 is no vendor.
     words = ("", *(vendor.word for vendor in vendors))
     owned = zip(devices, entry.devices.vendors, strict=True)
-    table["kind"][block] = [kinds.code(RegisteredKind.of(device, words[code])) for device, code in owned]
+    table["kind"][block] = [kinds.assign_number(RegisteredKind.classify(device, words[code])) for device, code in owned]
     table["is_healthy"][block] = [device.is_healthy for device in devices]
     table["vendor"][block] = entry.devices.vendors
     table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
@@ -87,10 +90,10 @@ def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Vendo
     words = ("", *(vendor.word for vendor in vendors))
     owned = list(zip(entry.devices.registration.devices, codes, strict=True))
     kinds = Counter((device.model, words[code]) for device, code in owned)
-    for place, vendor in enumerate(vendors, 1):
+    for code, vendor in enumerate(vendors, 1):
         # By vendor, since the Y of HAMi's `X/Y Reason` counts devices of the requested vendor only.
         counted = sum(count for (model, registered_by), count in kinds.items() if vendor.matches(model, registered_by))
-        table[countable(place)][entry.id] = counted
+        table[name_countable(code)][entry.id] = counted
     # These nodes are judged device by device: one MIG device may give several instances.
     table["has_mig"][entry.id] = any(device.mode == MIG_MODE and code == nvidia for device, code in owned)
     for name in TOTAL:
@@ -106,7 +109,7 @@ def add_use(devices: Table, nodes: Table, entry: NodeEntry, use: PodUse, sign: i
                 devices[name][row] += sign * amount
                 # Sums by node are kept as well, so that a node's score reads one row and not its devices.
                 nodes[name][entry.id] += sign * amount
-            entry.place(row, share, sign)
-            entry.note_class(row, use.app_class, sign)
-    for row in entry.unsound_rows(use):
+            entry.update_instances(row, share, sign)
+            entry.update_classes(row, use.app_class, sign)
+    for row in entry.find_unsound_rows(use):
         devices["unsound"][row] += sign

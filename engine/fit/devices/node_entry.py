@@ -1,4 +1,4 @@
-"""One registered node: its block of device rows, and everything about it that does not fit into columns."""
+"""Registered node: its block of device rows, and everything about it that does not fit into columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from engine.fit.devices.pair_scores import pair_matrix
+from engine.fit.devices.pair_scores import build_pair_matrix
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
 from engine.hami.mig import MigProfile, Placement
 from engine.hami.node_registration import NodeDevices
@@ -21,7 +21,7 @@ NODE_MARKS: Final = (ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES)
 
 
 class NodeFragment(NamedTuple):
-    """A registered node's name and device UUIDs. uuids_json: as a JSON array, encoded once when the node registers.
+    """Name and device UUIDs of a registered node. uuids_json: as a JSON array, encoded once when the node registers.
 
     A node that registers again gets a new fragment; decisions keep the old one.
     """
@@ -32,7 +32,7 @@ class NodeFragment(NamedTuple):
 
 
 class RegisteredKind(NamedTuple):
-    """The properties that a device shares with many others; type filters depend on them. Units as in `Device`.
+    """Properties that a device shares with many others; type filters depend on them. Units as in `Device`.
 
     vendor: its word; empty for none.
     """
@@ -46,7 +46,7 @@ class RegisteredKind(NamedTuple):
     mig_profiles: tuple[MigProfile, ...]
 
     @classmethod
-    def of(cls, device: Device, vendor: str) -> "RegisteredKind":
+    def classify(cls, device: Device, vendor: str) -> "RegisteredKind":
         return cls(
             device.model, vendor, device.mode, device.memory_mib, device.cores, device.slots, device.mig_profiles
         )
@@ -54,7 +54,7 @@ class RegisteredKind(NamedTuple):
 
 @dataclass(slots=True)
 class NodeEntry:
-    """start: first row of its block. rows: rows by UUID. held: MIG placements in use by row."""
+    """Registered node. start: first row of its block. rows: rows by UUID. held: MIG placements in use by row."""
 
     id: int
     start: int
@@ -65,7 +65,7 @@ class NodeEntry:
     classes: dict[int, list[str]] = field(default_factory=dict)
     """Metax' classes of the pods on each row, where pods have one."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """The node's annotations that single vendors' rules read."""
+    """Annotations of the node that single vendors' rules read."""
     _pairs: NDArray[np.int64] | None = None
     _cuts: bytes = b""
     _peculiar: bytes = b""
@@ -77,25 +77,25 @@ class NodeEntry:
 
     @property
     def pairs(self) -> NDArray[np.int64] | None:
-        """The score of each pair of its devices, shape (size, size); None where the node reports none."""
+        """Score of each pair of its devices, shape (size, size); None where the node reports none."""
         # Made at the first topology-aware pod: others never need it.
         if self._pairs is None and self.devices.pair_scores:
-            self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
+            self._pairs = build_pair_matrix(self.fragment.uuids, self.devices.pair_scores)
         return self._pairs
 
     @property
     def block(self) -> range:
-        """Its device rows."""
+        """Range of its device rows."""
         return range(self.start, self.start + self.size)
 
     @property
     def rows_slice(self) -> slice:
-        """Its device rows, as an index into a column."""
+        """Slice of its device rows, as an index into a column."""
         return slice(self.start, self.start + self.size)
 
     @property
     def cuts(self) -> bytes:
-        """A digest of the MIG profiles of its devices: equal for nodes whose profiles are equal."""
+        """Digest of the MIG profiles of its devices: equal for nodes whose profiles are equal."""
         # Made once a registration: `per_node` compares nodes by it in every call.
         if not self._cuts:
             profiles = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
@@ -104,39 +104,41 @@ class NodeEntry:
 
     @property
     def peculiar(self) -> bytes:
-        """A digest of what only single vendors' rules read of its devices."""
+        """Digest of the fields of its devices that only single vendors' rules read."""
         if not self._peculiar:
             devices = self.devices.registration.devices
-            found = [(device.index, device.model, device.extra) for device in devices]
-            self._peculiar = blake2b(repr(found).encode(), digest_size=16).digest()
+            fields = [(device.index, device.model, device.extra) for device in devices]
+            self._peculiar = blake2b(repr(fields).encode(), digest_size=16).digest()
         return self._peculiar
 
     @property
     def peculiar_devices(self) -> tuple[tuple[int, dict[str, Any]], ...]:
-        """Devices with fields that single vendors' rules read beside the columns: position, and these as JSON."""
+        """Devices with fields that only single vendors' rules read: position, and these fields as JSON."""
         if self._peculiar_devices is None:
             devices = enumerate(self.devices.registration.devices)
-            self._peculiar_devices = tuple((place, encode_extra(device)) for place, device in devices if device.extra)
+            self._peculiar_devices = tuple(
+                (position, encode_extra(device)) for position, device in devices if device.extra
+            )
         return self._peculiar_devices
 
-    def note_class(self, row: int, app_class: str, sign: int) -> None:
+    def update_classes(self, row: int, app_class: str, sign: int) -> None:
         """Add a pod's class to a device (sign 1) or remove it (sign -1)."""
         if not app_class:
             return
-        found = self.classes.setdefault(row, [])
+        classes = self.classes.setdefault(row, [])
         if sign > 0:
-            found.append(app_class)
-        elif app_class in found:
-            found.remove(app_class)
+            classes.append(app_class)
+        elif app_class in classes:
+            classes.remove(app_class)
 
     def is_mig(self, row: int) -> bool:
         return self.devices.registration.devices[row - self.start].mode == MIG_MODE
 
-    def profiles(self, row: int) -> tuple[MigProfile, ...]:
+    def get_profiles(self, row: int) -> tuple[MigProfile, ...]:
         return self.devices.registration.devices[row - self.start].mig_profiles
 
-    def unsound_rows(self, use: PodUse) -> list[int]:
-        """The rows of which a pod makes it unknown what they have left; a row may occur more than once."""
+    def find_unsound_rows(self, use: PodUse) -> list[int]:
+        """Find the rows of which a pod makes it unknown what they have left; a row may occur more than once."""
         rows = [
             row
             for uuid, share in use.by_uuid.items()
@@ -149,20 +151,21 @@ class NodeEntry:
         return rows
 
     def _is_unsound(self, row: int, share: DeviceUse) -> bool:
-        """HAMi's rule: a share of a MIG device has its instance, and a device of another mode has none.
+        """Tell whether a pod's share contradicts the device's mode.
 
-        Of another mode than `hami-core`, the share takes up the first instance.
+        HAMi's rule: a share of a MIG device has its instance, and a device of another mode has none. Of another mode
+        than `hami-core`, the share takes up the first instance.
         """
-        mode = self.registration_of(row).mode
+        mode = self.get_device(row).mode
         if mode == MIG_MODE:
             return not share.instances
         return len(share.instances) > (share.slots > 0 and mode != DEFAULT_MODE)
 
-    def registration_of(self, row: int) -> Device:
-        """The device behind one of its rows, as the node registered it."""
+    def get_device(self, row: int) -> Device:
+        """Get the device of one of its rows, as the node registered it."""
         return self.devices.registration.devices[row - self.start]
 
-    def place(self, row: int, share: DeviceUse, sign: int) -> None:
+    def update_instances(self, row: int, share: DeviceUse, sign: int) -> None:
         """Add a share's MIG instances to a device (sign 1) or remove them (sign -1)."""
         held = self.held.setdefault(row, []) if share.instances else []
         for _, placement in share.instances:
@@ -172,13 +175,13 @@ class NodeEntry:
                 held.remove(placement)
 
 
-def fragment_of(name: str, registration: Registration) -> NodeFragment:
-    """The fragment of a node that registers now."""
+def build_fragment(name: str, registration: Registration) -> NodeFragment:
+    """Build the fragment of a node that registers now."""
     uuids = tuple(device.uuid for device in registration.devices)
     # A copy: orjson's own bytes keep a buffer of a KiB.
     return NodeFragment(name, uuids, bytes(memoryview(orjson.dumps(uuids))))
 
 
-def marks_of(annotations: Mapping[str, object]) -> dict[str, str]:
-    """Those of a node's annotations that single vendors' rules read."""
+def select_marks(annotations: Mapping[str, object]) -> dict[str, str]:
+    """Select the annotations of a node that single vendors' rules read."""
     return {key: value for key in NODE_MARKS if isinstance(value := annotations.get(key), str)}

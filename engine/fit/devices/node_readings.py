@@ -1,4 +1,4 @@
-"""Which devices count for each node, from its Node objects over time, and why none do. Pure."""
+"""Devices that count for each node, from its Node objects over time, and the cause where none do. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,9 +7,9 @@ from typing import Any
 from engine.fit.devices.registration_step import (
     LastLook,
     RegistrationStep,
-    next_step,
-    unregistered_cause,
-    vendor_step,
+    choose_step,
+    choose_vendor_step,
+    describe_cause,
 )
 from engine.hami.handshake import count_allocatable
 from engine.hami.json_values import to_mapping
@@ -19,7 +19,7 @@ from engine.hami.vendors import NVIDIA, Family, Vendors, find_vendor
 
 
 class NodeReadings:
-    """Remembers of each node what HAMi's rules need to know at its next change.
+    """Memory of each node, as far as HAMi's rules need it at the node's next change.
 
     accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it).
     """
@@ -33,61 +33,64 @@ class NodeReadings:
         self._causes: dict[str, str] = {}
 
     def read(self, name: str, node: Mapping[str, Any], now: datetime | None) -> NodeDevices | None:
-        """The devices of the node that count now; None where none do. Arguments as in `ClusterColumns.apply_node`."""
+        """Read the devices of the node that count now; None where none do.
+
+        Arguments as in `ClusterColumns.apply_node`.
+        """
         annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
         keys, allocatable = self._nvidia.node, count_allocatable(node, self._nvidia.resources.count)
         last = self._last.get(name, LastLook())
-        step, self._last[name] = next_step(last, annotations, allocatable, now, keys)
+        step, self._last[name] = choose_step(last, annotations, allocatable, now, keys)
         reading = read_node(node, self._vendors, now)
-        nvidia = self._accepted(reading.nvidia)
+        nvidia = self._accept(reading.nvidia)
         if step is RegistrationStep.DROP and name in self._nvidia_devices:
             del self._nvidia_devices[name]
             # HAMi forgets what it knew of a node with devices only.
             self._last[name] = LastLook()
         if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
             self._nvidia_devices[name] = nvidia
-        others = self._others_of(name, node, reading, now)
+        others = self._update_others(name, node, reading, now)
         counting = combine_devices(self._nvidia_devices.get(name), others, self._vendors)
-        found = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
-        self._explain(name, found, step, is_registered=counting is not None)
+        registration = nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia
+        self._explain(name, registration, step, is_registered=counting is not None)
         return counting
 
-    def _others_of(
+    def _update_others(
         self, name: str, node: Mapping[str, Any], reading: NodeReading, now: datetime | None
     ) -> list[VendorDevices]:
-        """The devices of other vendors, in the order of the table."""
-        kept = self._others.setdefault(name, {})
+        """Update the devices of other vendors, and list them in the order of the table."""
+        remembered = self._others.setdefault(name, {})
         annotations = to_mapping(to_mapping(node.get("metadata")).get("annotations"))
         for code, vendor in enumerate(self._vendors, 1):
-            found = reading.others.get(code)
-            if vendor.family is Family.NVIDIA or (found is None and code not in kept):
+            registration = reading.others.get(code)
+            if vendor.family is Family.NVIDIA or (registration is None and code not in remembered):
                 continue
-            step = vendor_step(vendor, node, annotations, found, now)
+            step = choose_vendor_step(vendor, node, annotations, registration, now)
             if step is RegistrationStep.DROP:
-                kept.pop(code, None)
-            elif step is RegistrationStep.READ and isinstance(found, Registration):
-                kept[code] = found
-        return [VendorDevices(code, kept[code]) for code in sorted(kept)]
+                remembered.pop(code, None)
+            elif step is RegistrationStep.READ and isinstance(registration, Registration):
+                remembered[code] = registration
+        return [VendorDevices(code, remembered[code]) for code in sorted(remembered)]
 
-    def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
-        """NVIDIA's registration, unless it has a form that is switched off."""
+    def _accept(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
+        """Return NVIDIA's registration, or a mistake where its form is switched off."""
         if isinstance(nvidia, NodeDevices) and nvidia.registration.form == "colon" and not self._accepts_colon_form:
             problem = "is in the form of HAMi up to v2.7, which is switched off here"
             return Malformed(self._nvidia.node.register, "", problem)
         return nvidia
 
     def _explain(
-        self, name: str, found: NodeDevices | Malformed | None, step: RegistrationStep, *, is_registered: bool
+        self, name: str, registration: NodeDevices | Malformed | None, step: RegistrationStep, *, is_registered: bool
     ) -> None:
-        if isinstance(found, Malformed):
-            self._causes[name] = str(found)
-        elif is_registered or found is None:
+        if isinstance(registration, Malformed):
+            self._causes[name] = str(registration)
+        elif is_registered or registration is None:
             self._causes.pop(name, None)
         else:
-            self._causes[name] = unregistered_cause(step)
+            self._causes[name] = describe_cause(step)
 
-    def cause(self, name: str) -> str | None:
-        """What is wrong with the node's registration; None where nothing is."""
+    def get_cause(self, name: str) -> str | None:
+        """Get the mistake in the node's registration; None where there is none."""
         return self._causes.get(name)
 
     def forget(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The revision of each node's state, and which revision was written last: verdicts refer to a state by it. Pure."""
+"""Revision of each node's state, and the revision that was written last: verdicts refer to a state by it. Pure."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,57 +8,58 @@ from schemas.events import NO_STATE
 
 
 class NodeRevisions:
-    """Keeps the columns `revision`, `published` and `written_at` of the node table.
+    """Keeper of the columns `revision`, `published` and `written_at` of the node table.
 
     A change gives the state the next revision, and further changes keep it until it is written: no verdict refers to a
     revision before that. A revision is never used twice for one name, also where the node is registered again.
 
-    gone: by node that is unregistered since its state was written, the revision of its last state, without devices.
+    unregistered: by node that is unregistered since its state was written, the revision of its last state, without
+    devices.
     """
 
     def __init__(self, nodes: Table) -> None:
         self._nodes = nodes
         self._highest_of_gone = 0
-        self.gone: dict[str, int] = {}
+        self.unregistered: dict[str, int] = {}
 
     def begin(self, node_id: int) -> None:
         """Count from here on the changes of a node that registers."""
         # Above every revision of the nodes before it, so that no name has to be remembered for its revisions.
         self._nodes["published"][node_id] = self._highest_of_gone
-        self.changed(node_id)
+        self.advance(node_id)
 
-    def changed(self, node_id: int) -> None:
+    def advance(self, node_id: int) -> None:
         self._nodes["revision"][node_id] = self._nodes["published"][node_id] + 1
 
     def end(self, node_id: int, name: str) -> None:
         """Forget a node that is unregistered; call it before its row is given back."""
         last = int(self._nodes["published"][node_id])
         if self._nodes["written_at"][node_id]:
-            last = self.gone[name] = last + 1
+            last = self.unregistered[name] = last + 1
         self._highest_of_gone = max(self._highest_of_gone, last)
         for column in ("revision", "published", "written_at"):
             self._nodes[column][node_id] = 0
 
-    def of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The revision behind each id, shape (n,); `NO_STATE` for -1."""
+    def get_revisions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Get the revision of each id, shape (n,); `NO_STATE` for -1."""
         return np.where(ids >= 0, self._nodes["revision"][ids], NO_STATE)
 
-    def due(self, written_before: int) -> NDArray[np.int64]:
-        """Ids of the nodes whose state is not written yet, or was last written before this time (microseconds)."""
+    def list_due(self, written_before: int) -> NDArray[np.int64]:
+        """List the ids of nodes whose state is not written yet, or was last written before this time (microseconds)."""
         written_at = self._nodes["written_at"]
         is_overdue = (written_at > 0) & (written_at < written_before)
         return np.flatnonzero((self._nodes["revision"] != self._nodes["published"]) | is_overdue)
 
-    def oldest(self, count: int) -> NDArray[np.int64]:
-        """Ids of the `count` nodes whose state was written longest ago."""
+    def list_oldest(self, count: int) -> NDArray[np.int64]:
+        """List the `count` nodes, by id, whose state was written longest ago."""
         written = np.flatnonzero(self._nodes["written_at"])
         order = np.argsort(self._nodes["written_at"][written], kind="stable")
         return written[order[:count]]
 
-    def written(self, ids: NDArray[np.int64], at: int) -> None:
+    def record_written(self, ids: NDArray[np.int64], written_at: int) -> None:
         """Note that the states of these nodes are written, at a time in microseconds."""
         self._nodes["published"][ids] = self._nodes["revision"][ids]
-        self._nodes["written_at"][ids] = at
+        self._nodes["written_at"][ids] = written_at
 
     def expire(self) -> None:
         """Let every state that was written be due again, under its revision."""

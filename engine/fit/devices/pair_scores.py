@@ -1,4 +1,4 @@
-"""How well a node's devices are connected with each other, as a matrix."""
+"""Connections between a node's devices, as a matrix of scores."""
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 PairScores = Mapping[str, Mapping[str, int]]
-"""{uuid: {uuid: score}}, higher is better; pairs that are not named score 0."""
+"""`{uuid: {uuid: score}}`, higher is better; pairs that are not named score 0."""
 
 _NONE: Final[Mapping[str, int]] = {}
 _LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
 
 
-def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
-    """The score of each device with each other one, and with itself, shape (devices, devices).
+def build_pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
+    """Build the scores of each device with each other one, and with itself, shape (devices, devices).
 
     HAMi counts what the annotation says of a device and itself where a pod gets two instances of a MIG device.
     """

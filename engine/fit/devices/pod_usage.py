@@ -1,7 +1,7 @@
-"""What one pod holds of each device, from its annotations and status (HAMi's `getNodesUsage`, `initContainer.go`).
+"""Devices that one pod holds, from its annotations and status (HAMi's `getNodesUsage`, `initContainer.go`).
 
-App containers run side by side, so their shares add up. Init containers run before them, one after the other, so per
-device the biggest counts. A pod holds the larger of the two, and only the app containers' part once every init
+App containers run at the same time, so their shares add up. Init containers run before them, one after the other, so
+per device the biggest counts. A pod holds the larger of the two, and only the app containers' part once every init
 container has succeeded.
 """
 
@@ -22,15 +22,15 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 Held = Mapping[str, Sequence[Sequence[AllocatedDevice]]]
-"""What each container was given, by vendor; init containers come first."""
+"""Devices of each container, by vendor; init containers come first."""
 Instance = tuple[str, Placement]
-"""A MIG instance on a device: the name of its profile, and its placement."""
+"""MIG instance on a device: the name of its profile, and its placement."""
 
 
 class DeviceUse(NamedTuple):
-    """The effective share of one device: MiB, percent of the device, slots, and the MIG instances on it.
+    """Effective share of one device: MiB, percent of the device, slots, and the MIG instances on it.
 
-    Instances are those of all containers, ended init containers included: HAMi keeps them until the pod ends.
+    The instances belong to all containers, ended init containers included: HAMi keeps them until the pod ends.
     """
 
     memory_mib: int
@@ -42,7 +42,7 @@ class DeviceUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What one pod holds of its node's devices."""
+    """Use that one pod makes of its node's devices."""
 
     node: str
     namespace: str
@@ -53,8 +53,8 @@ class PodUse:
     """Metax' `sgpu-app-class`: online or offline; "" for none."""
     held: Held = field(default_factory=dict, compare=False)
 
-    def quota_use(self) -> dict[str, tuple[int, int]]:
-        """What counts against the namespace's quotas, by vendor: MiB, and percent of one device."""
+    def sum_quota_use(self) -> dict[str, tuple[int, int]]:
+        """Sum the amounts that count against the namespace's quotas, by vendor: MiB, and percent of one device."""
         used: dict[str, tuple[int, int]] = {}
         for share in self.by_uuid.values():
             memory_mib, cores = used.get(share.vendor, (0, 0))
@@ -63,17 +63,17 @@ class PodUse:
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
-    """Whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
+    """Tell whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
     return to_mapping(pod.get("status")).get("phase") in _ENDED
 
 
 def is_leaving(pod: Mapping[str, Any]) -> bool:
-    """Whether the pod is being deleted."""
+    """Tell whether the pod is being deleted."""
     return to_mapping(pod.get("metadata")).get("deletionTimestamp") is not None
 
 
-def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
-    """What the pod holds of the vendors' devices by its annotations; None for a pod that was never placed.
+def read_pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
+    """Read what the pod holds of the vendors' devices by its annotations; None for a pod that was never placed.
 
     is_first_sight: the pod was unknown before. HAMi then counts its init containers even if they have ended, until the
     next event about the pod. Raises AllocationError where the device annotation can't be read.
@@ -86,23 +86,23 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     namespace = metadata.get("namespace")
     keys = {vendor.word: vendor.pod.allocated for vendor in vendors}
     present = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
-    held = {word: allocation.decode_devices(_text(annotations, key)) for word, key in present.items()}
-    return use_of(
+    held = {word: allocation.decode_devices(_read_text(annotations, key)) for word, key in present.items()}
+    return build_pod_use(
         node,
         namespace if isinstance(namespace, str) else "",
         str(metadata.get("name", "")),
         held,
-        _mig_allocations(annotations),
-        init_containers=_init_count(pod),
-        init_done=not is_first_sight and _init_succeeded(pod),
-        app_class=_text(annotations, METAX_CLASS),
+        _read_mig_allocations(annotations),
+        init_containers=_count_init_containers(pod),
+        init_done=not is_first_sight and _has_init_succeeded(pod),
+        app_class=_read_text(annotations, METAX_CLASS),
     )
 
 
-def overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
-    """Why the pod's annotations can't be those of a scheduler: who may create pods may write any. Empty if they can.
+def explain_overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
+    """Explain why no scheduler wrote the pod's annotations: pods' authors may write any. Empty where one may have.
 
-    HAMi believes them all. A pod must have asked for as many devices as it holds, and no amount is negative.
+    HAMi believes them all. A pod must have requested as many devices as it holds, and no amount is negative.
     """
     annotations, spec = to_mapping(to_mapping(pod.get("metadata")).get("annotations")), to_mapping(pod.get("spec"))
     # Most pods hold nothing.
@@ -111,19 +111,19 @@ def overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     for vendor in vendors:
         try:
-            listed = allocation.decode_devices(_text(annotations, vendor.pod.allocated))
+            listed = allocation.decode_devices(_read_text(annotations, vendor.pod.allocated))
         except AllocationError as error:
             return str(error)
         devices = [device for container in listed for device in container]
         if any(device.memory_mib < 0 or device.cores < 0 for device in devices):
             return "an amount is negative"
-        asked = sum(_count(container, vendor.resources.count) for container in containers) if devices else 0
-        if len(devices) > asked:
-            return f"it names {len(devices)} devices of {vendor.word}, the pod asks for {asked}"
+        requested = sum(_read_count(container, vendor.resources.count) for container in containers) if devices else 0
+        if len(devices) > requested:
+            return f"it names {len(devices)} devices of {vendor.word}, the pod asks for {requested}"
     return ""
 
 
-def _count(container: Any, resource: str) -> int:
+def _read_count(container: Any, resource: str) -> int:
     resources = to_mapping(to_mapping(container).get("resources"))
     for amounts in (to_mapping(resources.get("limits")), to_mapping(resources.get("requests"))):
         if resource in amounts:
@@ -131,7 +131,7 @@ def _count(container: Any, resource: str) -> int:
     return 0
 
 
-def use_of(
+def build_pod_use(
     node: str,
     namespace: str,
     name: str,
@@ -142,19 +142,19 @@ def use_of(
     init_done: bool,
     app_class: str = "",
 ) -> PodUse:
-    """What the pod holds, from what each of its containers holds by vendor.
+    """Build the use of a pod from the devices that each of its containers holds by vendor.
 
-    init_containers: so many of the containers in `held` come first and are init containers. init_done: these ended.
+    init_containers: the number of containers in `held` that come first and are init containers. init_done: these ended.
     """
     by_uuid: dict[str, DeviceUse] = {}
     for vendor, containers in held.items():
         # `hami.io/vgpu-mig-allocations` has no vendor: only NVIDIA's devices have MIG.
         placed = mig if vendor == NVIDIA.word else ()
-        by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
+        by_uuid |= _list_shares(vendor, containers, placed, init_containers, init_done=init_done)
     return PodUse(node, namespace, by_uuid, name, app_class, held)
 
 
-def _shares(
+def _list_shares(
     vendor: str,
     containers: Sequence[Sequence[AllocatedDevice]],
     mig: Sequence[MigAllocation],
@@ -167,7 +167,7 @@ def _shares(
     apps = [held for container in containers[first_app:] for held in container]
     uuids = dict.fromkeys([*(held.uuid for held in (*init, *apps)), *(row.uuid for row in mig)])
     return {
-        uuid: _device_use(
+        uuid: _build_device_use(
             vendor,
             [held for held in init if held.uuid == uuid],
             [held for held in apps if held.uuid == uuid],
@@ -177,10 +177,10 @@ def _shares(
     }
 
 
-def _device_use(
+def _build_device_use(
     vendor: str, init: list[AllocatedDevice], apps: list[AllocatedDevice], instances: tuple[Instance, ...]
 ) -> DeviceUse:
-    memory_mib, cores = _totals(apps)
+    memory_mib, cores = _sum_amounts(apps)
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
         max(cores, *(held.cores for held in init)) if init else cores,
@@ -191,34 +191,34 @@ def _device_use(
     )
 
 
-def _totals(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
+def _sum_amounts(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
     rows = list(held)
     return sum(row.memory_mib for row in rows), sum(row.cores for row in rows)
 
 
-def _init_count(pod: Mapping[str, Any]) -> int:
+def _count_init_containers(pod: Mapping[str, Any]) -> int:
     listed = to_mapping(pod.get("spec")).get("initContainers")
     return len(listed) if isinstance(listed, list) else 0
 
 
-def _init_succeeded(pod: Mapping[str, Any]) -> bool:
+def _has_init_succeeded(pod: Mapping[str, Any]) -> bool:
     statuses = to_mapping(pod.get("status")).get("initContainerStatuses")
-    ended = [_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
-    return 0 < _init_count(pod) <= len(ended) and all(code == 0 for code in ended)
+    ended = [_read_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
+    return 0 < _count_init_containers(pod) <= len(ended) and all(code == 0 for code in ended)
 
 
-def _exit_code(status: Any) -> Any:
+def _read_exit_code(status: Any) -> Any:
     return to_mapping(to_mapping(to_mapping(status).get("state")).get("terminated")).get("exitCode")
 
 
-def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
-    """Unreadable placements count as none: the shares themselves are in the device annotation."""
+def _read_mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
+    """Read the MIG allocations; unreadable ones count as none: the device annotation has the shares themselves."""
     try:
-        return allocation.decode_mig(_text(annotations, MIG_ALLOCATIONS))
+        return allocation.decode_mig(_read_text(annotations, MIG_ALLOCATIONS))
     except allocation.AllocationError:
         return ()
 
 
-def _text(annotations: Mapping[str, Any], key: str) -> str:
+def _read_text(annotations: Mapping[str, Any], key: str) -> str:
     value = annotations.get(key, "")
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""How much of its ResourceQuotas (`limits.nvidia.com/gpumem`, `limits.nvidia.com/gpucores`, …) a namespace has left."""
+"""Remainders of namespaces' ResourceQuotas (`limits.nvidia.com/gpumem`, `limits.nvidia.com/gpucores`, …)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from engine.hami.vendors import Vendor
 
 _PREFIX: Final = "limits."
 UNLIMITED: Final = 2**62
-"""More than any request can add up to; a quarter of int64, so that sums and differences do not overflow."""
+"""Amount above every sum of requests; a quarter of int64, so that sums and differences do not overflow."""
 
 
 class QuotaLeft(NamedTuple):
-    """What a namespace may still take: MiB, and percent of one device. Negative where it is over its quota."""
+    """Amounts that a namespace may still take: MiB, and percent of one device. Negative where it is over its quota."""
 
     memory_mib: int = UNLIMITED
     cores: int = UNLIMITED
@@ -25,20 +25,20 @@ class QuotaLeft(NamedTuple):
 
 @dataclass(slots=True)
 class Quotas:
-    """The quotas of all namespaces, and what their pods hold of each vendor: MiB, and percent of one device."""
+    """Quotas of all namespaces, and what their pods hold of each vendor: MiB, and percent of one device."""
 
     limits: dict[str, dict[str, Mapping[str, int]]] = field(default_factory=dict)
     used: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     def apply(self, quota: Mapping[str, Any]) -> None:
         """Add or replace one ResourceQuota object. Of several for one resource, the latest counts, as with HAMi."""
-        namespace, name = _identity(quota)
+        namespace, name = _read_identity(quota)
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
         of_namespace = self.limits.setdefault(namespace, {})
         # Removed first: only then does the next line make it the latest in the order of the dict.
         of_namespace.pop(name, None)
-        of_namespace[name] = _limits(hard if isinstance(hard, Mapping) else {})
+        of_namespace[name] = _read_limits(hard if isinstance(hard, Mapping) else {})
 
     def delete(self, namespace: str, name: str) -> None:
         self.limits.get(namespace, {}).pop(name, None)
@@ -53,36 +53,39 @@ class Quotas:
         else:
             self.used.pop((namespace, vendor), None)
 
-    def left(self, namespace: str, vendor: Vendor) -> QuotaLeft:
-        """What the namespace may still take of a vendor's devices. A quota counts memory in the vendor's own unit."""
+    def compute_left(self, namespace: str, vendor: Vendor) -> QuotaLeft:
+        """Compute what the namespace may still take of a vendor's devices.
+
+        A quota counts memory in the vendor's own unit.
+        """
         quotas = self.limits.get(namespace)
         if not quotas:
             return QuotaLeft()
-        memory = _latest(quotas, vendor.resources.memory)
-        cores = _latest(quotas, vendor.resources.cores)
+        memory = _find_latest(quotas, vendor.resources.memory)
+        cores = _find_latest(quotas, vendor.resources.cores)
         used_memory, used_cores = self.used.get((namespace, vendor.word), (0, 0))
         return QuotaLeft(
-            UNLIMITED if memory is None else _bounded(memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory),
-            UNLIMITED if cores is None else _bounded(cores - used_cores),
+            UNLIMITED if memory is None else _clamp(memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory),
+            UNLIMITED if cores is None else _clamp(cores - used_cores),
         )
 
 
-def _bounded(left: int) -> int:
+def _clamp(left: int) -> int:
     # A quota may be any number of 64 bits, and its unit may be larger than 1.
     return max(min(left, UNLIMITED), -UNLIMITED)
 
 
-def _latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | None:
+def _find_latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | None:
     return next((limits[resource] for limits in reversed(list(quotas.values())) if resource in limits), None)
 
 
-def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
+def _read_identity(quota: Mapping[str, Any]) -> tuple[str, str]:
     value = quota.get("metadata")
     metadata = value if isinstance(value, Mapping) else {}
     return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
-def _limits(hard: Mapping[str, Any]) -> dict[str, int]:
-    """Limits by resource name. A quantity that is not a whole number limits nothing, as with HAMi."""
+def _read_limits(hard: Mapping[str, Any]) -> dict[str, int]:
+    """Read limits by resource name. A quantity that is not a whole number limits nothing, as with HAMi."""
     limits = ((name, parse_whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
     return {name.removeprefix(_PREFIX): limit for name, limit in limits if limit is not None}

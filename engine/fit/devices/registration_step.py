@@ -1,4 +1,4 @@
-"""Whether a node's registration is read again, kept as it was, or dropped (HAMi's `NvidiaGPUDevices.CheckHealth`).
+"""Steps with a node's registration: read it again, keep it, or drop it (HAMi's `NvidiaGPUDevices.CheckHealth`).
 
 HAMi's scheduler writes a request into the handshake annotation, and the device plugin answers by changing it. A node
 that leaves the request open for a minute and has no device allocatable is dropped, and so is one whose allocatable
@@ -23,16 +23,16 @@ class RegistrationStep(Enum):
 
 
 class LastLook(NamedTuple):
-    """What the last look at a node found: its allocatable devices, and its register annotation, read or not."""
+    """Observations of the last look at a node: its allocatable devices, and its register annotation, read or not."""
 
     allocatable: int = 0
     register: str = ""
 
 
-def next_step(
+def choose_step(
     last: LastLook, annotations: Mapping[str, Any], allocatable: int, now: datetime | None, keys: NodeKeys = NVIDIA.node
 ) -> tuple[RegistrationStep, LastLook]:
-    """What to do with the node's registration, and what to remember for the next look.
+    """Choose the step with the node's registration, and what to remember for the next look.
 
     now: the scheduler's local time without a zone, as the handshake is written; None: no request is ever too old.
     """
@@ -54,19 +54,19 @@ def next_step(
 
 
 _BY_CAPACITY: Final = (Family.METAX_GPU, Family.METAX_SGPU, Family.GCU)
-"""Their nodes are healthy only while they say what they have."""
+"""Families whose nodes are healthy only while they list devices."""
 
 
-def vendor_step(
+def choose_vendor_step(
     vendor: Vendor,
     node: Mapping[str, Any],
     annotations: Mapping[str, Any],
-    found: Registration | Malformed | None,
+    registration: Registration | Malformed | None,
     now: datetime | None,
 ) -> RegistrationStep:
-    """What to do with what a vendor other than NVIDIA registers; found: what the node lists now."""
+    """Choose the step with the registration of a vendor other than NVIDIA; registration: what the node lists now."""
     if vendor.family is Family.CUSTOM or vendor.family in _BY_CAPACITY:
-        has_devices = isinstance(found, Registration) and bool(found.devices)
+        has_devices = isinstance(registration, Registration) and bool(registration.devices)
         return RegistrationStep.READ if has_devices else RegistrationStep.DROP
     if vendor.family not in NO_HANDSHAKE:
         handshake = read_handshake(annotations, vendor.node.handshake)
@@ -74,13 +74,13 @@ def vendor_step(
             # HAMi takes a node in only after its device plugin has answered once.
             allocatable = count_allocatable(node, vendor.resources.count)
             return RegistrationStep.DROP if is_given_up(handshake, allocatable, now) else RegistrationStep.KEEP
-    if not isinstance(found, Registration):
+    if not isinstance(registration, Registration):
         return RegistrationStep.KEEP
-    return RegistrationStep.READ if found.devices else RegistrationStep.DROP
+    return RegistrationStep.READ if registration.devices else RegistrationStep.DROP
 
 
-def unregistered_cause(step: RegistrationStep) -> str:
-    """Why a node with a readable registration is not registered after this step."""
+def describe_cause(step: RegistrationStep) -> str:
+    """Describe why a node with a readable registration is not registered after this step."""
     is_dropped = step is RegistrationStep.DROP
     cause = "no GPU is allocatable any more" if is_dropped else "its device plugin has not answered yet"
     return f"{cause} (status.allocatable and annotation {HANDSHAKE})"

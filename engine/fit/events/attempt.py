@@ -1,4 +1,4 @@
-"""The identity of one scheduling attempt."""
+"""Identity of one scheduling attempt, and of the scheduler that publishes it."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,27 +10,29 @@ from schemas.ids import derive_attempt_id
 
 
 class AttemptRef(NamedTuple):
-    """One attempt to schedule one pod, as every event about it names it."""
+    """Attempt to schedule one pod, as every event about it names it."""
 
     id: str
     pod: PodRef
-    by: Identity
+    identity: Identity
     started_at: datetime
     trace: Trace = NO_TRACE
-    """Which its records get; empty where nobody traces it."""
+    """Trace that its records get; empty where nobody traces it."""
 
     @classmethod
-    def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
-        """The attempt that starts now; its id is derived from the arguments."""
-        return cls(derive_attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
+    def start(cls, identity: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
+        """Start an attempt now; its id is derived from the arguments."""
+        return cls(
+            derive_attempt_id(identity.cluster, identity.scheduler, pod.uid, started_at), pod, identity, started_at
+        )
 
     @property
     def common_fields(self) -> dict[str, Any]:
-        """The fields that every event about the attempt has."""
+        """Fields that every event about the attempt has."""
         return {
-            "cluster": self.by.cluster,
+            "cluster": self.identity.cluster,
             "attempt_id": self.id,
             "pod": self.pod,
-            "scheduler": self.by.scheduler,
+            "scheduler": self.identity.scheduler,
             "started_at": self.started_at,
         }

@@ -1,4 +1,4 @@
-"""The verdict on every device of a decision, as `DevicesJudged` records."""
+"""Verdicts on the devices of a decision, as `DevicesJudged` records."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -6,83 +6,87 @@ from typing import Any, Final
 import numpy as np
 
 from engine.fit.devices.node_entry import RegisteredKind
-from engine.fit.events.record_columns import Ints, NodeNames, code_table, column_budget, widest
+from engine.fit.events.record_columns import Ints, NodeNames, build_code_table, compute_budget, measure_widest
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.decision import ContainerJudgement, Decision
+from engine.fit.judge.decision import Decision
+from engine.fit.judge.judgement import ContainerJudgement
 from schemas.codec.chunking import divide_sizes
 from schemas.events import DevicesJudged, Request
 from schemas.events.columns import measure_widest_character
 
 _NO_POSITIONS: Final[Ints] = np.zeros(0, np.int64)
 _LARGEST_COUNT: Final = 2**31
-"""A number of rows that no attempt reaches."""
+"""Number of rows that no attempt reaches."""
 
 
-def device_records(
+def build_device_records(
     common_fields: dict[str, Any], decision: Decision, names: NodeNames, requests: Sequence[Request], epoch: int
 ) -> Iterator[DevicesJudged]:
-    """The records of all containers, each below the size limit of a record unless one node alone exceeds it."""
+    """Build the records of all containers, each below the size limit of a record unless one node alone exceeds it."""
     part = 0
-    for judged in decision.judgements:
-        columns = _DeviceColumns(decision, judged, names.only(judged.nodes))
+    for judgement in decision.judgements:
+        cutter = _JudgementCutter(decision, judgement, names.select(judgement.nodes))
         once = common_fields | {
-            "container": judged.container,
-            "request": requests[judged.container],
+            "container": judgement.container,
+            "request": requests[judgement.container],
             "partial": False,
             "epoch": epoch,
-            "verdicts": columns.verdicts,
+            "verdicts": cutter.verdicts,
         }
         models = {kind.model: _LARGEST_COUNT for kind in decision.kinds}
-        budget = column_budget(dict.fromkeys(DevicesJudged.model_fields) | once | {"models": models})
-        for run in divide_sizes(columns.sizes, budget):
+        budget = compute_budget(dict.fromkeys(DevicesJudged.model_fields) | once | {"models": models})
+        for run in divide_sizes(cutter.sizes, budget):
             # Built without validation: the columns are right by construction, and validating them took longer than
             # everything else about a record.
-            yield DevicesJudged.model_construct(**once, part=part, **columns.cut(run))
+            yield DevicesJudged.model_construct(**once, part=part, **cutter.cut(run))
             part += 1
 
 
-class _DeviceColumns:
-    """The columns of one judgement, ready to be cut into runs of nodes. sizes: bytes per node at most, shape (m,)."""
+class _JudgementCutter:
+    """Cutter of one judgement into runs of nodes. sizes: bytes per node at most, shape (m,)."""
 
-    def __init__(self, decision: Decision, judged: ContainerJudgement, names: NodeNames) -> None:
-        self._judged, self._kinds, self._names = judged, decision.kinds, names
-        self._revision = decision.revision[judged.nodes]
-        self.verdicts, self._verdict = code_table(verdict_codes.VERDICTS, judged.verdict)
-        self.sizes = self._sizes()
+    def __init__(self, decision: Decision, judgement: ContainerJudgement, names: NodeNames) -> None:
+        self._judgement, self._kinds, self._names = judgement, decision.kinds, names
+        self._revision = decision.revision[judgement.nodes]
+        self.verdicts, self._verdict = build_code_table(verdict_codes.VERDICTS, judgement.verdict)
+        self.sizes = self._compute_sizes()
 
-    def _sizes(self) -> Ints:
-        """Texts count as they are, each number as wide as the widest of its column: an upper bound without encoding."""
-        rows = np.diff(self._judged.offsets)
+    def _compute_sizes(self) -> Ints:
+        """Compute an upper bound of the bytes per node without encoding.
+
+        Texts count as they are, each number as wide as the widest of its column.
+        """
+        rows = self._judgement.rows
         row_bytes = measure_widest_character(self._verdict) + (
-            0 if self._judged.whole.all() else widest(self._judged.device)
+            0 if self._judgement.is_complete.all() else measure_widest(self._judgement.device)
         )
-        devices = self._judged.devices
-        row_counts = 0 if np.array_equal(rows, devices) else widest(rows)
-        node_bytes = widest(self._revision) + widest(devices) + row_counts
+        devices = self._judgement.devices
+        row_counts = 0 if np.array_equal(rows, devices) else measure_widest(rows)
+        node_bytes = measure_widest(self._revision) + measure_widest(devices) + row_counts
         # 1: the comma behind the name.
         sizes: Ints = self._names.sizes + 1 + node_bytes + rows * row_bytes
         return sizes
 
     def cut(self, run: slice) -> dict[str, Any]:
-        """The fields of a record about the nodes in `run`."""
-        offsets = self._judged.offsets
+        """Cut the fields of a record about the nodes in `run`."""
+        offsets = self._judgement.offsets
         rows = slice(int(offsets[run.start]), int(offsets[run.stop]))
         return {
             "models": self.count_models(rows),
             "nodes": self._names.names[run],
             "revision": self._revision[run],
-            "devices": self._judged.devices[run],
-            "rows": np.diff(offsets[run.start : run.stop + 1]),
+            "devices": self._judgement.devices[run],
+            "rows": self._judgement.rows[run],
             "verdict": self._verdict[rows],
-            "device": _NO_POSITIONS if self._judged.whole[run].all() else self._judged.device[rows],
+            "device": _NO_POSITIONS if self._judgement.is_complete[run].all() else self._judgement.device[rows],
         }
 
     def count_models(self, rows: slice) -> dict[str, int]:
-        counts = np.bincount(self._judged.kind[rows], minlength=len(self._kinds))
-        return _by_model(self._kinds, counts)
+        counts = np.bincount(self._judgement.kind[rows], minlength=len(self._kinds))
+        return _count_by_model(self._kinds, counts)
 
 
-def _by_model(kinds: Sequence[RegisteredKind], counts: Ints) -> dict[str, int]:
+def _count_by_model(kinds: Sequence[RegisteredKind], counts: Ints) -> dict[str, int]:
     models: dict[str, int] = {}
     for code in np.flatnonzero(counts).tolist():
         # Several kinds share a model (another mode, other totals); a device without one is not counted.

@@ -1,4 +1,4 @@
-"""Builds the events about one attempt from what was decided. Pure.
+"""Events about one attempt, built from what was decided. Pure.
 
 The events of an attempt in order: `DevicesJudged` records, `NodesJudged` records, `AttemptConcluded`. Rows stay numpy
 columns and names stay the JSON that was made when the node registered, so that 40,000 verdicts cost a few milliseconds.
@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.device_records import device_records
-from engine.fit.events.node_records import node_records
-from engine.fit.events.picked_devices import picked_devices
+from engine.fit.events.device_records import build_device_records
+from engine.fit.events.node_records import build_node_records
+from engine.fit.events.picked_devices import list_picked_devices
 from engine.fit.events.record_columns import INT64_MAX, NodeNames
 from engine.fit.judge.decision import Decision, Failed
 from engine.fit.judge.request.pod_request import VendorRequest
@@ -34,19 +34,19 @@ from schemas.events import (
 
 
 class Circumstances(NamedTuple):
-    """What is published with a conclusion although no verdict depends on it."""
+    """Facts that are published with a conclusion although no verdict depends on them."""
 
     description: PodDescription | None = None
     settings_digest: str = ""
     """Digest of the scheduler's settings in force."""
     constraints: dict[str, str] | None = None
-    """The pod's annotations that constrain its devices; None where they are too long to publish."""
+    """Annotations of the pod that constrain its devices; None where they are too long to publish."""
 
 
 _NOT_KNOWN: Final = Circumstances()
 
 
-def events_of(
+def build_events(
     attempt: AttemptRef,
     decision: Decision,
     ended_at: datetime,
@@ -55,18 +55,18 @@ def events_of(
     epoch: int,
     circumstances: Circumstances = _NOT_KNOWN,
 ) -> Iterator[DevicesJudged | NodesJudged | AttemptConcluded]:
-    """All events about one decision.
+    """Build all events about one decision.
 
-    error: why the decision could not be written to the pod. Then no node is chosen; the verdicts remain.
-    epoch: of the revisions of nodes in the decision.
+    error: why the decision could not be written to the pod. Then no node is chosen; the verdicts remain. epoch: of the
+    revisions of nodes in the decision.
     """
-    requests = [request_of(container) for container in decision.containers]
-    common_fields, names = attempt.common_fields, NodeNames.of(decision.node_names)
+    requests = [to_request(container) for container in decision.containers]
+    common_fields, names = attempt.common_fields, NodeNames.measure(decision.node_names)
     devices = nodes = 0
-    for devices_judged in device_records(common_fields, decision, names, requests, epoch):
+    for devices_judged in build_device_records(common_fields, decision, names, requests, epoch):
         devices += 1
         yield devices_judged
-    for nodes_judged in node_records(common_fields, decision, names, is_placed=not error):
+    for nodes_judged in build_node_records(common_fields, decision, names, is_placed=not error):
         nodes += 1
         yield nodes_judged
     # Last, with the counts of the records before it: a reader who has fewer knows that some are missing.
@@ -86,24 +86,24 @@ def events_of(
         device_records=devices,
         node_records=nodes,
         chosen=None if error else decision.chosen,
-        picked=[] if error else picked_devices(decision, requests),
+        picked=[] if error else list_picked_devices(decision, requests),
         error=error,
         refused_nodes={},
     )
 
 
-def failure_of(
+def build_failure(
     attempt: AttemptRef,
     failed: Failed,
     offered_nodes: int,
     ended_at: datetime,
     circumstances: Circumstances = _NOT_KNOWN,
 ) -> AttemptConcluded:
-    """The conclusion of an attempt that ended before any node was judged."""
+    """Build the conclusion of an attempt that ended before any node was judged."""
     return AttemptConcluded.model_construct(
         **attempt.common_fields,
         ended_at=ended_at,
-        requests=[request_of(container) for container in failed.containers],
+        requests=[to_request(container) for container in failed.containers],
         requests_left_out=failed.left_out,
         constraints=circumstances.constraints,
         description=circumstances.description,
@@ -119,22 +119,25 @@ def failure_of(
     )
 
 
-def bind_of(
+def build_bind(
     attempt: AttemptRef, node: str, error: str, bind_started_at: datetime, ended_at: datetime, lock: str = ""
 ) -> BindConcluded:
-    """The conclusion of a bind. error: empty where the pod was bound. lock: the node's, where another pod held it."""
+    """Build the conclusion of a bind.
+
+    error: empty where the pod was bound. lock: the node's, where another pod held it.
+    """
     return BindConcluded(
         **attempt.common_fields,
         node=node,
         bound=not error,
         error=error,
-        lock_holder=_holder_of(lock) if lock else None,
+        lock_holder=_parse_holder(lock) if lock else None,
         bind_started_at=bind_started_at,
         ended_at=ended_at,
     )
 
 
-def _holder_of(text: str) -> LockHolder:
+def _parse_holder(text: str) -> LockHolder:
     try:
         lock = node_lock.parse_lock(text)
     # The bind ended with it as it stands on the node, and may be of a form that is written by hand.
@@ -145,8 +148,8 @@ def _holder_of(text: str) -> LockHolder:
     return LockHolder(pod="/".join(lock.owner) if all(lock.owner) else "", locked_at=locked_at)
 
 
-def request_of(request: VendorRequest) -> Request:
-    """A container's request as the contract has it: memory as MiB or as a percentage, never both."""
+def to_request(request: VendorRequest) -> Request:
+    """Convert a container's request to the contract's: memory as MiB or as a percentage, never both."""
     if not request.asks:
         return Request(container=request.name, init=request.is_init)
     # HAMi's rule: where MiB are named, they count and the percentage does not.
@@ -156,12 +159,12 @@ def request_of(request: VendorRequest) -> Request:
         init=request.is_init,
         vendor=request.vendor,
         count=min(request.count, INT64_MAX),
-        memory_mib=None if takes_share else _clamped(request.memory_mib),
-        memory_percent=_clamped(request.memory_percentage) if takes_share else None,
-        cores_percent=_clamped(request.cores),
+        memory_mib=None if takes_share else _clamp(request.memory_mib),
+        memory_percent=_clamp(request.memory_percentage) if takes_share else None,
+        cores_percent=_clamp(request.cores),
     )
 
 
-def _clamped(number: int) -> int:
+def _clamp(number: int) -> int:
     # A pod may name any whole number, also a negative one; the contract's numbers are from 0 to 2^63 - 1.
     return min(max(number, 0), INT64_MAX)

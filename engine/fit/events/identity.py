@@ -1,11 +1,11 @@
-"""Who publishes: this scheduler, in its cluster."""
+"""Identity of the publisher: this scheduler, in its cluster."""
 
 from typing import NamedTuple
 
 
 class Identity(NamedTuple):
-    """Names a scheduler everywhere: two clusters may both have one that is called ``hami-scheduler``."""
+    """Name of a scheduler that is unique everywhere: two clusters may both have a ``hami-scheduler``."""
 
     cluster: str
     scheduler: str
-    """As in the pods' ``spec.schedulerName``."""
+    """Name in the pods' ``spec.schedulerName``."""

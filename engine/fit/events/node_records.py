@@ -1,11 +1,11 @@
-"""The verdict on every offered node of a decision, as `NodesJudged` records."""
+"""Verdicts on the offered nodes of a decision, as `NodesJudged` records."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from engine.fit.events.record_columns import Ints, NodeNames, code_table, column_budget, widest
+from engine.fit.events.record_columns import Ints, NodeNames, build_code_table, compute_budget, measure_widest
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
 from engine.hami.reason_codes import ReasonCode
@@ -16,27 +16,27 @@ from schemas.events import NodesJudged
 from schemas.events.columns import measure_widest_character
 
 _FLOAT_BYTES: Final = 17
-"""A float32 in its shortest text, and a comma."""
+"""Bytes of a float32 in its shortest text, and a comma."""
 
 _ZERO_BYTES: Final = 4
-"""`0.0` and a comma."""
+"""Bytes of `0.0` and a comma."""
 
 
-def node_records(
+def build_node_records(
     common_fields: dict[str, Any], decision: Decision, names: NodeNames, *, is_placed: bool
 ) -> Iterator[NodesJudged]:
-    """The records of all offered nodes. is_placed: False turns the verdict "picked" into "fits"."""
-    columns = _NodeColumns(decision, names, is_placed=is_placed)
+    """Build the records of all offered nodes. is_placed: False turns the verdict "picked" into "fits"."""
+    cutter = _NodeCutter(decision, names, is_placed=is_placed)
     containers = [container.name for container in decision.containers]
-    once = common_fields | {"containers": containers, "verdicts": columns.verdicts}
+    once = common_fields | {"containers": containers, "verdicts": cutter.verdicts}
     no_terms: dict[str, Any] = {"score_terms": {name: [] for name in decision.score_terms}}
-    budget = column_budget(dict.fromkeys(NodesJudged.model_fields) | no_terms | once)
-    for part, run in enumerate(columns.runs(budget)):
-        yield NodesJudged.model_construct(**once, part=part, **columns.cut(run))
+    budget = compute_budget(dict.fromkeys(NodesJudged.model_fields) | no_terms | once)
+    for part, run in enumerate(cutter.cut_runs(budget)):
+        yield NodesJudged.model_construct(**once, part=part, **cutter.cut(run))
 
 
-class _NodeColumns:
-    """The columns of all offered nodes, ready to be cut into runs."""
+class _NodeCutter:
+    """Cutter of the columns of all offered nodes into runs."""
 
     def __init__(self, decision: Decision, names: NodeNames, *, is_placed: bool) -> None:
         self._decision = decision
@@ -44,18 +44,20 @@ class _NodeColumns:
         if not is_placed:
             # A copy: the reply and the log lines read the decision's own column.
             verdict = np.where(verdict == verdict_codes.NODE_PICKED, verdict_codes.NODE_FITS, verdict)
-        self.verdicts, self._verdict = code_table(verdict_codes.NODE_VERDICTS, verdict)
+        self.verdicts, self._verdict = build_code_table(verdict_codes.NODE_VERDICTS, verdict)
         self._names = names
         # HAMi divides by totals of zero; the contract allows finite scores only.
         self._score = np.nan_to_num(decision.score, nan=0.0)
         self._fits = decision.node_verdict >= verdict_codes.NODE_FITS
         terms = decision.score_terms if self._fits.any() else {}
         self._terms = {name: np.nan_to_num(term, nan=0.0) for name, term in terms.items()}
-        self._refusals, self._refusal = _refusals(decision)
+        self._refusals, self._refusal = _list_refusals(decision)
 
-    def runs(self, max_bytes: int) -> Iterator[slice]:
-        """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
-        codes = widest(self._refusal) + sum(map(measure_widest_character, (self._verdict, self._decision.refused_by)))
+    def cut_runs(self, max_bytes: int) -> Iterator[slice]:
+        """Cut the nodes into runs of at most `max_bytes`; a record holds each distinct refusal once."""
+        codes = measure_widest(self._refusal) + sum(
+            map(measure_widest_character, (self._verdict, self._decision.refused_by))
+        )
         # A run in which no node fits has no scores.
         floats = (1 + len(self._terms)) if self._fits.any() else 0
         numbers = codes + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
@@ -63,7 +65,7 @@ class _NodeColumns:
         return divide_refusals(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
 
     def cut(self, run: slice) -> dict[str, Any]:
-        """The fields of a record about the nodes in `run`."""
+        """Cut the fields of a record about the nodes in `run`."""
         refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
         return {
             "nodes": self._names.names[run],
@@ -77,8 +79,8 @@ class _NodeColumns:
         }
 
 
-def _refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
-    """The distinct refusals, and per node the index into them, shape (n,).
+def _list_refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
+    """List the distinct refusals, and per node the index into them, shape (n,).
 
     A node whose registration is broken has a refusal of its own, with the cause.
     """

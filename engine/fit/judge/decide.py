@@ -1,4 +1,4 @@
-"""One pod against all offered nodes: the whole decision."""
+"""Decision about one pod against all offered nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,29 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.device_matrix import Ints, batches
+from engine.fit.devices.device_matrix import Ints, build_batches
 from engine.fit.devices.node_columns import TOTAL, USED
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.reference_fit import Pick
 from engine.fit.judge.choose.batch_evaluation import BatchEvaluation
-from engine.fit.judge.choose.results import PartialJudgement, join, judgement, refusals_of
-from engine.fit.judge.choose.scoring import SCORE_TERMS, VENDOR_TERM, NodeScores, node_scores
-from engine.fit.judge.choose.vendor_scores import observed, vendor_scores
+from engine.fit.judge.choose.scoring import SCORE_TERMS, VENDOR_TERM, NodeScores, score_nodes
+from engine.fit.judge.choose.vendor_scores import complete_vendors, score_vendors
 from engine.fit.judge.decision import (
     Allocation,
-    ContainerJudgement,
     Decision,
     Failed,
     Grant,
     MigSlice,
-    NodeRefusal,
     NotOurs,
     SchedulingPolicy,
 )
+from engine.fit.judge.judgement import ContainerJudgement, NodeRefusal, join_judgements, list_refusals
 from engine.fit.judge.request.pod_annotations import WeightsError, read_pod_annotations
-from engine.fit.judge.request.pod_constraints import PodConstraints, pod_constraints
-from engine.fit.judge.request.pod_request import VendorRequest, container_requests, denial_of_number
-from engine.fit.judge.reservation import allocation_annotations
+from engine.fit.judge.request.pod_constraints import PodConstraints, build_constraints
+from engine.fit.judge.request.pod_request import VendorRequest, deny_requests, list_requests
+from engine.fit.judge.reservation import build_annotations
 from engine.fit.judge.vendors.vendor_state import VendorState
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.drs_registration import MINOR
@@ -46,7 +44,7 @@ def decide(
     What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
     writes the decision into it.
     """
-    requests = container_requests(pod, observed(columns))
+    requests = list_requests(pod, complete_vendors(columns))
     return decide_requests(
         columns, requests, to_mapping(pod.get("metadata")), node_names, policy, to_mapping(pod.get("spec"))
     )
@@ -60,36 +58,37 @@ def decide_requests(
     policy: SchedulingPolicy,
     spec: Mapping[str, Any] | None = None,
 ) -> Decision | NotOurs | Failed:
-    """As `decide`, for requests that were read before; metadata: namespace, name, uid and annotations of the pod.
+    """Decide as `decide` does, for requests that were read before.
 
-    spec: the pod's, whose containers some device plugins' annotations name.
+    metadata: namespace, name, uid and annotations of the pod. spec: the pod's, whose containers some device plugins'
+    annotations name.
     """
     if not any(request.asks for request in requests):
         return NotOurs(requests)
-    if denial := denial_of_number(requests):
+    if denial := deny_requests(requests):
         return Failed(requests[:MAX_REQUESTS], denial, max(len(requests) - MAX_REQUESTS, 0))
     try:
-        constraints = dict(constraints_by_vendor(columns, metadata, requests, policy))
+        constraints = dict(list_constraints(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
     return _Attempt(constraints, requests, tuple(node_names), {"metadata": metadata, "spec": spec or {}}).conclude()
 
 
-def constraints_by_vendor(
+def list_constraints(
     columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[VendorRequest], policy: SchedulingPolicy
 ) -> Iterator[tuple[str, PodConstraints]]:
-    """(vendor word, constraints) for each vendor whose devices the pod requests. Raises WeightsError."""
+    """List (vendor word, constraints) for each vendor whose devices the pod requests. Raises WeightsError."""
     requested = {request.vendor for request in requests if request.asks}
     for vendor in columns.vendors:
         if vendor.word in requested:
             annotations = read_pod_annotations(
                 to_mapping(metadata.get("annotations")), policy.node, policy.device, vendor
             )
-            yield vendor.word, pod_constraints(columns, metadata, annotations, vendor)
+            yield vendor.word, build_constraints(columns, metadata, annotations, vendor)
 
 
 class _Attempt:
-    """Collects the results of all batches; arrays are per offered node, shape (n,)."""
+    """Collector of the results of all batches; arrays are per offered node, shape (n,)."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class _Attempt:
         self.states: dict[int, VendorState] = {}
         self.by_vendor, self.requests, self.names = constraints, requests, names
         self.constraints = next(iter(constraints.values()))
-        self.ids = self.constraints.columns.ids(names)
+        self.ids = self.constraints.columns.look_up_ids(names)
         self.verdict = np.full(len(names), verdict_codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
         self.score_terms = {term: np.zeros(len(names), np.float32) for term in SCORE_TERMS}
@@ -114,8 +113,8 @@ class _Attempt:
         judgements = self._judge()
         self._note_unregistered()
         fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
-        self.score[fitting], terms = self._scores(self.ids[fitting])
-        from_vendors = self._vendor_scores(fitting.tolist())
+        self.score[fitting], terms = self._score_nodes(self.ids[fitting])
+        from_vendors = self._score_vendors(fitting.tolist())
         self.score[fitting] += from_vendors
         if from_vendors.any():
             terms = {**terms, VENDOR_TERM: from_vendors}
@@ -123,17 +122,17 @@ class _Attempt:
         for name, term in terms.items():
             self.score_terms[name][fitting] = term
         chosen = self._choose(fitting.tolist())
-        given = None
+        allocation = None
         if chosen is not None:
             self.verdict[chosen] = verdict_codes.NODE_PICKED
-            given = _allocate(self.by_vendor, self.requests, self.names[chosen])
+            allocation = _allocate(self.by_vendor, self.requests, self.names[chosen])
         columns, annotations = self.constraints.columns, self.constraints.annotations
         return Decision(
             containers=self.requests,
             node_names=self.names,
             ids=self.ids,
-            fragments=columns.fragments(),
-            revision=columns.revisions.of(self.ids),
+            fragments=columns.lend_fragments(),
+            revision=columns.revisions.get_revisions(self.ids),
             node_verdict=self.verdict,
             score=self.score,
             score_terms=self.score_terms,
@@ -144,33 +143,35 @@ class _Attempt:
             kinds=columns.kinds,
             node_policy=annotations.node_policy,
             device_policy=annotations.device_policy,
-            chosen=given.node if given else None,
-            allocation=given,
-            annotations=allocation_annotations(given, self.requests, observed(columns), self.pod) if given else {},
-            labels={ASSIGNED_NODE: given.node} if given else {},
-            unregistered_causes=self._causes(),
+            chosen=allocation.node if allocation else None,
+            allocation=allocation,
+            annotations=build_annotations(allocation, self.requests, complete_vendors(columns), self.pod)
+            if allocation
+            else {},
+            labels={ASSIGNED_NODE: allocation.node} if allocation else {},
+            unregistered_causes=self._list_causes(),
         )
 
     def _judge(self) -> tuple[ContainerJudgement, ...]:
-        parts: dict[int, list[PartialJudgement]] = {}
-        for matrix in batches(self.constraints.columns, self.ids, self.constraints.code):
+        parts: dict[int, list[ContainerJudgement]] = {}
+        for matrix in build_batches(self.constraints.columns, self.ids, self.constraints.code):
             evaluation = BatchEvaluation(self.by_vendor, matrix, keeps_order=_has_several_apps(self.requests))
-            for place, request in enumerate(self.requests):
+            for container, request in enumerate(self.requests):
                 if request.asks and not evaluation.is_over:
-                    parts.setdefault(place, []).append(evaluation.judge(request))
+                    parts.setdefault(container, []).append(evaluation.judge(container, request))
             self.verdict[evaluation.passed] = verdict_codes.NODE_FITS
             self.states |= dict.fromkeys(evaluation.passed.tolist(), evaluation.state)
         # Sorted: a container may first be judged in a later batch, where earlier batches refused every node before it.
-        joined = {place: join(parts[place]) for place in sorted(parts)}
-        for place, part in joined.items():
-            self._note_refusals(place, part)
-        return tuple(judgement(place, part) for place, part in joined.items())
+        judgements = tuple(join_judgements(parts[container]) for container in sorted(parts))
+        for judgement in judgements:
+            self._note_refusals(judgement)
+        return judgements
 
-    def _note_refusals(self, container: int, part: PartialJudgement) -> None:
-        distinct, refused, which = refusals_of(part)
-        nodes = part.nodes[refused]
+    def _note_refusals(self, judgement: ContainerJudgement) -> None:
+        distinct, refused, which = list_refusals(judgement)
+        nodes = judgement.nodes[refused]
         self.verdict[nodes] = verdict_codes.NODE_REFUSED
-        self.refused_by[nodes] = container
+        self.refused_by[nodes] = judgement.container
         self.refusal[nodes] = which + len(self.refusals)
         self.refusals.extend(distinct)
 
@@ -180,30 +181,30 @@ class _Attempt:
             self.refusal[unknown] = len(self.refusals)
             self.refusals.append(NodeRefusal((), 0, ReasonCode.NODE_UNREGISTERED.value))
 
-    def _causes(self) -> dict[str, str]:
+    def _list_causes(self) -> dict[str, str]:
         unknown = np.flatnonzero(self.ids < 0).tolist()
-        found = ((self.names[node], self.constraints.columns.unregistered_cause(self.names[node])) for node in unknown)
-        return {name: cause for name, cause in found if cause}
+        causes = ((self.names[node], self.constraints.columns.get_cause(self.names[node])) for node in unknown)
+        return {name: cause for name, cause in causes if cause}
 
-    def _scores(self, ids: Ints) -> NodeScores:
+    def _score_nodes(self, ids: Ints) -> NodeScores:
         nodes = self.constraints.columns.nodes
         # Indexing with an array copies, so the subtraction below never reaches the columns.
         used, totals = ([nodes[name][ids] for name in names] for names in (USED, TOTAL))
-        own = self.constraints.own
-        entry = self.constraints.columns.entry(own.node) if own else None
-        if own and entry:
-            for uuid, share in own.by_uuid.items():
+        held = self.constraints.held
+        entry = self.constraints.columns.get_entry(held.node) if held else None
+        if held and entry:
+            for uuid, share in held.by_uuid.items():
                 times = (ids == entry.id) * len(entry.rows.get(uuid, ()))
                 for column, amount in zip(used, (share.slots, share.cores, share.memory_mib), strict=True):
                     column -= times * amount
-        return node_scores(used, totals)
+        return score_nodes(used, totals)
 
-    def _vendor_scores(self, fitting: list[int]) -> NDArray[np.float32]:
-        """What the requested vendors add to the scores of the nodes that fit."""
-        return vendor_scores(self.by_vendor, [(int(self.ids[node]), self.states[node]) for node in fitting])
+    def _score_vendors(self, fitting: list[int]) -> NDArray[np.float32]:
+        """Score the nodes that fit by what the requested vendors add."""
+        return score_vendors(self.by_vendor, [(int(self.ids[node]), self.states[node]) for node in fitting])
 
     def _choose(self, fitting: list[int]) -> int | None:
-        """The position of the node with the best score under the node policy; None where no node fits."""
+        """Choose the node with the best score under the node policy: its position; None where no node fits."""
         if not fitting:
             return None
         sign = 1 if self.constraints.annotations.node_policy == "spread" else -1
@@ -213,26 +214,26 @@ class _Attempt:
 
 
 def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[VendorRequest], node: str) -> Allocation:
-    """What each container gets on the chosen node.
+    """Allocate devices to each container on the chosen node.
 
     Judging many nodes at once yields which devices are taken, but not in which order, and the order is part of the
     annotation. So the chosen node is evaluated once more, one device at a time.
     """
     first = next(iter(by_vendor.values()))
-    (matrix,) = batches(first.columns, first.columns.ids([node]), first.code)
+    (matrix,) = build_batches(first.columns, first.columns.look_up_ids([node]), first.code)
     evaluation = BatchEvaluation(
         {word: constraints._replace(one_by_one=True) for word, constraints in by_vendor.items()},
         matrix,
         keeps_order=_has_several_apps(requests),
     )
-    given = []
-    for request in requests:
+    grants = []
+    for container, request in enumerate(requests):
         picks: list[Pick] = []
         if request.asks:
-            evaluation.judge(request)
+            evaluation.judge(container, request)
             (picks,) = evaluation.picks
-        given.append(tuple(_grant(pick, request.vendor) for pick in picks))
-    return Allocation(node, tuple(given))
+        grants.append(tuple(_grant(pick, request.vendor) for pick in picks))
+    return Allocation(node, tuple(grants))
 
 
 def _has_several_apps(requests: Sequence[VendorRequest]) -> bool:

@@ -1,6 +1,6 @@
-"""The result of one attempt, complete in itself: later changes of the cluster do not reach into it.
+"""Result of one attempt, complete in itself: later changes of the cluster do not reach into it.
 
-`decide` makes it, `fit.events` turns it into events, the HTTP layer answers from it, and `reserve` holds its
+`decide` makes it, `engine.fit.events` turns it into events, the HTTP layer answers from it, and `reserve` holds its
 devices.
 """
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from engine.fit.devices.node_entry import NodeFragment, RegisteredKind
 from engine.fit.judge.checks import verdict_codes
+from engine.fit.judge.judgement import ContainerJudgement, NodeRefusal
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.summaries.text import write_reasons
 
 
 class SchedulingPolicy(NamedTuple):
-    """HAMi's flags.
+    """Policies of HAMi's flags.
 
     node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
     """
@@ -29,7 +29,7 @@ class SchedulingPolicy(NamedTuple):
 
 
 class MigSlice(NamedTuple):
-    """The part of a MIG device that a grant takes: a profile at a placement (start and size in memory slices)."""
+    """Part of a MIG device that a grant takes: a profile at a placement (start and size in memory slices)."""
 
     profile: str
     start: int
@@ -38,7 +38,7 @@ class MigSlice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One device given to one container. `type` is the vendor word of the annotation ("NVIDIA"), not the model."""
+    """Device given to one container. `type` is the vendor word of the annotation ("NVIDIA"), not the model."""
 
     uuid: str
     type: str
@@ -53,57 +53,15 @@ class Grant:
 
 
 class Allocation(NamedTuple):
-    """The devices of the chosen node: one tuple of grants per request, empty where the container requests none."""
+    """Devices of the chosen node: one tuple of grants per request, empty where the container requests none."""
 
     node: str
     containers: tuple[tuple[Grant, ...], ...]
 
 
-class NodeRefusal(NamedTuple):
-    """Why a node was refused: counts (reason code, X) out of Y devices, or one bare code without counts.
-
-    bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
-    """
-
-    counts: tuple[tuple[str, int], ...]
-    devices: int
-    bare: str = ""
-
-    @property
-    def text(self) -> str:
-        """HAMi's reason string, `X/Y Code, ...` or the bare code."""
-        return self.bare or write_reasons(dict(self.counts), self.devices)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ContainerJudgement:
-    """One container against the nodes that passed all containers before it.
-
-    m nodes, r rows; the rows of `nodes[i]` are `[offsets[i]:offsets[i + 1]]`. A row is a device, in the order in which
-    the node registers its devices. Only where `whole[i]` is False (MIG devices) may a device have several rows, one for
-    each time it was tried; then `device` names the device of a row. The refusals among a node's rows add up to exactly
-    its typed refusal. Numbers are those at the moment of the decision, before this container's own picks.
-    """
-
-    container: int  # index into Decision.containers
-    nodes: NDArray[np.int64]  # (m,) indices into Decision.node_names, ascending
-    offsets: NDArray[np.int64]  # (m + 1,)
-    passed: NDArray[np.bool_]  # (m,)
-    devices: NDArray[np.int64]  # (m,) the Y of X/Y
-    whole: NDArray[np.bool_]  # (m,) the rows are the fragment's devices, each once, in its order
-    device: NDArray[np.int64]  # (r,) position among the node's own devices
-    kind: NDArray[np.int64]  # (r,) index into Decision.kinds
-    numa: NDArray[np.int64]  # (r,)
-    verdict: NDArray[np.uint8]  # (r,) index into verdict_codes.VERDICTS
-    requested_memory_mib: NDArray[np.int64]  # (r,) a percentage is resolved per device
-    used_memory_mib: NDArray[np.int64]
-    used_cores: NDArray[np.int64]
-    used_slots: NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One pod against n offered nodes, in the order they were offered."""
+    """Decision on one pod against n offered nodes, in the order they were offered."""
 
     containers: tuple[VendorRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
@@ -126,8 +84,8 @@ class Decision:
     labels: Mapping[str, str] = field(default_factory=dict)
     unregistered_causes: Mapping[str, str] = field(default_factory=dict)  # offered nodes whose registration is broken
 
-    def fragment(self, node: int) -> NodeFragment | None:
-        """The registration and usage of the offered node at this position; None where it is not registered."""
+    def get_fragment(self, node: int) -> NodeFragment | None:
+        """Get the registration and usage of the offered node at this position; None where it is not registered."""
         return self.fragments.get(int(self.ids[node]))
 
     @cached_property
@@ -135,29 +93,29 @@ class Decision:
         """HAMi's reason string of each distinct refusal."""
         return tuple(refusal.text for refusal in self.refusals)
 
-    def failed_nodes(self) -> dict[str, str]:
-        """HAMi's reason string by name of each node that does not fit."""
+    def list_failed_nodes(self) -> dict[str, str]:
+        """List HAMi's reason string by name of each node that does not fit."""
         texts = self.refusal_texts
         return {
             name: texts[index] for name, index in zip(self.node_names, self.refusal.tolist(), strict=True) if index >= 0
         }
 
-    def fitting(self) -> list[tuple[str, float]]:
-        """(node, score) of every node that fits, the chosen one included, in offered order."""
+    def list_fitting(self) -> list[tuple[str, float]]:
+        """List (node, score) of every node that fits, the chosen one included, in offered order."""
         where = np.flatnonzero(self.node_verdict >= verdict_codes.NODE_FITS).tolist()
         return [(self.node_names[i], float(self.score[i])) for i in where]
 
 
 class NotOurs(NamedTuple):
-    """The pod requests no device that this scheduler serves; every offered node goes back unchanged."""
+    """Pod that requests no device that this scheduler serves; every offered node goes back unchanged."""
 
     containers: tuple[VendorRequest, ...]
 
 
 class Failed(NamedTuple):
-    """The attempt ended before any node was judged. error: HAMi's text, for the reply's Error."""
+    """Attempt that ended before any node was judged. error: HAMi's text, for the reply's Error."""
 
     containers: tuple[VendorRequest, ...]
     error: str
     left_out: int = 0
-    """Containers that the pod has beyond these."""
+    """Number of containers that the pod has beyond these."""

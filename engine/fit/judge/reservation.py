@@ -1,16 +1,18 @@
-"""What an allocation writes into the pod, and what it holds in the cluster state until the watch brings the pod."""
+"""Annotations that an allocation writes into the pod, and its hold in the cluster state.
+
+The hold bridges the time until the watch brings the pod.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.pod_usage import use_of
+from engine.fit.devices.pod_usage import build_pod_use
 from engine.fit.judge.decision import Allocation, Decision, Grant
-from engine.fit.judge.plugin_keys import Given, plugin_annotations, plugin_times
+from engine.fit.judge.plugin_keys import VendorAllocation, build_plugin_annotations, build_plugin_times
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.hami import allocation
-from engine.hami.allocation import AllocatedDevice, MigAllocation
+from engine.hami.allocation import AllocatedDevice, MigAllocation, encode_devices, encode_mig
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS
 from engine.hami.json_values import to_mapping
 from engine.hami.mig import Placement
@@ -18,31 +20,33 @@ from engine.hami.vendor_annotations import METAX_CLASS
 from engine.hami.vendors import Vendor, Vendors
 
 
-def allocation_annotations(
-    given: Allocation, requests: Sequence[VendorRequest], vendors: Vendors, pod: Mapping[str, Any]
+def build_annotations(
+    allocation: Allocation, requests: Sequence[VendorRequest], vendors: Vendors, pod: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The annotations that HAMi's filter writes, each vendor's devices under its own keys; none that holds a time."""
-    written = {ASSIGNED_NODE: given.node}
-    for word, held in _held(given, requests).items():
-        devices = allocation.encode_devices(held)
+    """Build the annotations that HAMi's filter writes, each vendor's devices under its own keys, without times."""
+    written = {ASSIGNED_NODE: allocation.node}
+    for word, held in _list_held(allocation, requests).items():
+        devices = encode_devices(held)
         vendor = next(vendor for vendor in vendors if vendor.word == word)
-        # The device plugin removes from to-allocate what it has given; allocated is what usage is read from.
+        # The device plugin removes from to-allocate what it has allocation; allocated is what usage is read from.
         written |= {key: devices for key in (vendor.pod.allocated, vendor.pod.to_allocate) if key}
-        written |= plugin_annotations(_given(vendor, given, requests, pod))
-    slices = list(_mig_allocations(given, requests))
-    return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
+        written |= build_plugin_annotations(_to_vendor_allocation(vendor, allocation, requests, pod))
+    slices = list(_list_mig_allocations(allocation, requests))
+    return written | ({MIG_ALLOCATIONS: encode_mig(slices)} if slices else {})
 
 
-def assigned_times(requests: Sequence[VendorRequest], vendors: Vendors, now: datetime) -> dict[str, str]:
-    """The annotations that hold the time of the call."""
+def build_times(requests: Sequence[VendorRequest], vendors: Vendors, now: datetime) -> dict[str, str]:
+    """Build the annotations that hold the time of the call."""
     words = {request.vendor for request in requests if request.asks}
     families = [vendor.family for vendor in vendors if vendor.word in words]
-    return {**plugin_times(families, now), ASSIGNED_TIME: str(int(now.timestamp()))}
+    return {**build_plugin_times(families, now), ASSIGNED_TIME: str(int(now.timestamp()))}
 
 
-def _given(vendor: Vendor, given: Allocation, requests: Sequence[VendorRequest], pod: Mapping[str, Any]) -> Given:
+def _to_vendor_allocation(
+    vendor: Vendor, allocation: Allocation, requests: Sequence[VendorRequest], pod: Mapping[str, Any]
+) -> VendorAllocation:
     grants: list[list[Grant]] = []
-    for request, granted in zip(requests, given.containers, strict=True):
+    for request, granted in zip(requests, allocation.containers, strict=True):
         if not request.is_further:
             grants.append([])
         if request.vendor == vendor.word:
@@ -51,17 +55,19 @@ def _given(vendor: Vendor, given: Allocation, requests: Sequence[VendorRequest],
     listed = [container for field in ("initContainers", "containers") for container in spec.get(field) or ()]
     listed += [{}] * (len(grants) - len(listed))
     texts = {key: text for key, text in to_mapping(metadata.get("annotations")).items() if isinstance(text, str)}
-    return Given(vendor, grants, [to_mapping(container) for container in listed], texts, given.node)
+    return VendorAllocation(vendor, grants, [to_mapping(container) for container in listed], texts, allocation.node)
 
 
-def _held(given: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
-    """By vendor word: the devices that each container of the pod holds; vendors that give none are absent."""
-    granted = list(zip(requests, given.containers, strict=True))
+def _list_held(allocation: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
+    """List by vendor word the devices that each container of the pod holds; vendors that give none are absent."""
+    granted = list(zip(requests, allocation.containers, strict=True))
     words = dict.fromkeys(request.vendor for request, grants in granted if grants)
-    return {word: _held_of(word, granted) for word in words}
+    return {word: _list_vendor_devices(word, granted) for word in words}
 
 
-def _held_of(vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
+def _list_vendor_devices(
+    vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]]
+) -> list[list[AllocatedDevice]]:
     containers: list[list[AllocatedDevice]] = []
     for request, grants in granted:
         # One place per container, also an empty one, which HAMi v2.10.0 drops (its issue 2899).
@@ -74,30 +80,30 @@ def _held_of(vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ..
     return containers
 
 
-def _mig_allocations(given: Allocation, requests: Sequence[VendorRequest]) -> Iterator[MigAllocation]:
+def _list_mig_allocations(allocation: Allocation, requests: Sequence[VendorRequest]) -> Iterator[MigAllocation]:
     container = -1
-    for request, grants in zip(requests, given.containers, strict=True):
+    for request, grants in zip(requests, allocation.containers, strict=True):
         container += not request.is_further
         for device, grant in enumerate(grants):
             if grant.mig:
-                at = Placement(grant.mig.start, grant.mig.size)
-                yield MigAllocation(container, device, grant.uuid, grant.mig.profile, at)
+                placement = Placement(grant.mig.start, grant.mig.size)
+                yield MigAllocation(container, device, grant.uuid, grant.mig.profile, placement)
 
 
 def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any]) -> None:
     """Hold the chosen devices for the pod at once, in place of what it held before; no effect where none was chosen."""
-    given = decision.allocation
-    if given is None:
+    allocation = decision.allocation
+    if allocation is None:
         return
     metadata = pod.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     init_containers = sum(request.is_init and not request.is_further for request in decision.containers)
-    use = use_of(
-        given.node,
+    use = build_pod_use(
+        allocation.node,
         str(metadata.get("namespace", "")),
         str(metadata.get("name", "")),
-        _held(given, decision.containers),
-        list(_mig_allocations(given, decision.containers)),
+        _list_held(allocation, decision.containers),
+        list(_list_mig_allocations(allocation, decision.containers)),
         init_containers=init_containers,
         init_done=False,
         app_class=str(to_mapping(metadata.get("annotations")).get(METAX_CLASS, "")),

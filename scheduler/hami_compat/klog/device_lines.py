@@ -7,7 +7,8 @@ import numpy as np
 
 from engine.fit.devices.node_entry import NodeFragment
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.decision import ContainerJudgement, Decision
+from engine.fit.judge.decision import Decision
+from engine.fit.judge.judgement import ContainerJudgement
 from engine.hami.reason_codes import ReasonCode
 from scheduler.hami_compat.klog.log_line import LogLine, quoted
 
@@ -17,7 +18,7 @@ def device_lines(pod: str, decision: Decision) -> Iterator[LogLine]:
     for judged in decision.judgements:
         rows = _Rows(decision, judged)
         for place, index in enumerate(judged.nodes.tolist()):
-            fragment = decision.fragment(index)
+            fragment = decision.get_fragment(index)
             if fragment:
                 name = quoted(fragment.name)
                 plain = pod.removeprefix("pod=")[1:-1]

@@ -143,7 +143,7 @@ def _chosen(attempt: AttemptRef, decision: Decision, allocation: Allocation) -> 
 
 
 def _scores(decision: Decision) -> Iterator[LogLine]:
-    for name, score in decision.fitting():
+    for name, score in decision.list_fitting():
         yield LogLine("node_policy.go:129", f"node {quoted(name)[1:-1]} computer default score is {score:f}")
 
 

@@ -14,4 +14,4 @@ LATER = STARTED + timedelta(milliseconds=30)
 
 def a_bind(name: str = "pod1", node: str = "node1") -> OpenBind:
     pod = PodRef(namespace="default", name=name, uid=f"uid-{name}")
-    return OpenBind(AttemptRef.of(Identity("default", "hami-scheduler"), pod, STARTED), node, BEGAN)
+    return OpenBind(AttemptRef.start(Identity("default", "hami-scheduler"), pod, STARTED), node, BEGAN)

@@ -55,7 +55,7 @@ class Objects:
     def list_suggestions(self) -> list[Suggestion]:
         columns = self.build_columns()
         trial, ask = self.build_trial(columns), Ask.from_pod(self.pod, ONLY_NVIDIA)
-        uses = {uid: use for uid in self.running if (use := columns.pod_use(uid))}
+        uses = {uid: use for uid in self.running if (use := columns.get_pod_use(uid))}
         nodes = list_nodes_to_empty(trial, ask)
         holders = {node: {uid: use for uid, use in uses.items() if use.node == node} for node in nodes}
         return suggest(trial, ask, holders, self.list_unregistered())
@@ -70,8 +70,8 @@ class Objects:
         last = [
             LastRegistration(
                 state,
-                [use for uid in self.ended if (use := before.pod_use(uid)) and use.node == state.node],
-                [use for uid in self.begun if (use := now.pod_use(uid)) and use.node == state.node],
+                [use for uid in self.ended if (use := before.get_pod_use(uid)) and use.node == state.node],
+                [use for uid in self.begun if (use := now.get_pod_use(uid)) and use.node == state.node],
             )
             for state in build_states(before)
             if state.node in self.lost

@@ -107,7 +107,7 @@ def decide_on(
 
 
 def get_reason(decision: Decision, node: str = "node-a") -> str | None:
-    return decision.failed_nodes().get(node)
+    return decision.list_failed_nodes().get(node)
 
 
 def list_granted_uuids(decision: Decision) -> list[list[str]]:

@@ -8,7 +8,7 @@ import yaml
 from engine.fit import device_config
 
 FOLDER: Final = Path(__file__).parents[3] / "examples" / "vendors"
-VENDORS: Final = device_config.shipped()
+VENDORS: Final = device_config.read_shipped()
 MIXED: Final = "mixed"
 """Two vendors on one node, and a container that asks for both."""
 NAMES: Final = sorted(path.stem for path in FOLDER.glob("*.yaml"))

@@ -7,7 +7,7 @@ from engine.fit import manifests
 from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import columns_of, simulate
+from engine.fit.simulate import build_columns, simulate
 from engine.summaries.fold import summarize
 from schemas.ids import count_microseconds
 from tests.support.harness.api_app import Caller
@@ -26,7 +26,7 @@ def build_caller(pod: str) -> Caller:
     caller = Caller()
     caller.remember(summarize(events))
     for state in build_states(
-        columns_of(cluster), Life(Identity("default", "hami-scheduler"), count_microseconds(STARTED))
+        build_columns(cluster), Life(Identity("default", "hami-scheduler"), count_microseconds(STARTED))
     ):
         caller.app.state.devices.take(state)
     caller.app.state.devices.is_caught_up = True

@@ -15,7 +15,7 @@ from api.http.cluster import AGGREGATED
 from engine.fit import manifests
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import attempt_on, columns_of
+from engine.fit.simulate import build_columns, simulate_on
 from engine.summaries.fold import summarize
 from tests.support.builders.events import STARTED
 from tests.support.harness.api_app import Caller
@@ -34,13 +34,13 @@ _PATHS: Final = (
 def serve_refused_pod() -> Caller:
     """Serve the API with the example cluster's devices, after the pod was refused."""
     api = Caller(answer_search)
-    columns = columns_of(manifests.read(Path("examples/cluster.yaml")))
+    columns = build_columns(manifests.read(Path("examples/cluster.yaml")))
     devices = api.app.state.devices
     devices.columns[api.app.state.default_cluster] = columns
     devices.is_caught_up = True
     pod = manifests.read_pod(Path("examples/pods/2-gpu-pod-default.yaml"))
     identity = Identity("default", "hami-scheduler")
-    api.remember(summarize(attempt_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED)))
+    api.remember(summarize(simulate_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED)))
     return api
 
 

@@ -280,7 +280,7 @@ class Walk:
     def _check_columns(self, leader: OneScheduler) -> None:
         for asker in self.askers:
             if node := self._get_node(asker):
-                use = leader.columns.pod_use(self._get(asker.path)["metadata"]["uid"])
+                use = leader.columns.get_pod_use(self._get(asker.path)["metadata"]["uid"])
                 held = (use.node, [*use.by_uuid]) if use else None
                 self._hold(held == (node, [f"GPU-{node}"]), f"{asker.path} is on {node}, the columns have {held}")
 

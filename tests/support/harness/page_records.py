@@ -9,7 +9,7 @@ from engine.fit import manifests
 from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import columns_of, simulate
+from engine.fit.simulate import build_columns, simulate
 from engine.summaries.fold import summarize
 from engine.summaries.merge import settle
 from engine.summaries.trends import Minute, build_records, derive_contribution, list_weights
@@ -43,7 +43,7 @@ REVERSED: Final = "\u202edetrever\u2066"
 
 
 def fill(filling: Filling) -> None:
-    columns = columns_of(manifests.read(EXAMPLES / "cluster.yaml"))
+    columns = build_columns(manifests.read(EXAMPLES / "cluster.yaml"))
     for started_at in (EARLIER, NOW):
         states = build_states(columns, Life(Identity(CLUSTER, "hami-scheduler"), count_microseconds(started_at)))
         filling.publish_states(*states)

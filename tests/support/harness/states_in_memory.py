@@ -22,5 +22,5 @@ def read_back(events: Iterable[Event]) -> list[Event]:
 
 def build_states(columns: ClusterColumns, life: Life = LIFE) -> list[NodeStateChanged]:
     """Build the state of every registered node, in the order of `columns.node_names`."""
-    states = StateBuilder(life, columns).states(columns.ids(columns.node_names), STARTED)
+    states = StateBuilder(life, columns).build_states(columns.look_up_ids(columns.node_names), STARTED)
     return [event for event in read_back(states) if isinstance(event, NodeStateChanged)]

@@ -95,7 +95,7 @@ def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -
     """One that it does not leave is compared with the node's allocatable, where most of them do not stand."""
     configuration = yaml.safe_load((KUSTOMIZE / "components" / "scheduler" / "kube-scheduler.yaml").read_text())
     managed = configuration["extenders"][0]["managedResources"]
-    vendors = device_config.shipped()
+    vendors = device_config.read_shipped()
     names = {name for vendor in vendors for name in astuple(vendor.resources) if name}
     assert {resource["name"] for resource in managed} == names
     assert all(resource["ignoredByScheduler"] for resource in managed)

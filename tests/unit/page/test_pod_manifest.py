@@ -9,7 +9,7 @@ from engine.fit import manifests
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest
-from engine.fit.simulate import attempt_on, columns_of
+from engine.fit.simulate import build_columns, simulate_on
 from engine.summaries.fold import summarize
 from page.pod_manifest import write_pod_manifest
 from schemas.events import AttemptSummarized, Request
@@ -20,9 +20,9 @@ PODS: Final = sorted(Path("examples/pods").glob("*.yaml"))
 
 
 def tried(pod: dict[str, Any], node: dict[str, Any]) -> AttemptSummarized:
-    columns = columns_of(Manifest(nodes={"n": node}), VENDORS)
+    columns = build_columns(Manifest(nodes={"n": node}), VENDORS)
     identity = Identity("default", "hami-scheduler")
-    return summarize(attempt_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED))
+    return summarize(simulate_on(columns, columns.node_names, pod, identity, SchedulingPolicy(), STARTED))
 
 
 def read(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from engine.fit.devices.quota import Quotas
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.judge.request.pod_request import list_requests
 from engine.hami import allocation, registration
 from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.answering.extender_protocol import MAX_CONTAINERS, UnusableBodyError, read_bind, read_filter
@@ -41,7 +41,7 @@ def whole_nodes(size: int) -> None:
 def containers(size: int) -> None:
     pod = a_pod(containers=[a_container(f"c{number}") for number in range(size)])
     filtered(Pod=pod)
-    container_requests(pod, ONLY_NVIDIA)
+    list_requests(pod, ONLY_NVIDIA)
 
 
 def fields_of_a_call(size: int) -> None:

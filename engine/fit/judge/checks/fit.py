@@ -21,8 +21,8 @@ T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(slots=True)
-class Checks:
-    """The first refusal of each device by the checks that do not depend on other devices; matrices (slots, n).
+class FirstRefusals:
+    """First refusal of each device by the checks that do not depend on other devices; matrices (slots, n).
 
     gate: by health, cordon, type. early: by those, UUID, slots, mutex. late: by memory and cores. memory: MiB requested
     of each device. NUMA and quota come between; `sequential_fit` adds them.
@@ -33,14 +33,17 @@ class Checks:
     late: Codes
     memory: Ints
 
-    def only(self, where: Ints) -> "Checks":
-        """The nodes at the indices `where`."""
-        return Checks(self.gate[:, where], self.early[:, where], self.late[:, where], self.memory[:, where])
+    def select(self, where: Ints) -> "FirstRefusals":
+        """Select the nodes at the indices `where`."""
+        return FirstRefusals(self.gate[:, where], self.early[:, where], self.late[:, where], self.memory[:, where])
 
 
 @dataclass(slots=True)
 class Fit:
-    """verdict: (slots, n). passed: (n,), enough devices fit. picked: (slots, n), the device was taken."""
+    """Verdicts on the devices of n nodes.
+
+    verdict: (slots, n). passed: (n,), enough devices fit. picked: (slots, n), the device was taken.
+    """
 
     verdict: Codes
     passed: Bools
@@ -48,7 +51,7 @@ class Fit:
 
 
 class DeviceCheck(NamedTuple):
-    """One check that reads one device alone. code: of its refusal; refuses: which devices, shape (slots, n).
+    """Check that reads one device alone. code: of its refusal; refuses: which devices, shape (slots, n).
 
     key: equal for checks that refuse the same devices, as long as the columns are the same.
     """
@@ -58,8 +61,8 @@ class DeviceCheck(NamedTuple):
     refuses: Callable[[], Bools]
 
 
-def gate_checks(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> list[DeviceCheck]:
-    """Health, cordon and type, in HAMi's order. Arguments as of `gate`."""
+def list_gate_checks(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> list[DeviceCheck]:
+    """List the checks of health, cordon and type, in HAMi's order. Arguments as of `check_gate`."""
     cordon = DeviceCheck(verdict_codes.CORDONED, ("cordon",), lambda: matrix.is_cordoned)
     return [
         DeviceCheck(verdict_codes.NOT_HEALTHY, ("health",), lambda: ~matrix.is_healthy | (matrix.unsound > 0)),
@@ -70,27 +73,30 @@ def gate_checks(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> li
     ]
 
 
-def early_checks(matrix: DeviceMatrix, request: DeviceRequest, accepts_uuid: Bools | None) -> list[DeviceCheck]:
-    """UUID, slots and mutex, in HAMi's order. accepts_uuid: (slots, n), None where the pod has no UUID list."""
-    found = []
+def list_early_checks(matrix: DeviceMatrix, request: DeviceRequest, accepts_uuid: Bools | None) -> list[DeviceCheck]:
+    """List the checks of UUID, slots and mutex, in HAMi's order.
+
+    accepts_uuid: (slots, n), None where the pod has no UUID list.
+    """
+    checks = []
     if accepts_uuid is not None:
-        found.append(DeviceCheck(verdict_codes.UUID_MISMATCH, ("uuid", accepts_uuid.tobytes()), lambda: ~accepts_uuid))
-    found.append(
+        checks.append(DeviceCheck(verdict_codes.UUID_MISMATCH, ("uuid", accepts_uuid.tobytes()), lambda: ~accepts_uuid))
+    checks.append(
         DeviceCheck(verdict_codes.TIME_SLICING_EXHAUSTED, ("slots",), lambda: matrix.total_slots <= matrix.used_slots)
     )
     if request.is_mutex:
         conflict = verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
-        found.append(DeviceCheck(conflict, ("mutex",), lambda: matrix.used_slots > 0))
-    return found
+        checks.append(DeviceCheck(conflict, ("mutex",), lambda: matrix.used_slots > 0))
+    return checks
 
 
-def late_checks(matrix: DeviceMatrix, request: DeviceRequest, memory: Callable[[], Ints]) -> list[DeviceCheck]:
-    """Memory and cores, in HAMi's order. memory: MiB requested of each device, shape (slots, n)."""
-    asked = request.memory_mib, request.memory_percentage
-    found = [
+def list_late_checks(matrix: DeviceMatrix, request: DeviceRequest, memory: Callable[[], Ints]) -> list[DeviceCheck]:
+    """List the checks of memory and cores, in HAMi's order. memory: MiB requested of each device, shape (slots, n)."""
+    amounts = request.memory_mib, request.memory_percentage
+    checks = [
         DeviceCheck(
             verdict_codes.INSUFFICIENT_MEMORY,
-            ("memory", *asked),
+            ("memory", *amounts),
             lambda: matrix.total_memory - matrix.used_memory < memory(),
         ),
         DeviceCheck(
@@ -101,29 +107,29 @@ def late_checks(matrix: DeviceMatrix, request: DeviceRequest, memory: Callable[[
     ]
     if request.wants_whole_device:
         conflict = verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
-        found.append(DeviceCheck(conflict, ("shared",), lambda: (matrix.total_cores == 100) & (matrix.used_slots > 0)))
+        checks.append(DeviceCheck(conflict, ("shared",), lambda: (matrix.total_cores == 100) & (matrix.used_slots > 0)))
     if request.cores == 0:
         # HAMi gives no device whose cores are all taken, not even to a container that requests none.
-        found.append(
+        checks.append(
             DeviceCheck(
                 verdict_codes.COMPUTE_UNITS_EXHAUSTED,
                 ("exhausted",),
                 lambda: (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores),
             )
         )
-    return found
+    return checks
 
 
-def gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
-    """Refusals by health, cordon and type, shape (slots, n).
+def check_gate(matrix: DeviceMatrix, accepts_kind: Bools, family: Family) -> Codes:
+    """Check health, cordon and type; return the refusals, shape (slots, n).
 
     accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode. family: the vendor's;
     only the devices of some families can be cordoned.
     """
-    return _first_refusals(matrix, gate_checks(matrix, accepts_kind, family))
+    return _find_first_refusals(matrix, list_gate_checks(matrix, accepts_kind, family))
 
 
-def _first_refusals(matrix: DeviceMatrix, checks: Sequence[DeviceCheck]) -> Codes:
+def _find_first_refusals(matrix: DeviceMatrix, checks: Sequence[DeviceCheck]) -> Codes:
     code = np.zeros(matrix.rows.shape, np.uint8)
     # From the last check to the first, so that the first refusal of a device overwrites the later ones.
     for device_check in reversed(checks):
@@ -134,35 +140,42 @@ def _first_refusals(matrix: DeviceMatrix, checks: Sequence[DeviceCheck]) -> Code
     return code
 
 
-def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None) -> Checks:
-    """All checks that read one device alone. accepts_uuid: (slots, n), None where the pod has no UUID list."""
-    memory = request.memory_of(matrix.total_memory)
-    late = _first_refusals(matrix, late_checks(matrix, request, lambda: memory))
-    early = _first_refusals(matrix, early_checks(matrix, request, accepts_uuid))
+def check_devices(
+    matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None
+) -> FirstRefusals:
+    """Check devices by every check that reads one device alone; `gated` holds the refusals of `check_gate`.
+
+    accepts_uuid: (slots, n), None where the pod has no UUID list.
+    """
+    memory = request.resolve_memory(matrix.total_memory)
+    late = _find_first_refusals(matrix, list_late_checks(matrix, request, lambda: memory))
+    early = _find_first_refusals(matrix, list_early_checks(matrix, request, accepts_uuid))
     early *= gated == 0
     early += gated
-    return Checks(gated, early, late, memory)
+    return FirstRefusals(gated, early, late, memory)
 
 
-def fit(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks, order_of: Callable[[Ints], Ints]) -> Fit:
+def take_in_order(
+    matrix: DeviceMatrix, request: DeviceRequest, refusals: FirstRefusals, order_of: Callable[[Ints], Ints]
+) -> Fit:
     """Take devices in the order of trying until there are enough; no verdict depends on the devices taken before.
 
     order_of: returns the order of trying, shape (slots, k), on the k nodes at the given indices. It is called only for
     nodes with enough devices; on the others every device is tried, so the order changes nothing.
     """
-    found = collect(matrix, request, checks)
-    enough = np.flatnonzero(found.passed)
+    result = take_all(matrix, request, refusals)
+    enough = np.flatnonzero(result.passed)
     if enough.size:
         turns = order_of(enough)
-        would_do = found.picked[:, enough]
-        first = np.where(would_do, np.uint8(0), found.verdict[:, enough])
-        found.picked[:, enough], found.verdict[:, enough] = _take(would_do, first, turns, request.count)
-    return found
+        would_do = result.picked[:, enough]
+        first = np.where(would_do, np.uint8(0), result.verdict[:, enough])
+        result.picked[:, enough], result.verdict[:, enough] = _take(would_do, first, turns, request.count)
+    return result
 
 
-def collect(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks) -> Fit:
+def take_all(matrix: DeviceMatrix, request: DeviceRequest, refusals: FirstRefusals) -> Fit:
     """Take all devices that fit, on the nodes where they are enough."""
-    first = checks.early + checks.late * (checks.early == 0)
+    first = refusals.early + refusals.late * (refusals.early == 0)
     would_do = (first == 0) & matrix.valid
     passed = would_do.sum(axis=0) >= request.count
     verdict = first + would_do * np.uint8(verdict_codes.ALLOCATED_INSUFFICIENT)  # 0 where the device would do
@@ -177,11 +190,11 @@ def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools
     verdict = np.take_along_axis(first, turns, axis=0)
     verdict[taken] = verdict_codes.PICKED
     verdict[(rank >= count) & ~taken] = verdict_codes.NOT_REACHED
-    return back(taken, turns), back(verdict, turns)
+    return restore_order(taken, turns), restore_order(verdict, turns)
 
 
-def back(by_turn: NDArray[T], turns: Ints) -> NDArray[T]:
-    """The rows of `by_turn`, which are in the order of trying, put back into the order of slots."""
+def restore_order(by_turn: NDArray[T], turns: Ints) -> NDArray[T]:
+    """Put the rows of `by_turn`, which are in the order of trying, back into the order of slots."""
     by_slot = np.empty_like(by_turn)
     np.put_along_axis(by_slot, turns, by_turn, axis=0)
     return by_slot

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from engine.fit.devices.pair_scores import PairScores
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.checks.topology import best_devices
+from engine.fit.judge.checks.topology import choose_devices
 from engine.fit.judge.request.device_request import DeviceRequest
 from engine.hami.mig import MigChoice, MigProfile, Placement, choose_instance
 
@@ -22,10 +22,10 @@ Amounts = tuple[int, int]
 
 @dataclass(slots=True)
 class DeviceState:
-    """The working copy of one device while its node is judged.
+    """Working copy of one device while its node is judged.
 
-    position: among the node's devices. gate: verdict code of a refusal by health, cordon or type, else 0.
-    Memory in MiB, cores in percent of one device.
+    position: among the node's devices. gate: verdict code of a refusal by health, cordon or type, else 0. Memory in
+    MiB, cores in percent of one device.
     """
 
     position: int
@@ -49,9 +49,9 @@ class DeviceState:
 
 
 class Pick(NamedTuple):
-    """A device that was taken: the MiB and cores given, and the instance on a MIG device.
+    """Device that was taken: the MiB and cores given, and the instance on a MIG device.
 
-    look: index of its row in `NodeFit.looks`.
+    look: index of its row in `ReferenceFit.looks`.
     """
 
     device: DeviceState
@@ -66,13 +66,13 @@ class Pick(NamedTuple):
 
 @dataclass(slots=True)
 class ReferenceFit:
-    """The result for one node: every look at a device as (position, verdict), in order, and the picks in order."""
+    """Result for one node: every look at a device as (position, verdict), in order, and the picks in order."""
 
     looks: list[tuple[int, int]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     passed: bool = False
     out_of: int | None = None
-    """The Y of HAMi's `X/Y Reason` where it is not the number of the node's devices."""
+    """Y of HAMi's `X/Y Reason` where it is not the number of the node's devices."""
 
     def look(self, device: DeviceState, verdict: int) -> int:
         self.looks.append((device.position, verdict))
@@ -91,7 +91,7 @@ def fit_node(
     scores: PairScores,
     peaks: Mapping[str, Amounts] | None = None,
 ) -> ReferenceFit:
-    """Try the devices in the given order. MIG devices are changed by what is picked on them.
+    """Try the devices in the given order. What is picked on MIG devices changes them.
 
     peaks: for an init container, what those before it took of each device; None for an app container.
     """
@@ -117,15 +117,15 @@ def _try_device(
     peaks: Mapping[str, Amounts] | None,
 ) -> None:
     while True:
-        refusal = refusal_of(device, request, quota_left, fit.picks, peaks)
+        refusal = find_refusal(device, request, quota_left, fit.picks, peaks)
         choice = None
         if not refusal and device.is_mig:
-            choice = choose_instance(device.profiles, request.memory_of(device.total_memory), device.placements)
+            choice = choose_instance(device.profiles, request.resolve_memory(device.total_memory), device.placements)
             refusal = 0 if choice else verdict_codes.MIG_TOPOLOGY_INFEASIBLE
         look = fit.look(device, refusal or verdict_codes.PICKED)
         if refusal:
             return
-        memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _plain_share(device, request)
+        memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _derive_share(device, request)
         fit.picks.append(Pick(device, memory, cores, choice, look))
         # A topology-aware pod collects every instance that the device still has room for.
         if not choice or (len(fit.picks) >= request.count and not request.collects_all):
@@ -134,18 +134,18 @@ def _try_device(
         device.placements.append(choice.placement)
 
 
-def _plain_share(device: DeviceState, request: DeviceRequest) -> tuple[int, int]:
-    return request.memory_of(device.total_memory), request.cores
+def _derive_share(device: DeviceState, request: DeviceRequest) -> tuple[int, int]:
+    return request.resolve_memory(device.total_memory), request.cores
 
 
-def refusal_of(
+def find_refusal(
     device: DeviceState,
     request: DeviceRequest,
     quota_left: QuotaLeft,
     picks: Sequence[Pick],
     peaks: Mapping[str, Amounts] | None,
 ) -> int:
-    """The verdict code of the first check that the device fails; 0 where it passes all."""
+    """Find the verdict code of the first check that the device fails; 0 where it passes all."""
     if device.gate:
         return device.gate
     if not device.accepts_uuid:
@@ -154,16 +154,16 @@ def refusal_of(
         return verdict_codes.TIME_SLICING_EXHAUSTED
     if request.is_mutex and device.used_slots > 0:
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
-    memory = request.memory_of(device.total_memory)
+    memory = request.resolve_memory(device.total_memory)
     if quota_left.is_limited and is_over(quota_left, [*picks, Pick(device, memory, request.cores, None, 0)], peaks):
         return verdict_codes.RESOURCE_QUOTA_NOT_FIT
     if device.total_memory - device.used_memory < memory:
         return verdict_codes.INSUFFICIENT_MEMORY
-    return core_refusal(device, request)
+    return find_core_refusal(device, request)
 
 
-def core_refusal(device: DeviceState, request: DeviceRequest) -> int:
-    """The verdict code of the first check of cores that the device fails; 0 where it passes."""
+def find_core_refusal(device: DeviceState, request: DeviceRequest) -> int:
+    """Find the verdict code of the first check of cores that the device fails; 0 where it passes."""
     if device.total_cores - device.used_cores < request.cores:
         return verdict_codes.INSUFFICIENT_CORE
     if device.total_cores == 100 and request.wants_whole_device and device.used_slots > 0:
@@ -174,22 +174,22 @@ def core_refusal(device: DeviceState, request: DeviceRequest) -> int:
 
 
 def is_over(quota_left: QuotaLeft, picks: Sequence[Pick], peaks: Mapping[str, Amounts] | None) -> bool:
-    """Whether the picks are more than the namespace may still take."""
+    """Tell whether the picks are more than the namespace may still take."""
     amounts = [(pick.memory_mib, pick.cores) for pick in picks]
     if peaks is not None:
         # Init containers run one after the other: on each device the largest counts.
-        amounts = list(raised(peaks, picks).values())
+        amounts = list(raise_peaks(peaks, picks).values())
     memory = sum(memory_mib for memory_mib, _ in amounts)
     return memory > quota_left.memory_mib or sum(cores for _, cores in amounts) > quota_left.cores
 
 
-def raised(peaks: Mapping[str, Amounts], picks: Iterable[Pick]) -> dict[str, Amounts]:
-    """The largest share of each device by UUID, with one more container, which took `picks`."""
-    found = dict(peaks)
+def raise_peaks(peaks: Mapping[str, Amounts], picks: Iterable[Pick]) -> dict[str, Amounts]:
+    """Raise the largest share of each device, by UUID, by one more container, which took `picks`."""
+    amounts = dict(peaks)
     for pick in picks:
-        memory_mib, cores = found.get(pick.device.uuid, (0, 0))
-        found[pick.device.uuid] = (max(memory_mib, pick.memory_mib), max(cores, pick.cores))
-    return found
+        memory_mib, cores = amounts.get(pick.device.uuid, (0, 0))
+        amounts[pick.device.uuid] = (max(memory_mib, pick.memory_mib), max(cores, pick.cores))
+    return amounts
 
 
 def _conclude(fit: ReferenceFit, devices: Sequence[DeviceState], request: DeviceRequest, scores: PairScores) -> None:
@@ -207,14 +207,14 @@ def _conclude(fit: ReferenceFit, devices: Sequence[DeviceState], request: Device
 
 
 def _keep_best(fit: ReferenceFit, count: int, scores: PairScores) -> None:
-    kept = [fit.picks[place] for place in best_devices([pick.device.uuid for pick in fit.picks], count, scores)]
-    # Instances are placed when they are given: the first one kept on a device gets the first place found there.
+    best = [fit.picks[position] for position in choose_devices([pick.device.uuid for pick in fit.picks], count, scores)]
+    # Instances are placed when they are given: the first one best on a device gets the first place amounts there.
     choices = {
         pick.device.position: iter([more for more in fit.picks if more.device is pick.device]) for pick in fit.picks
     }
-    kept = [next(choices[pick.device.position]) for pick in kept]
-    taken = {pick.look for pick in kept}
+    best = [next(choices[pick.device.position]) for pick in best]
+    taken = {pick.look for pick in best}
     for pick in fit.picks:
         if pick.look not in taken:
             fit.looks[pick.look] = (pick.device.position, verdict_codes.FITS)
-    fit.picks = kept
+    fit.picks = best

@@ -1,4 +1,4 @@
-"""The fit where a device's verdict depends on the devices taken before it, for all nodes at once.
+"""Fit where a device's verdict depends on the devices taken before it, for all nodes at once.
 
 It does under NUMA binding (at a change of the NUMA node, HAMi drops what was taken) and in a namespace with a quota
 (every device taken leaves less). One step per position in the order of trying, each step over all nodes.
@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.fit.devices.device_matrix import Bools, DeviceMatrix, Ints
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.checks.fit import Checks, Codes, Fit, back
+from engine.fit.judge.checks.fit import Codes, FirstRefusals, Fit, restore_order
 from engine.fit.judge.request.device_request import DeviceRequest
 
 
@@ -22,15 +22,15 @@ class QuotaColumns:
     cores: Ints
 
     @classmethod
-    def nothing(cls, nodes: int) -> "QuotaColumns":
+    def create_empty(cls, nodes: int) -> "QuotaColumns":
         return cls(np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
 
-    def only(self, where: Bools) -> "QuotaColumns":
+    def select(self, where: Bools) -> "QuotaColumns":
         return QuotaColumns(self.memory[where], self.cores[where])
 
 
 class _FitState:
-    """What was taken after some steps, per node, shape (n,). run: changes of the NUMA node so far."""
+    """Amounts taken after some steps, per node, shape (n,). run: changes of the NUMA node so far."""
 
     def __init__(self, nodes: int) -> None:
         self.picks = np.zeros(nodes, np.int64)
@@ -41,16 +41,16 @@ class _FitState:
 
 
 def fit_sequentially(
-    matrix: DeviceMatrix, request: DeviceRequest, checks: Checks, order: Ints, quota: QuotaColumns | None
+    matrix: DeviceMatrix, request: DeviceRequest, refusals: FirstRefusals, order: Ints, quota: QuotaColumns | None
 ) -> Fit:
-    """The result of `fit.fit`, or of `fit.collect` for a topology-aware pod, under NUMA binding and a quota.
+    """Fit as `take_in_order`, or as `take_all` for a topology-aware pod, under NUMA binding and a quota.
 
     order: of trying, shape (slots, n). quota: what the namespace may still take; None where it has no quota.
     """
     # Row i of each matrix below is about the devices that are tried in step i.
     gate, early, late, valid, numa, memory = (
         np.take_along_axis(matrix, order, axis=0)
-        for matrix in (checks.gate, checks.early, checks.late, matrix.valid, matrix.numa, checks.memory)
+        for matrix in (refusals.gate, refusals.early, refusals.late, matrix.valid, matrix.numa, refusals.memory)
     )
     verdict = np.full(order.shape, verdict_codes.NOT_REACHED, np.uint8)
     run = np.zeros(order.shape, np.int64)
@@ -59,7 +59,7 @@ def fit_sequentially(
         open_here = valid[step] & ~state.done
         if request.numa_bind:
             _change_numa(state, open_here & (gate[step] == 0), numa[step])
-        code = _code(state, request, early[step], late[step], memory[step], quota)
+        code = _compute_codes(state, request, early[step], late[step], memory[step], quota)
         np.copyto(verdict[step], code, where=open_here)
         run[step] = state.run
         _pick(state, request, open_here & (code == verdict_codes.PICKED), memory[step])
@@ -71,7 +71,7 @@ def fit_sequentially(
     )
     passed = state.picks >= request.count
     verdict[picked & ~passed] = verdict_codes.ALLOCATED_INSUFFICIENT
-    return Fit(back(verdict, order), passed, back(picked & passed, order))
+    return Fit(restore_order(verdict, order), passed, restore_order(picked & passed, order))
 
 
 def _change_numa(state: _FitState, eligible: Bools, numa: Ints) -> None:
@@ -82,7 +82,7 @@ def _change_numa(state: _FitState, eligible: Bools, numa: Ints) -> None:
     np.copyto(state.numa, numa, where=eligible)
 
 
-def _code(
+def _compute_codes(
     state: _FitState, request: DeviceRequest, early: Codes, late: Codes, memory: Ints, quota: QuotaColumns | None
 ) -> Codes:
     code = late.copy()

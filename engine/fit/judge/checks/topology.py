@@ -1,4 +1,4 @@
-"""Which of a node's devices a topology-aware pod gets, by the scores of their connections (NVLink, PCIe).
+"""Choice of a node's devices for a topology-aware pod, by the scores of their connections (NVLink, PCIe).
 
 The bond of a combination is the sum of the scores of its pairs. A pod that requests one device gets the one with the
 weakest bond to the others, so that well-connected devices stay free; a pod that requests several gets the combination
@@ -15,30 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fit.devices.device_matrix import Ints
-from engine.fit.devices.pair_scores import PairScores, pair_matrix
+from engine.fit.devices.pair_scores import PairScores, build_pair_matrix
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.fit import Fit
 from engine.fit.judge.request.device_request import DeviceRequest
 
 MAX_COMBINATIONS: Final = 200_000
-"""Up to here (any choice among 20 devices) every combination is compared; above, devices are added one by one."""
+"""Limit of a comparison of every combination (any choice among 20 devices); above, devices are added one by one."""
 
 _MAX_NUMBERS: Final = 1_000_000
 """Array elements that one step over several nodes may take: 8 MB."""
 
 
-def best_devices(uuids: Sequence[str], count: int, scores: PairScores) -> list[int]:
-    """Positions in `uuids` of the `count` devices to take, ascending."""
+def choose_devices(uuids: Sequence[str], count: int, scores: PairScores) -> list[int]:
+    """Choose the `count` devices to take: their positions in `uuids`, ascending."""
     if count >= len(uuids) or not scores:
         return list(range(min(count, len(uuids))))
-    pairs = pair_matrix(uuids, scores)
+    pairs = build_pair_matrix(uuids, scores)
     # `uuids` has a MIG device once for each instance that it could give: only two that are given count as a pair.
-    pairs[_without_pair(uuids) if count == 1 else np.eye(len(uuids), dtype=np.bool_)] = 0
-    best: list[int] = _best(pairs[None], count)[0].tolist()
+    pairs[_match_same_device(uuids) if count == 1 else np.eye(len(uuids), dtype=np.bool_)] = 0
+    best: list[int] = _choose_best(pairs[None], count)[0].tolist()
     return best
 
 
-def _without_pair(uuids: Sequence[str]) -> NDArray[np.bool_]:
+def _match_same_device(uuids: Sequence[str]) -> NDArray[np.bool_]:
     names = np.array(uuids)
     return np.asarray(names[:, None] == names)
 
@@ -55,38 +55,40 @@ def keep_best(fit: Fit, request: DeviceRequest, order: Ints, pairs: Sequence[Int
     for count in np.unique(counts[fit.passed]).tolist():
         nodes = np.flatnonzero(fit.passed & (counts == count))
         slots = order.T[nodes][by_turn[nodes]].reshape(-1, count)
-        for some in _runs(len(nodes), max(len(order) ** 2, _choices(count, request.count))):
-            best = _best(_pairs_of(slots[some], [pairs[node] for node in nodes[some].tolist()]), request.count)
+        for some in _cut_runs(len(nodes), max(len(order) ** 2, _count_combinations(count, request.count))):
+            best = _choose_best(
+                _select_pairs(slots[some], [pairs[node] for node in nodes[some].tolist()]), request.count
+            )
             taken[np.take_along_axis(slots[some], best, axis=1), nodes[some][:, None]] = True
     fit.verdict[fit.picked & fit.passed] = verdict_codes.FITS
     fit.verdict[taken] = verdict_codes.PICKED
     fit.picked = taken
 
 
-def _choices(size: int, count: int) -> int:
+def _count_combinations(size: int, count: int) -> int:
     choices = comb(size, count)
     return choices if choices <= MAX_COMBINATIONS else 1
 
 
-def _runs(size: int, numbers: int) -> Iterator[slice]:
-    """Slices of `size` nodes, each small enough for `_MAX_NUMBERS` where a node takes `numbers` array elements."""
+def _cut_runs(size: int, numbers: int) -> Iterator[slice]:
+    """Cut `size` nodes into slices that keep to `_MAX_NUMBERS` where a node takes `numbers` array elements."""
     step = max(_MAX_NUMBERS // numbers, 1)
     return (slice(start, start + step) for start in range(0, size, step))
 
 
-def _pairs_of(slots: Ints, pairs: Sequence[Ints | None]) -> Ints:
-    """The scores of each node's pairs of `slots`, shape (n, count, count), 0 on the diagonal."""
-    found = np.zeros((*slots.shape, slots.shape[1]), np.int64)
+def _select_pairs(slots: Ints, pairs: Sequence[Ints | None]) -> Ints:
+    """Select the scores of each node's pairs of `slots`, shape (n, count, count), 0 on the diagonal."""
+    selected = np.zeros((*slots.shape, slots.shape[1]), np.int64)
     for node, matrix in enumerate(pairs):
         if matrix is not None:
-            found[node] = matrix[slots[node][:, None], slots[node]]
+            selected[node] = matrix[slots[node][:, None], slots[node]]
     diagonal = np.arange(slots.shape[1])
-    found[:, diagonal, diagonal] = 0
-    return found
+    selected[:, diagonal, diagonal] = 0
+    return selected
 
 
-def _best(pairs: Ints, count: int) -> Ints:
-    """Positions of the devices to take on each node, ascending, shape (n, count); pairs: (n, devices, devices)."""
+def _choose_best(pairs: Ints, count: int) -> Ints:
+    """Choose the devices to take on each node: positions, ascending, shape (n, count); pairs: (n, devices, devices)."""
     nodes, size, _ = pairs.shape
     if count >= size:
         return np.broadcast_to(np.arange(size), (nodes, size))
@@ -94,8 +96,8 @@ def _best(pairs: Ints, count: int) -> Ints:
         # argmin and argmax return the first among equals, which is HAMi's choice.
         return np.asarray(pairs.sum(axis=2).argmin(axis=1)[:, None])
     if comb(size, count) > MAX_COMBINATIONS:
-        return np.array([_grown(matrix, count) for matrix in pairs])
-    chosen = _combinations(size, count)
+        return np.array([_grow_combination(matrix, count) for matrix in pairs])
+    chosen = _list_combinations(size, count)
     flat = pairs.reshape(nodes, size * size)
     # Shape (n, combinations), summed pair by pair: all pairs at once would take count * (count - 1) / 2 times as much.
     bonds = np.zeros((nodes, len(chosen)), np.int64)
@@ -105,11 +107,11 @@ def _best(pairs: Ints, count: int) -> Ints:
 
 
 @lru_cache(maxsize=8)
-def _combinations(size: int, count: int) -> Ints:
+def _list_combinations(size: int, count: int) -> Ints:
     return np.array(list(combinations(range(size), count)), np.int64)
 
 
-def _grown(pairs: NDArray[np.int64], count: int) -> list[int]:
+def _grow_combination(pairs: NDArray[np.int64], count: int) -> list[int]:
     """Start from the best pair and add the device with the strongest bond until there are enough."""
     first, second = np.unravel_index(int(pairs.argmax()), pairs.shape)
     chosen = [int(first), int(second)]

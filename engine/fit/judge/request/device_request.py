@@ -1,4 +1,4 @@
-"""What one container requests of each device, in the form that the checks use."""
+"""Request of one container of each device, in the form that the checks use."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,12 +18,12 @@ Amount = TypeVar("Amount", int, NDArray[np.int64])
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """The request of one container under the pod's device policy.
+    """Request of one container under the pod's device policy.
 
-    count: devices. memory_mib: MiB of each device; where 0, memory_percentage of the device's own total counts.
-    cores: percent of each device, at most 100; scored_cores: as asked for. is_mutex: only devices that no pod uses.
-    numa_bind: all devices on one NUMA node. collects_all: topology-aware, every device that fits is collected before
-    some of them are taken.
+    count: devices. memory_mib: MiB of each device; where 0, memory_percentage of the device's own total counts. cores:
+    percent of each device, at most 100; scored_cores: as requested. is_mutex: only devices that no pod uses. numa_bind:
+    all devices on one NUMA node. collects_all: topology-aware, every device that fits is collected before some of them
+    are taken.
     """
 
     count: int
@@ -35,33 +35,33 @@ class DeviceRequest:
     collects_all: bool
     scored_cores: int = 0
 
-    def scored_memory(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        """MiB by which HAMi sorts the devices that are named like their vendor."""
+    def resolve_scored_memory(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Resolve the MiB by which HAMi sorts the devices that are named like their vendor."""
         if self.memory_percentage in (0, UNSET_PERCENT):
             return total * 0 + self.memory_mib
         # An Enflame request by memory or cores has -1 percent.
-        return percent_of(total, self.memory_percentage)
+        return compute_percent(total, self.memory_percentage)
 
-    def memory_of(self, total: Amount) -> Amount:
-        """MiB requested of a device, or of each device of an array, that has `total` MiB."""
+    def resolve_memory(self, total: Amount) -> Amount:
+        """Resolve the MiB requested of a device, or of each device of an array, that has `total` MiB."""
         if self.memory_mib > 0 or self.memory_percentage == UNSET_PERCENT:
             return total * 0 + self.memory_mib  # in the shape of `total`
         # HAMi multiplies in 32 bits (docs/hami-differences.md).
-        return percent_of(total, self.memory_percentage)
+        return compute_percent(total, self.memory_percentage)
 
     @property
     def wants_whole_device(self) -> bool:
         return self.cores == _WHOLE_DEVICE
 
 
-def percent_of(total: Amount, percent: int) -> Amount:
-    """Rounded towards zero, as Go divides: a device may register a negative amount."""
+def compute_percent(total: Amount, percent: int) -> Amount:
+    """Compute a percentage rounded towards zero, as Go divides: a device may register a negative amount."""
     product = total * percent
     return abs(product) // 100 * (1 - 2 * (product < 0))
 
 
-def device_request_of(request: VendorRequest, annotations: PodAnnotations, family: Family) -> DeviceRequest:
-    policies = policy_words(annotations.device_policy)
+def build_device_request(request: VendorRequest, annotations: PodAnnotations, family: Family) -> DeviceRequest:
+    policies = split_policy(annotations.device_policy)
     collects_all = "topology-aware" in policies and family in (Family.NVIDIA, Family.CUSTOM)
     return DeviceRequest(
         request.count,
@@ -76,6 +76,6 @@ def device_request_of(request: VendorRequest, annotations: PodAnnotations, famil
     )
 
 
-def policy_words(policy: str) -> tuple[str, ...]:
-    """The words of a device policy, which may be a comma chain ("numa,binpack")."""
+def split_policy(policy: str) -> tuple[str, ...]:
+    """Split a device policy into its words; it may be a comma chain ("numa,binpack")."""
     return tuple(word for part in policy.split(",") if (word := part.strip()))

@@ -1,4 +1,4 @@
-"""What a pod requires of devices and nodes through its annotations (HAMi's `nvidia.com/use-gputype`, …)."""
+"""Requirements of devices and nodes in a pod's annotations (HAMi's `nvidia.com/use-gputype`, …)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from engine.hami.go_values import parse_boolean, parse_integer
 from engine.hami.vendors import Vendor, Vendors
 
 MAX_CONSTRAINTS: Final = 4096
-"""Characters."""
+"""Limit of a pod's published constraints, in characters."""
 
 
 class ScoringWeights(NamedTuple):
-    """How much each share (slots, cores, memory) weighs in the score of a device."""
+    """Weights of the shares (slots, cores, memory) in the score of a device."""
 
     slot: int = 1
     core: int = 1
@@ -21,12 +21,12 @@ class ScoringWeights(NamedTuple):
 
 
 class WeightsError(ValueError):
-    """The scoring weights can't be read. The text is HAMi's; the whole attempt fails with it."""
+    """Unreadable scoring weights. The text is HAMi's; the whole attempt fails with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodAnnotations:
-    """The annotations of a pod about one vendor's devices.
+    """Annotations of a pod about one vendor's devices.
 
     sorts_by_numa: NVIDIA's annotation; HAMi sorts every vendor's devices by it. texts: all of them. use_types,
     no_use_types: in upper case. An empty list or mode constrains nothing.
@@ -45,7 +45,7 @@ class PodAnnotations:
     texts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def accepts_type(self, model: str) -> bool:
-        """Whether the model is allowed: HAMi looks for each word anywhere in the name, in any case."""
+        """Tell whether the model is allowed: HAMi looks for each word anywhere in the name, in any case."""
         name = model.upper()
         if self.use_types and not any(word in name for word in self.use_types):
             return False
@@ -66,7 +66,7 @@ class PodAnnotations:
 def read_pod_annotations(
     annotations: Mapping[str, Any], node_policy: str, device_policy: str, vendor: Vendor
 ) -> PodAnnotations:
-    """The pod's annotations under the vendor's keys.
+    """Read the pod's annotations under the vendor's keys.
 
     node_policy, device_policy: the scheduler's own, used where the pod names none. Values that are not strings are
     ignored, since Kubernetes itself would not store them. Raises WeightsError.
@@ -74,10 +74,10 @@ def read_pod_annotations(
     texts = {key: value for key, value in annotations.items() if isinstance(value, str)}
     keys = vendor.pod
     return PodAnnotations(
-        use_types=tuple(word.upper() for word in _words(texts, keys.use_type)),
-        no_use_types=tuple(word.upper() for word in _words(texts, keys.no_use_type)),
-        use_uuids=_uuids(texts, keys.use_uuid),
-        no_use_uuids=_uuids(texts, keys.no_use_uuid),
+        use_types=tuple(word.upper() for word in _split_words(texts, keys.use_type)),
+        no_use_types=tuple(word.upper() for word in _split_words(texts, keys.no_use_type)),
+        use_uuids=_split_uuids(texts, keys.use_uuid),
+        no_use_uuids=_split_uuids(texts, keys.no_use_uuid),
         numa_bind=parse_boolean(texts.get(keys.numa_bind, "")) is True,
         sorts_by_numa=parse_boolean(texts.get(NUMA_BIND, "")) is True,
         mode=texts.get(keys.mode, ""),
@@ -88,23 +88,23 @@ def read_pod_annotations(
     )
 
 
-def constraints_of(annotations: Mapping[str, Any], vendors: Vendors) -> dict[str, str] | None:
-    """Those annotations that `read_pod_annotations` reads for any of the vendors; None where they are too long."""
+def select_constraints(annotations: Mapping[str, Any], vendors: Vendors) -> dict[str, str] | None:
+    """Select the annotations that `read_pod_annotations` reads for any of the vendors; None where they are too long."""
     names = {NODE_POLICY, DEVICE_POLICY, SCORING_WEIGHTS}
     for vendor in vendors:
         keys = vendor.pod
         names |= {keys.use_type, keys.no_use_type, keys.use_uuid, keys.no_use_uuid, keys.numa_bind, keys.mode}
-    found = {name: text for name in sorted(names) if isinstance(text := annotations.get(name), str)}
+    constraints = {name: text for name in sorted(names) if isinstance(text := annotations.get(name), str)}
     # A pod may have 256 KiB of annotations, and a part of a list would constrain something else.
-    return found if sum(map(len, found.values())) <= MAX_CONSTRAINTS else None
+    return constraints if sum(map(len, constraints.values())) <= MAX_CONSTRAINTS else None
 
 
-def _words(texts: Mapping[str, str], key: str) -> list[str]:
+def _split_words(texts: Mapping[str, str], key: str) -> list[str]:
     return [word for part in texts.get(key, "").split(",") if (word := part.strip())]
 
 
-def _uuids(texts: Mapping[str, str], key: str) -> frozenset[str]:
-    """The UUIDs of a comma-separated list; empty where nothing but blanks stands there.
+def _split_uuids(texts: Mapping[str, str], key: str) -> frozenset[str]:
+    """Split the UUIDs of a comma-separated list; none where it holds only blanks.
 
     A list of blank entries (",") is not empty, as with HAMi: it names one device with the UUID "", which no node has.
     """
@@ -113,42 +113,45 @@ def _uuids(texts: Mapping[str, str], key: str) -> frozenset[str]:
 
 
 def parse_weights(text: str) -> ScoringWeights:
-    """`slot=1,core=1,memory=3`: all three, whole numbers from 0, one above 0. Raises WeightsError with HAMi's text."""
+    """Parse `slot=1,core=1,memory=3`: all three, whole numbers from 0, one above 0.
+
+    Raises WeightsError with HAMi's text.
+    """
     entries = text.split(",")
     if len(entries) != 3:
-        raise _weights_error(text, "expected slot, core, and memory weights")
+        raise _build_error(text, "expected slot, core, and memory weights")
     weights: dict[str, int] = {}
     for entry in entries:
         name, equals, digits = entry.partition("=")
         name = name.strip()
         if not equals:
-            raise _weights_error(text, "expected key=value entries")
+            raise _build_error(text, "expected key=value entries")
         if name in weights:
-            raise _weights_error(text, f"duplicate {go_quote(name)} weight")
-        weights[name] = _weight(text, name, digits.strip())
+            raise _build_error(text, f"duplicate {quote_as_go(name)} weight")
+        weights[name] = _parse_weight(text, name, digits.strip())
     if not any(weights.values()):
-        raise _weights_error(text, "at least one weight must be positive")
+        raise _build_error(text, "at least one weight must be positive")
     return ScoringWeights(**weights)
 
 
-def _weight(text: str, name: str, digits: str) -> int:
-    """The value first and then the name, as HAMi checks them."""
+def _parse_weight(text: str, name: str, digits: str) -> int:
+    """Parse the value first and then the name, as HAMi checks them."""
     value = parse_integer(digits, -(2**63), 2**63 - 1)
     if value is None:
-        raise _weights_error(text, f"{go_quote(name)} weight must be an integer")
+        raise _build_error(text, f"{quote_as_go(name)} weight must be an integer")
     if value < 0:
-        raise _weights_error(text, f"{go_quote(name)} weight must not be negative")
+        raise _build_error(text, f"{quote_as_go(name)} weight must not be negative")
     if name not in ("slot", "core", "memory"):
-        raise _weights_error(text, f"unknown weight {go_quote(name)}")
+        raise _build_error(text, f"unknown weight {quote_as_go(name)}")
     return value
 
 
-def _weights_error(text: str, problem: str) -> WeightsError:
-    return WeightsError(f"invalid {SCORING_WEIGHTS} annotation {go_quote(text)}: {problem}")
+def _build_error(text: str, problem: str) -> WeightsError:
+    return WeightsError(f"invalid {SCORING_WEIGHTS} annotation {quote_as_go(text)}: {problem}")
 
 
-def go_quote(text: str) -> str:
-    """Go's `%q` for what an annotation may hold: quotes, backslashes and control characters are escaped."""
+def quote_as_go(text: str) -> str:
+    """Quote as Go's `%q` what an annotation may hold: quotes, backslashes and control characters are escaped."""
     escapes = {
         '"': '\\"',
         "\\": "\\\\",
@@ -160,9 +163,9 @@ def go_quote(text: str) -> str:
         "\f": "\\f",
         "\v": "\\v",
     }
-    return '"' + "".join(escapes.get(c) or (c if c.isprintable() else _escaped(c)) for c in text) + '"'
+    return '"' + "".join(escapes.get(c) or (c if c.isprintable() else _escape(c)) for c in text) + '"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     point = ord(character)
     return f"\\x{point:02x}" if point < 0x80 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

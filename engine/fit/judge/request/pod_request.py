@@ -1,10 +1,10 @@
-"""What the containers of a pod request of each vendor (HAMi's `GenerateResourceRequests`)."""
+"""Requests of a pod's containers of each vendor (HAMi's `GenerateResourceRequests`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
-from engine.fit.judge.request.vendor_requests import vendor_request
+from engine.fit.judge.request.vendor_requests import read_vendor_request
 from engine.hami.quantities import parse_whole
 from engine.hami.requests import UNSET_PERCENT
 from engine.hami.vendors import Family, Vendor, Vendors
@@ -19,11 +19,11 @@ _INT32_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class VendorRequest:
-    """What one container requests of one vendor.
+    """Request of one container of one vendor.
 
-    count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource.
-    memory_mib: MiB per device; where 0, memory_percentage of each device's total counts (101: unset). cores: percent
-    of one device. is_further: one more vendor's request of the container before it in the list.
+    count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource. memory_mib:
+    MiB per device; where 0, memory_percentage of each device's total counts (101: unset). cores: percent of one device.
+    is_further: one more vendor's request of the container before it in the list.
     """
 
     name: str
@@ -40,81 +40,83 @@ class VendorRequest:
         return self.count > 0
 
 
-def denial_of_asking(asking: int) -> str:
-    """Why a pod is refused of which so many containers ask for devices; empty where it is not."""
+def deny_asking(asking: int) -> str:
+    """Return the denial of a pod of which too many containers ask for devices; empty where it is accepted."""
     if asking <= MAX_ASKING:
         return ""
     return f"{asking} containers of the pod ask for devices, {MAX_ASKING} may: divide it into several pods"
 
 
-def denial_of_number(requests: Sequence[VendorRequest]) -> str:
-    """Why a pod with so many containers is refused; empty where it is not."""
-    return denial_of_containers(len(requests)) or denial_of_asking(sum(request.asks for request in requests))
+def deny_requests(requests: Sequence[VendorRequest]) -> str:
+    """Return the denial of a pod with too many containers; empty where it is accepted."""
+    return deny_containers(len(requests)) or deny_asking(sum(request.asks for request in requests))
 
 
-def denial_of_containers(containers: int) -> str:
-    """Why a pod that has so many, and asks for devices, is refused; empty where it is not."""
+def deny_containers(containers: int) -> str:
+    """Return the denial of a pod that asks for devices and has too many containers; empty where it is accepted."""
     if containers <= MAX_REQUESTS:
         return ""
     # The name of each is in every record about nodes.
     return f"the pod has {containers} containers, {MAX_REQUESTS} are judged at most: divide it into several pods"
 
 
-def number_of_containers(pod: Mapping[str, Any]) -> int:
-    return sum(len(listed) for _, listed in _container_lists(pod))
+def count_containers(pod: Mapping[str, Any]) -> int:
+    return sum(len(listed) for _, listed in _list_container_fields(pod))
 
 
-def denial_of_size(pod: Mapping[str, Any]) -> str:
-    """Why a pod is refused that asks for devices and has so many containers or quantities; empty where it is not."""
-    if denial := denial_of_containers(number_of_containers(pod)):
+def deny_size(pod: Mapping[str, Any]) -> str:
+    """Return the denial of a pod with devices and too many containers or quantities; empty where it is accepted."""
+    if denial := deny_containers(count_containers(pod)):
         return denial
-    quantities = sum(map(len, _quantities(pod)))
+    quantities = sum(map(len, _list_quantities(pod)))
     if quantities <= MAX_QUANTITIES:
         return ""
     return f"the containers of the pod name {quantities} quantities of resources, {MAX_QUANTITIES} are read at most"
 
 
 def names_devices(pod: Mapping[str, Any], vendors: Vendors) -> bool:
-    """Does a container name any resource of a vendor, in whatever amount?"""
+    """Tell whether a container names any resource of a vendor, in whatever amount."""
     names = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
-    return not all(map(names.isdisjoint, _quantities(pod)))
+    return not all(map(names.isdisjoint, _list_quantities(pod)))
 
 
-def _quantities(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Limits and requests of the containers, as far as they name anything."""
-    for _, container in _containers(pod):
+def _list_quantities(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """List limits and requests of the containers, as far as they name anything."""
+    for _, container in _list_containers(pod):
         resources = container.get("resources")
         if isinstance(resources, dict):
-            found = (resources.get("limits"), resources.get("requests"))
-            yield from (amounts for amounts in found if isinstance(amounts, dict))
+            parts = (resources.get("limits"), resources.get("requests"))
+            yield from (amounts for amounts in parts if isinstance(amounts, dict))
 
 
-def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
-    """One request per container and requested vendor, init containers first, in the pod's order.
+def list_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
+    """List one request per container and requested vendor, init containers first, in the pod's order.
 
     A container that requests nothing has one request too: the annotation keeps an empty slot for it.
     """
     return tuple(
-        request for is_init, container in _containers(pod) for request in _requests(container, is_init, vendors)
+        request
+        for is_init, container in _list_containers(pod)
+        for request in _list_container_requests(container, is_init, vendors)
     )
 
 
-def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
+def _list_container_requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
     quantities = _Quantities(container.get("resources"))
     # A vendor of which the container names neither count, memory nor cores is not asked.
-    named = quantities.vendors(vendors) or vendors[:1]
-    requests = [container_request(container, is_init, vendor) for vendor in named]
+    named = quantities.list_named(vendors) or vendors[:1]
+    requests = [read_request(container, is_init, vendor) for vendor in named]
     asking = [request for request in requests if request.asks]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
 
 
-def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
-    for is_init, listed in _container_lists(pod):
+def _list_containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
+    for is_init, listed in _list_container_fields(pod):
         for container in listed:
             yield is_init, container if isinstance(container, Mapping) else {}
 
 
-def _container_lists(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Sequence[Any]]]:
+def _list_container_fields(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Sequence[Any]]]:
     spec = pod.get("spec")
     if not isinstance(spec, Mapping):
         return
@@ -123,35 +125,35 @@ def _container_lists(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Sequence[An
             yield is_init, listed
 
 
-def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
-    """The request of one container for one vendor's devices; limits come before requests.
+def read_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
+    """Read the request of one container for one vendor's devices; limits come before requests.
 
     An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does.
     """
     name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
     quantities = _Quantities(container.get("resources"))
     if vendor.family not in (Family.NVIDIA, Family.CUSTOM):
-        asked = vendor_request(quantities.limits, quantities.requests, vendor)
-        return VendorRequest(name, is_init, vendor.word, *asked) if asked else VendorRequest(name, is_init)
-    count, memory_mib = quantities.whole(names.count), _memory(quantities, vendor)
+        amounts = read_vendor_request(quantities.limits, quantities.requests, vendor)
+        return VendorRequest(name, is_init, vendor.word, *amounts) if amounts else VendorRequest(name, is_init)
+    count, memory_mib = quantities.parse_whole(names.count), _read_memory(quantities, vendor)
     if count is None or memory_mib is None:
         return VendorRequest(name, is_init)
-    percentage = _percentage(quantities.whole(names.percentage))
+    percentage = _clamp_percentage(quantities.parse_whole(names.percentage))
     # HAMi gives the whole memory where the container names neither form.
     if memory_mib == 0 and percentage == UNSET_PERCENT:
         memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
-    cores = quantities.whole(names.cores)
+    cores = quantities.parse_whole(names.cores)
     return VendorRequest(
         name, is_init, vendor.word, count, memory_mib, percentage, rules.default_cores if cores is None else cores
     )
 
 
-def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
-    """MiB; 0 where the container names no memory, None where its amount can't be used."""
+def _read_memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
+    """Read MiB; 0 where the container names no memory, None where its amount can't be used."""
     names, rules = vendor.resources, vendor.amounts
     if not quantities.names(names.memory):
         return 0
-    amount, unit = quantities.whole(names.memory), max(rules.memory_unit_mib, 1)
+    amount, unit = quantities.parse_whole(names.memory), max(rules.memory_unit_mib, 1)
     if rules.reads_bytes and quantities.has_suffix(names.memory):
         amount, unit = amount and amount >> 20, 1
     memory_mib = -1 if amount is None else amount * unit
@@ -161,22 +163,22 @@ def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
     return memory_mib if quantities.names(names.cores) else rules.round_up(memory_mib)
 
 
-def _percentage(asked: int | None) -> int:
+def _clamp_percentage(percentage: int | None) -> int:
     # As HAMi: 0 and below count as unset, more than 100 as 100.
-    return UNSET_PERCENT if asked is None or asked <= 0 else min(asked, 100)
+    return UNSET_PERCENT if percentage is None or percentage <= 0 else min(percentage, 100)
 
 
 class _Quantities:
-    """The resource quantities of one container: its limits, and its requests where limits do not name a resource."""
+    """Resource quantities of one container: its limits, and its requests where limits do not name a resource."""
 
     def __init__(self, resources: Any) -> None:
         parts = resources if isinstance(resources, Mapping) else {}
-        found = [parts.get(field) for field in ("limits", "requests")]
-        self.limits, self.requests = (amounts if isinstance(amounts, Mapping) else {} for amounts in found)
+        quantities = [parts.get(field) for field in ("limits", "requests")]
+        self.limits, self.requests = (amounts if isinstance(amounts, Mapping) else {} for amounts in quantities)
         self._maps = (self.limits, self.requests)
 
-    def vendors(self, vendors: Vendors) -> Sequence[Vendor]:
-        """Those of which count, memory or cores are named."""
+    def list_named(self, vendors: Vendors) -> Sequence[Vendor]:
+        """List the vendors of which count, memory or cores are named."""
         # A vendor without one of the three has an empty name for it.
         named = (self.limits.keys() | self.requests.keys()) - {""}
         if not named:
@@ -187,13 +189,13 @@ class _Quantities:
     def names(self, resource: str) -> bool:
         return any(resource in amounts for amounts in self._maps)
 
-    def whole(self, resource: str) -> int | None:
+    def parse_whole(self, resource: str) -> int | None:
         for amounts in self._maps:
             if resource in amounts:
                 return parse_whole(amounts[resource])
         return None
 
     def has_suffix(self, resource: str) -> bool:
-        """Whether the quantity ends in a letter, as `16Gi` does."""
+        """Tell whether the quantity ends in a letter, as `16Gi` does."""
         quantity = next((amounts[resource] for amounts in self._maps if resource in amounts), "")
         return isinstance(quantity, str) and quantity[-1:].isalpha()

@@ -1,18 +1,18 @@
-"""What the rules of a vendor are asked about one node and one container, and steps that several vendors share."""
+"""Request that a vendor's rules judge on one node, and steps that several vendors' rules share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit, refusal_of
+from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit, find_refusal
 from engine.fit.judge.request.device_request import DeviceRequest
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.vendors import Vendor
 
 
 class NodeRequest(NamedTuple):
-    """One container's request of one node.
+    """Request of one container on one node.
 
     texts: the pod's annotations. marks: the node's. earlier: for each container before this one that was given devices
     of the vendor, the positions of those devices; init containers and app containers each have their own.
@@ -27,47 +27,49 @@ class NodeRequest(NamedTuple):
 
 
 FitVendor = Callable[[Sequence[DeviceState], NodeRequest], ReferenceFit]
-"""The devices are given in the order in which they are tried; HAMi's list is the reverse of it."""
+"""Rules of a vendor. They get the devices in the order in which they are tried; HAMi's list is the reverse of it."""
 
 _NO_QUOTA = QuotaLeft()
 
 
-def plain_refusal(device: DeviceState, asked: NodeRequest) -> int:
-    """The first check of NVIDIA's that the device fails; 0 for none. HAMi asks no quota here."""
-    return refusal_of(device, asked.request, _NO_QUOTA, (), None)
+def find_plain_refusal(device: DeviceState, node_request: NodeRequest) -> int:
+    """Find the first check of NVIDIA's that the device fails; 0 for none. HAMi asks no quota here."""
+    return find_refusal(device, node_request.request, _NO_QUOTA, (), None)
 
 
-def slot_refusal(device: DeviceState, asked: NodeRequest) -> int:
-    """The pod's UUID lists, and whether the device may be shared once more: what vendors check before amounts."""
+def find_slot_refusal(device: DeviceState, node_request: NodeRequest) -> int:
+    """Find a refusal by the pod's UUID lists or by full slots: the checks of vendors before amounts; 0 for none."""
     if not device.accepts_uuid:
         return verdict_codes.UUID_MISMATCH
     if device.total_slots <= device.used_slots:
         return verdict_codes.TIME_SLICING_EXHAUSTED
-    if asked.request.is_mutex and device.used_slots > 0:
+    if node_request.request.is_mutex and device.used_slots > 0:
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
     return 0
 
 
-def plain_pick(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
-    return Pick(device, asked.request.memory_of(device.total_memory), asked.request.cores, None, look)
+def pick_plain(device: DeviceState, node_request: NodeRequest, look: int) -> Pick:
+    return Pick(
+        device, node_request.request.resolve_memory(device.total_memory), node_request.request.cores, None, look
+    )
 
 
 def take_in_turn(
     devices: Sequence[DeviceState],
-    asked: NodeRequest,
-    refusal: Callable[[DeviceState, NodeRequest], int] = plain_refusal,
-    pick: Callable[[DeviceState, NodeRequest, int], Pick] = plain_pick,
+    node_request: NodeRequest,
+    refusal: Callable[[DeviceState, NodeRequest], int] = find_plain_refusal,
+    pick: Callable[[DeviceState, NodeRequest, int], Pick] = pick_plain,
     *,
     takes_all: bool = False,
 ) -> ReferenceFit:
     """Take what passes the checks, until there is enough or, with `takes_all`, to the end."""
     fit = ReferenceFit()
     for device in devices:
-        code = refusal(device, asked)
+        code = refusal(device, node_request)
         look = fit.look(device, code or verdict_codes.PICKED)
         if not code:
-            fit.picks.append(pick(device, asked, look))
-            if not takes_all and len(fit.picks) >= asked.request.count:
+            fit.picks.append(pick(device, node_request, look))
+            if not takes_all and len(fit.picks) >= node_request.request.count:
                 break
     return fit
 
@@ -84,23 +86,23 @@ def conclude(fit: ReferenceFit, devices: Iterable[DeviceState], *, passed: bool)
     return fit
 
 
-def enough(fit: ReferenceFit, devices: Iterable[DeviceState], asked: NodeRequest) -> ReferenceFit:
-    """Whether so many were taken as are requested."""
-    return conclude(fit, devices, passed=len(fit.picks) >= asked.request.count)
+def conclude_by_count(fit: ReferenceFit, devices: Iterable[DeviceState], node_request: NodeRequest) -> ReferenceFit:
+    """Conclude the fit: it passes if as many devices were taken as are requested."""
+    return conclude(fit, devices, passed=len(fit.picks) >= node_request.request.count)
 
 
-def keep(fit: ReferenceFit, kept: Sequence[Pick]) -> None:
-    """Give back all but `kept`."""
-    taken = {pick.look for pick in kept}
+def keep(fit: ReferenceFit, picks: Sequence[Pick]) -> None:
+    """Give back all picks but these."""
+    taken = {pick.look for pick in picks}
     for pick in fit.picks:
         if pick.look not in taken:
             fit.looks[pick.look] = (pick.device.position, verdict_codes.FITS)
-    fit.picks = list(kept)
+    fit.picks = list(picks)
 
 
 def refuse_all(devices: Sequence[DeviceState], code: int, count: int = 1) -> ReferenceFit:
-    """A refusal of the node as a whole, which HAMi counts `count` times."""
+    """Refuse the node as a whole, which HAMi counts `count` times."""
     fit = ReferenceFit()
-    for place, device in enumerate(devices):
-        fit.look(device, code if place < count else verdict_codes.NOT_REACHED)
+    for position, device in enumerate(devices):
+        fit.look(device, code if position < count else verdict_codes.NOT_REACHED)
     return fit

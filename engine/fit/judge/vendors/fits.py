@@ -1,4 +1,4 @@
-"""Which rules judge the devices of a family; families that are not here have NVIDIA's checks."""
+"""Table of the rules that judge the devices of a family; families that it lacks have NVIDIA's checks."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ from engine.fit.judge.vendors.neuron import fit_neuron
 from engine.fit.judge.vendors.one_device import fit_one_device
 from engine.hami.vendors import Family
 
-FITS: Final[Mapping[Family, FitVendor]] = {
+VENDOR_FITS: Final[Mapping[Family, FitVendor]] = {
     Family.ASCEND: fit_ascend,
     Family.METAX_GPU: fit_one_device,
     Family.METAX_SGPU: fit_sgpu,

@@ -25,23 +25,23 @@ _ODD_ORDER: Final = (1, 3, 2, 4)
 Free = Callable[[DeviceState], bool]
 
 
-def fit_kunlun(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
+def fit_kunlun(devices: Sequence[DeviceState], node_request: NodeRequest) -> ReferenceFit:
     listed = devices[::-1]
-    accepted = {device.position for device in listed if _accepts_uuid(device, asked)}
-    is_part = asked.vendor.family is Family.XPU
+    accepted = {device.position for device in listed if _accepts_uuid(device, node_request)}
+    is_part = node_request.vendor.family is Family.XPU
     fits = _fits_part if is_part else _fits_whole
-    is_mutex = is_part and asked.request.is_mutex
+    is_mutex = is_part and node_request.request.is_mutex
 
     def is_free(device: DeviceState) -> bool:
         return (
             device.position in accepted
             and not (is_mutex and device.used_slots > 0)
-            and fits(device, asked.raw.memory_mib)
+            and fits(device, node_request.raw.memory_mib)
         )
 
-    chosen = choose(listed, asked.request.count, is_free)
+    chosen = choose_devices(listed, node_request.request.count, is_free)
     if not chosen:
-        conflicts = sum(device.used_slots > 0 and fits(device, asked.raw.memory_mib) for device in listed)
+        conflicts = sum(device.used_slots > 0 and fits(device, node_request.raw.memory_mib) for device in listed)
         if is_mutex and conflicts:
             return refuse_all(devices, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT, conflicts)
         if len(accepted) < len(listed):
@@ -52,15 +52,17 @@ def fit_kunlun(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceF
         device = next((device for device in listed if device.index == index), None)
         if device:
             memory, cores = (
-                (asked.raw.memory_mib, asked.raw.cores) if is_part else (device.total_memory, device.total_cores)
+                (node_request.raw.memory_mib, node_request.raw.cores)
+                if is_part
+                else (device.total_memory, device.total_cores)
             )
             fit.picks.append(Pick(device, memory, cores, None, fit.look(device, verdict_codes.PICKED)))
     return conclude(fit, devices, passed=True)
 
 
-def _accepts_uuid(device: DeviceState, asked: NodeRequest) -> bool:
-    """By both pairs of lists that HAMi reads for Kunlun."""
-    use, no_use = (asked.texts.get(key, "") for key in (keys.XPU_USE_UUID, keys.XPU_NO_USE_UUID))
+def _accepts_uuid(device: DeviceState, node_request: NodeRequest) -> bool:
+    """Tell whether both pairs of lists that HAMi reads for Kunlun accept the device."""
+    use, no_use = (node_request.texts.get(key, "") for key in (keys.XPU_USE_UUID, keys.XPU_NO_USE_UUID))
     return (
         device.accepts_uuid
         and (not use.strip() or device.uuid in map(str.strip, use.split(",")))
@@ -73,14 +75,14 @@ def _fits_whole(device: DeviceState, _: int) -> bool:
 
 
 def _fits_part(device: DeviceState, memory_mib: int) -> bool:
-    """All parts of a device have one size."""
+    """Tell whether the device has room for a part: all parts of a device have one size."""
     if device.gate or memory_mib + device.used_memory > device.total_memory:
         return False
     return device.used_slots == 0 or device.used_memory // device.used_slots == memory_mib
 
 
-def choose(listed: Sequence[DeviceState], count: int, is_free: Free) -> Sequence[int]:
-    """The indices of the devices to take, in order; empty where the wings do not give so many."""
+def choose_devices(listed: Sequence[DeviceState], count: int, is_free: Free) -> Sequence[int]:
+    """Choose the indices of the devices to take, in order; none where the wings do not give enough."""
     left, right = (sum(map(is_free, wing)) for wing in (listed[:WING], listed[WING:]))
     if count == 2 * WING:
         return tuple(range(count)) if left + right == count else ()
@@ -93,22 +95,22 @@ def choose(listed: Sequence[DeviceState], count: int, is_free: Free) -> Sequence
             if wanted in (left, right):
                 start = 0 if left == wanted else WING
                 return [device.index for device in listed[start : 2 * WING] if is_free(device)][:count]
-    return _connected(listed, count, is_free)
+    return _find_connected(listed, count, is_free)
 
 
-def _connected(listed: Sequence[DeviceState], count: int, is_free: Free) -> Sequence[int]:
-    """Devices of both wings that are connected with each other."""
+def _find_connected(listed: Sequence[DeviceState], count: int, is_free: Free) -> Sequence[int]:
+    """Find devices of both wings that are connected with each other."""
     free = [device.index for device in listed if is_free(device)]
     if count == 2:
-        pairs = ((one, other) for one, other in product(free, free) if one != other)
+        pairs = ((first, second) for first, second in product(free, free) if first != second)
         return next((pair for pair in pairs if pair in _ACROSS or pair[::-1] in _ACROSS), ())
     if count != WING or len(free) not in (4, 5, 6):
         return ()
-    found: Sequence[int] = ()
+    connected: Sequence[int] = ()
     for four in _FOURS:
         if set(four) <= set(free):
-            rest = set(free) - set(four)
-            if len(free) < 6 or any(set(pair) <= rest for pair in (*_ACROSS, *_WITHIN)):
+            remaining = set(free) - set(four)
+            if len(free) < 6 or any(set(pair) <= remaining for pair in (*_ACROSS, *_WITHIN)):
                 return four
-            found = four
-    return found
+            connected = four
+    return connected

@@ -4,45 +4,48 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.fit.judge.checks import verdict_codes
-from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit, core_refusal
-from engine.fit.judge.vendors.asking import NodeRequest, conclude, keep, slot_refusal, take_in_turn
+from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit, find_core_refusal
+from engine.fit.judge.vendors.asking import NodeRequest, conclude, find_slot_refusal, keep, take_in_turn
 from engine.hami import vendor_annotations as keys
 
 LINK: Final = "LinkZone"
 QOS: Final = "QosPolicy"
-_WHOLE: Final = 100
+_ALL_CORES: Final = 100
 
 
-def fit_sgpu(devices: Sequence[DeviceState], asked: NodeRequest) -> ReferenceFit:
-    fit = take_in_turn(devices, asked, _refusal, _pick, takes_all=True)
-    if len(fit.picks) < asked.request.count:
+def fit_sgpu(devices: Sequence[DeviceState], node_request: NodeRequest) -> ReferenceFit:
+    fit = take_in_turn(devices, node_request, _find_refusal, _pick, takes_all=True)
+    if len(fit.picks) < node_request.request.count:
         return conclude(fit, devices, passed=False)
-    keep(fit, _best(fit.picks, asked))
+    keep(fit, _choose_best(fit.picks, node_request))
     return conclude(fit, devices, passed=True)
 
 
-def app_class(asked: NodeRequest) -> str:
-    return asked.texts.get(keys.METAX_CLASS, "")
+def read_app_class(node_request: NodeRequest) -> str:
+    return node_request.texts.get(keys.METAX_CLASS, "")
 
 
-def _refusal(device: DeviceState, asked: NodeRequest) -> int:
+def _find_refusal(device: DeviceState, node_request: NodeRequest) -> int:
     if device.gate:
         return verdict_codes.UNHEALTHY
-    wanted = app_class(asked)
+    wanted = read_app_class(node_request)
     if not _accepts_class(device, wanted):
         return verdict_codes.APP_CLASS_MISMATCH
-    if wanted != keys.ONLINE and not _accepts_qos(device, asked):
+    if wanted != keys.ONLINE and not _accepts_qos(device, node_request):
         return verdict_codes.QOS_MISMATCH
-    if code := slot_refusal(device, asked):
+    if code := find_slot_refusal(device, node_request):
         return code
-    if device.total_memory - device.used_memory < asked.request.memory_of(device.total_memory):
+    if device.total_memory - device.used_memory < node_request.request.resolve_memory(device.total_memory):
         return verdict_codes.INSUFFICIENT_MEMORY
     # An online pod takes cores as it needs them.
-    return 0 if wanted == keys.ONLINE else core_refusal(device, asked.request)
+    return 0 if wanted == keys.ONLINE else find_core_refusal(device, node_request.request)
 
 
 def _accepts_class(device: DeviceState, wanted: str) -> bool:
-    """Online and offline pods share devices with each other only, and offline ones do not join an online one."""
+    """Tell whether the classes on the device allow the pod's.
+
+    Online and offline pods share devices only with each other, and offline ones do not join an online one.
+    """
     if device.used_slots == 0:
         return True
     online, offline = keys.ONLINE in device.classes, keys.OFFLINE in device.classes
@@ -51,40 +54,40 @@ def _accepts_class(device: DeviceState, wanted: str) -> bool:
     return not (online and wanted == keys.OFFLINE)
 
 
-def _accepts_qos(device: DeviceState, asked: NodeRequest) -> bool:
-    if device.used_slots == 0 or asked.request.cores == _WHOLE:
+def _accepts_qos(device: DeviceState, node_request: NodeRequest) -> bool:
+    if device.used_slots == 0 or node_request.request.cores == _ALL_CORES:
         return True
     policy = device.extra.get(QOS, "")
-    return policy in ("", asked.texts.get(keys.METAX_QOS, ""))
+    return policy in ("", node_request.texts.get(keys.METAX_QOS, ""))
 
 
-def _pick(device: DeviceState, asked: NodeRequest, look: int) -> Pick:
-    cores = 0 if app_class(asked) == keys.ONLINE else asked.request.cores
-    return Pick(device, asked.request.memory_of(device.total_memory), cores, None, look)
+def _pick(device: DeviceState, node_request: NodeRequest, look: int) -> Pick:
+    cores = 0 if read_app_class(node_request) == keys.ONLINE else node_request.request.cores
+    return Pick(device, node_request.request.resolve_memory(device.total_memory), cores, None, look)
 
 
-def _best(picks: Sequence[Pick], asked: NodeRequest) -> Sequence[Pick]:
-    count = asked.request.count
+def _choose_best(picks: Sequence[Pick], node_request: NodeRequest) -> Sequence[Pick]:
+    count = node_request.request.count
     if len(picks) > count:
-        if keys.METAX_CLASS in asked.texts:
-            if app_class(asked) == keys.ONLINE:
-                return sorted(picks, key=_busy)[:count]
-        elif asked.request.cores == _WHOLE:
-            return _linked(picks, count)
+        if keys.METAX_CLASS in node_request.texts:
+            if read_app_class(node_request) == keys.ONLINE:
+                return sorted(picks, key=_rank_busy)[:count]
+        elif node_request.request.cores == _ALL_CORES:
+            return _choose_linked(picks, count)
     return picks[:count]
 
 
-def _busy(pick: Pick) -> tuple[bool, int, int]:
-    """Devices with fewer online pods first; those with offline pods alone last."""
+def _rank_busy(pick: Pick) -> tuple[bool, int, int]:
+    """Rank devices with fewer online pods first, and those with only offline pods last."""
     online, offline = (pick.device.classes.count(word) for word in (keys.ONLINE, keys.OFFLINE))
     return (online == 0 and offline > 0), online, offline
 
 
-def _linked(picks: Sequence[Pick], count: int) -> Sequence[Pick]:
-    """The smallest zone of linked devices that has enough, else zone after zone, then devices without links."""
+def _choose_linked(picks: Sequence[Pick], count: int) -> Sequence[Pick]:
+    """Choose the smallest zone of linked devices that has enough, else zone after zone, then devices without links."""
     zones: dict[int, list[Pick]] = {}
     for pick in picks:
-        zones.setdefault(zone_of(pick.device), []).append(pick)
+        zones.setdefault(read_zone(pick.device), []).append(pick)
     linked = sorted((zone for link, zone in zones.items() if link > 0), key=len)
     for zone in linked:
         if len(zone) >= count:
@@ -93,6 +96,6 @@ def _linked(picks: Sequence[Pick], count: int) -> Sequence[Pick]:
     return [*(pick for zone in linked for pick in zone), *others][:count]
 
 
-def zone_of(device: DeviceState) -> int:
+def read_zone(device: DeviceState) -> int:
     zone = device.extra.get(LINK, 0)
     return zone if isinstance(zone, int) else 0

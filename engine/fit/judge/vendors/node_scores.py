@@ -20,12 +20,12 @@ _NETWORK_WEIGHT: Final = np.float32(10)
 _METAX_WEIGHT: Final = 10000
 _METAX_BASE: Final = 2000
 _LINK_SCORE: Final = 10
-_WHOLE: Final = 100
+_ALL_CORES: Final = 100
 _KUNLUN_SCORES: Final = {-1: 3000, 0: 2000, 1: 1000, 2: 0}
 
 
-class Before(NamedTuple):
-    """A device of the node before the pod got anything."""
+class DeviceBefore(NamedTuple):
+    """Device of the node before the pod got anything."""
 
     position: int
     number: int
@@ -35,38 +35,41 @@ class Before(NamedTuple):
     classes: Sequence[str]
 
 
-class Scored(NamedTuple):
-    """given: per container, in order, what it would get of the vendor. marks: annotations of the node."""
+class ScoredNode(NamedTuple):
+    """Node that fits.
+
+    picks: per container, in order, what it would get of the vendor. marks: annotations of the node.
+    """
 
     vendor: Vendor
-    given: Sequence[Sequence[Pick]]
-    devices: Sequence[Before]
+    picks: Sequence[Sequence[Pick]]
+    devices: Sequence[DeviceBefore]
     texts: Mapping[str, str]
     marks: Mapping[str, str]
     policy: str
 
 
-def vendor_score(scored: Scored) -> np.float32:
-    """The score that one vendor adds."""
+def score_vendor(scored: ScoredNode) -> np.float32:
+    """Score a node by what one vendor adds."""
     family = scored.vendor.family
     if family is Family.ASCEND:
-        return _networks(scored)
+        return _score_networks(scored)
     if family is Family.METAX_GPU:
-        return _losses(scored)
+        return _score_losses(scored)
     if family is Family.KUNLUN:
-        return np.float32(_wings(scored))
+        return np.float32(_score_wings(scored))
     if family is Family.METAX_SGPU:
         sign = -1 if scored.policy == "spread" else 1
-        return np.float32(sign * _METAX_WEIGHT) * np.float32(_metax(scored))
+        return np.float32(sign * _METAX_WEIGHT) * np.float32(_score_metax(scored))
     return np.float32(0)
 
 
-def _networks(scored: Scored) -> np.float32:
-    """The largest share of each container's devices that is in one network."""
+def _score_networks(scored: ScoredNode) -> np.float32:
+    """Score the largest share of each container's devices that is in one network."""
     score = np.float32(0)
     if not scored.vendor.word.startswith(HAS_NETWORKS):
         return score
-    for picks in scored.given:
+    for picks in scored.picks:
         networks = [pick.device.extra.get(NETWORK) for pick in picks]
         if any(NETWORK not in pick.device.extra for pick in picks):
             return np.float32(0)
@@ -77,68 +80,68 @@ def _networks(scored: Scored) -> np.float32:
     return np.float32(score * _NETWORK_WEIGHT)
 
 
-def _losses(scored: Scored) -> np.float32:
+def _score_losses(scored: ScoredNode) -> np.float32:
     key = {"binpack": keys.METAX_LOSSES, "spread": keys.METAX_SCORES}.get(scored.policy, "")
     if key not in scored.marks:
         return np.float32(0)
-    count = sum(len(picks) for picks in scored.given)
-    return np.float32(_METAX_BASE) - np.float32(_by_count(scored.marks[key]).get(str(count), 0))
+    count = sum(len(picks) for picks in scored.picks)
+    return np.float32(_METAX_BASE) - np.float32(_parse_losses(scored.marks[key]).get(str(count), 0))
 
 
-def _by_count(text: str) -> Mapping[str, int]:
+def _parse_losses(text: str) -> Mapping[str, int]:
     try:
-        found = orjson.loads(text)
+        losses = orjson.loads(text)
     except orjson.JSONDecodeError:
         return {}
-    values = found.values() if isinstance(found, dict) else ("",)
-    return found if all(type(value) is int for value in values) else {}
+    values = losses.values() if isinstance(losses, dict) else ("",)
+    return losses if all(type(value) is int for value in values) else {}
 
 
-def _wings(scored: Scored) -> int:
-    """Better the more whole wings are left."""
+def _score_wings(scored: ScoredNode) -> int:
+    """Score the node better the more whole wings are left."""
     if any("kunlun" not in device.model for device in scored.devices):
         return 0
     before = {device.number for device in scored.devices if device.used}
-    given = {pick.device.index for picks in scored.given for pick in picks}
-    return _KUNLUN_SCORES.get(_bubbles(given) - _bubbles(before), 1000)
+    taken = {pick.device.index for picks in scored.picks for pick in picks}
+    return _KUNLUN_SCORES.get(_count_bubbles(taken) - _count_bubbles(before), 1000)
 
 
-def _bubbles(indices: set[int]) -> int:
+def _count_bubbles(indices: set[int]) -> int:
     left = sum(index < WING for index in indices)
     values = {WING: 0, 1: 2}
     return 1 if not indices else values.get(left, 1) + values.get(len(indices) - left, 1)
 
 
-def _metax(scored: Scored) -> int:
-    picks = [pick for given in scored.given for pick in given]
+def _score_metax(scored: ScoredNode) -> int:
+    picks = [pick for container in scored.picks for pick in container]
     if picks and scored.texts.get(keys.METAX_CLASS) == keys.ONLINE:
-        given = {pick.device.position for pick in picks}
-        return sum(_class_score(device) for device in scored.devices if device.position in given)
+        taken = {pick.device.position for pick in picks}
+        return sum(_score_class(device) for device in scored.devices if device.position in taken)
     is_aware = scored.vendor.chip.link_aware
     named = parse_boolean(scored.texts.get(keys.METAX_LINKS, ""))
     is_aware = is_aware if named is None else named
-    return _link_score(scored, picks) if is_aware and any(pick.cores == _WHOLE for pick in picks) else 0
+    return _score_links(scored, picks) if is_aware and any(pick.cores == _ALL_CORES for pick in picks) else 0
 
 
-def _class_score(device: Before) -> int:
+def _score_class(device: DeviceBefore) -> int:
     online, offline = (device.classes.count(word) for word in (keys.ONLINE, keys.OFFLINE))
     return -100 * offline if offline and not online else -20 * online - 2 * offline
 
 
-def _link_score(scored: Scored, picks: Sequence[Pick]) -> int:
-    """Ten times what the links of the given devices are worth, less what the rest loses."""
-    given = [(pick.device.position, pick.device.extra.get(LINK, 0)) for pick in picks if pick.cores == _WHOLE]
+def _score_links(scored: ScoredNode, picks: Sequence[Pick]) -> int:
+    """Score ten times what the links of the given devices are worth, less what the others lose."""
+    granted = [(pick.device.position, pick.device.extra.get(LINK, 0)) for pick in picks if pick.cores == _ALL_CORES]
     free = [(device.position, device.extra.get(LINK, 0)) for device in scored.devices if not device.used]
-    taken = {position for position, _ in given}
-    rest = [item for item in free if item[0] not in taken]
-    before, now, after = map(_links, (free, given, rest))
+    taken = {position for position, _ in granted}
+    remaining = [item for item in free if item[0] not in taken]
+    before, now, after = map(_sum_links, (free, granted, remaining))
     return 10 * now - (before - now - after)
 
 
-def _links(devices: Sequence[tuple[int, Any]]) -> int:
+def _sum_links(devices: Sequence[tuple[int, Any]]) -> int:
     return sum(
         _LINK_SCORE
-        for place, (position, zone) in enumerate(devices)
-        for other, other_zone in devices[place + 1 :]
+        for index, (position, zone) in enumerate(devices)
+        for other, other_zone in devices[index + 1 :]
         if position != other and zone and zone == other_zone
     )

@@ -1,4 +1,4 @@
-"""What the containers of a pod got so far, as the rules of single vendors read it."""
+"""Devices that the containers of a pod got so far, as the rules of single vendors read them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,23 +15,23 @@ Earlier = tuple[tuple[int, ...], ...]
 
 
 class VendorState:
-    """What single vendors' rules know of all nodes of a batch, by node id."""
+    """Knowledge of single vendors' rules about all nodes of a batch, by node id."""
 
     def __init__(self) -> None:
-        self.given: dict[tuple[str, int], list[tuple[bool, Sequence[Pick]]]] = {}
-        """By vendor word and node id, per container: whether it is an init container, and what it got."""
+        self.picks: dict[tuple[str, int], list[tuple[bool, Sequence[Pick]]]] = {}
+        """Picks by vendor word and node id, per container: whether it is an init container, and what it got."""
         self._qos: dict[tuple[int, int], str] = {}
 
-    def earlier(self, vendor: str, node: int, *, is_init: bool) -> Earlier:
-        """The positions of the devices of the containers before, of the same sort."""
+    def list_earlier(self, vendor: str, node: int, *, is_init: bool) -> Earlier:
+        """List the positions of the devices of the containers before, of the same sort."""
         return tuple(
             tuple(pick.device.position for pick in picks)
-            for of_init, picks in self.given.get((vendor, node), ())
+            for of_init, picks in self.picks.get((vendor, node), ())
             if of_init is is_init
         )
 
-    def changed(self, entry: NodeEntry) -> Mapping[int, str]:
-        """Positions of devices whose quality of service the pod's app containers set, and to what."""
+    def list_changed_qos(self, entry: NodeEntry) -> Mapping[int, str]:
+        """List the devices, by position, whose quality of service the pod's app containers set, and to what."""
         return {position: qos for (node, position), qos in self._qos.items() if node == entry.id}
 
     def add(
@@ -44,7 +44,7 @@ class VendorState:
     ) -> None:
         for node, done in zip(nodes.tolist(), fits, strict=True):
             picks = done.picks if done.passed else []
-            self.given.setdefault((vendor.word, node), []).append((request.is_init, picks))
+            self.picks.setdefault((vendor.word, node), []).append((request.is_init, picks))
             if vendor.family is Family.METAX_SGPU and not request.is_init:
                 self._note_qos(node, picks, annotations.texts)
 

@@ -10,7 +10,7 @@ from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import attempt_on, columns_of
+from engine.fit.simulate import build_columns, simulate_on
 from engine.summaries.fold import summarize
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.fakes.reviews import Grant
@@ -38,7 +38,7 @@ def give_devices(api: Caller) -> None:
 
 
 def columns() -> ClusterColumns:
-    return columns_of(manifests.read(Path("examples/cluster.yaml")))
+    return build_columns(manifests.read(Path("examples/cluster.yaml")))
 
 
 async def posted(api: Caller, pod: str, path: str = "/ui/simulate", **headers: str) -> Response:
@@ -72,7 +72,7 @@ async def test_one_that_does_not_has_the_sentence_its_nodes_and_what_would_have_
 
 async def test_a_pod_that_was_tried_is_the_text_to_begin_with_and_has_its_answer(api: Caller) -> None:
     pod = manifests.read_pod(REFUSED)
-    events = attempt_on(columns(), columns().node_names, pod, Identity("default", "s"), SchedulingPolicy(), STARTED)
+    events = simulate_on(columns(), columns().node_names, pod, Identity("default", "s"), SchedulingPolicy(), STARTED)
     api.remember(summarize(events))
     answer = await api.get("/ui/simulate?namespace=default&pod=gpu-pod-default")
     check(answer.text)

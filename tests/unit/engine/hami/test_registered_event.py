@@ -20,7 +20,7 @@ from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeRegistered
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
-VENDORS = device_config.shipped()
+VENDORS = device_config.read_shipped()
 
 A100 = {"id": "GPU-a", "index": 1, "count": 10, "devmem": 40960, "devcore": 100, "type": "NVIDIA A100", "numa": 1}
 USUAL = json.dumps([A100 | {"mode": "mig", "health": True}, {"id": "GPU-b", "type": "NVIDIA A100"}])

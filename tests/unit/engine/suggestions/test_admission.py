@@ -79,5 +79,5 @@ def test_nothing_that_was_tried_is_left_behind() -> None:
     before = {name: column.tolist() for name, column in columns.devices.column.items()}
     admitted(columns, waiting(3))
     assert {name: column.tolist() for name, column in columns.devices.column.items()} == before
-    assert columns.pod_uses() == []
+    assert columns.list_pod_uses() == []
     assert columns.quotas.used == {}

@@ -34,7 +34,7 @@ async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
     """All that a scheduler does up to the API server's yes; then it is killed."""
     content = pod["metadata"]
     ref = PodRef(namespace=content["namespace"], name=content["name"], uid=content["uid"])
-    bind = OpenBind(AttemptRef.of(Identity("default", "hami-scheduler"), ref, STARTED), "node1", datetime.now(UTC))
+    bind = OpenBind(AttemptRef.start(Identity("default", "hami-scheduler"), ref, STARTED), "node1", datetime.now(UTC))
     await scheduler.binds.open(bind)
     asked = BindRequest(ref.namespace, ref.name, ref.uid, bind.node)
     assert not (await scheduler.binder.bind(asked, bind.started_at)).error

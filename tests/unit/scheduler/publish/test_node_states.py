@@ -164,7 +164,7 @@ def test_a_node_that_was_back_for_a_moment_only_has_a_last_state_all_the_same(wr
     writing.columns.apply_node(a_node("node1", devices=1))
     writing.clock.advance(20 * HOUR)
     # Of two nodes one is due by now: the other one.
-    writing.columns.revisions.written(writing.columns.ids(["node2"]), 1)
+    writing.columns.revisions.record_written(writing.columns.look_up_ids(["node2"]), 1)
     writing.states.write_again()
     assert [state.node for state in writing.new()] == ["node2"]
     writing.columns.delete_node("node1")

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.fit import manifests
-from engine.fit.devices.as_of import cluster_as_of, rebuilt
+from engine.fit.devices.as_of import look_up_cluster, rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.event_builder import events_of
+from engine.fit.events.event_builder import build_events
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
@@ -38,7 +38,7 @@ from tests.support.harness.states_in_memory import LIFE, build_states, read_back
 from tests.support.stress import count_examples
 
 VENDORS = (NVIDIA, HYGON)
-ATTEMPT = AttemptRef.of(
+ATTEMPT = AttemptRef.start(
     Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod", uid="uid-pod"), STARTED
 )
 INSTANCES = [(0, 1), (4, 1), (0, 4), (3, 2)]
@@ -160,7 +160,7 @@ def recorded(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> 
     # As the scheduler does before it decides.
     release(columns, "uid-pod")
     answer = decide(columns, pod, names, SchedulingPolicy())
-    return read_back(events_of(ATTEMPT, answer, STARTED, epoch=LIFE.epoch)) if isinstance(answer, Decision) else []
+    return read_back(build_events(ATTEMPT, answer, STARTED, epoch=LIFE.epoch)) if isinstance(answer, Decision) else []
 
 
 def about_devices_and_nodes(events: list[Event]) -> list[DevicesJudged | NodesJudged]:
@@ -184,7 +184,7 @@ def test_a_score_of_a_device_with_itself_is_in_the_state() -> None:
     events, states = recorded(columns, pod, ["n0"]), build_states(columns)
     [concluded] = [event for event in events if isinstance(event, AttemptConcluded)]
     assert [picked.uuid for picked in concluded.picked] == ["n0-1", "n0-1"]
-    assert fields_of(recorded(rebuilt(states, VENDORS), pod, ["n0"])) == fields_of(events)
+    assert fields_of(recorded(rebuild_columns(states, VENDORS), pod, ["n0"])) == fields_of(events)
 
 
 @given(clusters(), pods(), st.randoms(use_true_random=False))
@@ -196,13 +196,13 @@ def test_judging_the_rebuilt_cluster_again_gives_the_same_records(
     order.shuffle(names)
     events = recorded(columns, pod, names)
     states = build_states(columns)
-    cluster = cluster_as_of(about_devices_and_nodes(events), build_lookup(states))
-    assert fields_of(build_states(rebuilt(states, VENDORS))) == fields_of(states)
+    cluster = look_up_cluster(about_devices_and_nodes(events), build_lookup(states))
+    assert fields_of(build_states(rebuild_columns(states, VENDORS))) == fields_of(states)
     if events:
         assert list(cluster.states) == names
         assert cluster.unknown == ()
         found = [state for state in cluster.states.values() if state]
-        assert fields_of(recorded(rebuilt(found, VENDORS), pod, names)) == fields_of(events)
+        assert fields_of(recorded(rebuild_columns(found, VENDORS), pod, names)) == fields_of(events)
 
 
 def test_a_state_that_no_reader_has_is_named() -> None:
@@ -211,14 +211,14 @@ def test_a_state_that_no_reader_has_is_named() -> None:
         columns.apply_node(a_node(name))
     events = recorded(columns, a_pod(), ["n0", "n1", "cpu"])
     known = [state for state in build_states(columns) if state.node == "n0"]
-    cluster = cluster_as_of(about_devices_and_nodes(events), build_lookup(known))
+    cluster = look_up_cluster(about_devices_and_nodes(events), build_lookup(known))
     assert cluster.unknown == ("n1",)
     assert cluster.states == {"n0": known[0], "n1": None, "cpu": None}
     assert any(isinstance(event, AttemptConcluded) for event in events)
 
 
 def test_a_node_without_devices_is_not_registered_again() -> None:
-    assert rebuilt([a_node_state("gone", 0), a_node_state("there", 1)]).node_names == ("there",)
+    assert rebuild_columns([a_node_state("gone", 0), a_node_state("there", 1)]).node_names == ("there",)
 
 
 def read_again(written: ClusterObjects) -> ClusterColumns:
@@ -248,7 +248,7 @@ def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -
     states = [state for state in build_states(columns) if only_nvidia(state) and has_its_own_reasons(state)]
     written = build_cluster_objects(states)
     assert written.left_out == []
-    assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
+    assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuild_columns(states))
 
 
 def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() -> None:
@@ -260,7 +260,9 @@ def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() 
         columns.apply_pod(pod)
     states = build_states(columns)
     assert [(use.device, len(use.spans), use.unknown) for use in states[0].mig] == [(1, 2, 2), (2, 1, 1)]
-    assert in_the_hands_of_one(read_again(build_cluster_objects(states))) == in_the_hands_of_one(rebuilt(states))
+    assert in_the_hands_of_one(read_again(build_cluster_objects(states))) == in_the_hands_of_one(
+        rebuild_columns(states)
+    )
 
 
 def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:

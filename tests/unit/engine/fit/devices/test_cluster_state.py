@@ -23,7 +23,7 @@ NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local t
 
 def used(columns: ClusterColumns, node: str) -> list[tuple[int, ...]]:
     """(slots, cores, memory) used of each device of a node."""
-    entry = columns.entry(node)
+    entry = columns.get_entry(node)
     assert entry
     return [
         tuple(int(columns.devices[name][row]) for name in USED) for row in range(entry.start, entry.start + entry.size)
@@ -79,30 +79,30 @@ def test_init_containers_hold_the_biggest_share_until_they_have_all_succeeded() 
 def test_a_malformed_annotation_unregisters_only_its_node_and_says_where() -> None:
     columns = a_cluster(a_node("node-a", '[{"id":"GPU-0","devmem":"lots"}]'), a_node("node-b"))
     assert columns.node_names == ("node-b",)
-    assert columns.unregistered_cause("node-a") == (
+    assert columns.get_cause("node-a") == (
         "annotation hami.io/node-nvidia-register, device 0, field devmem: is a string, write a whole number"
     )
-    assert columns.unregistered_cause("node-b") is None
+    assert columns.get_cause("node-b") is None
 
 
 def test_a_registered_node_survives_a_malformed_annotation_and_says_so() -> None:
     columns = a_cluster()
     columns.apply_node(a_node(devices="{"))
     assert columns.node_names == ("node-a",)
-    assert columns.unregistered_cause("node-a") is not None
+    assert columns.get_cause("node-a") is not None
     columns.apply_node(a_node())
-    assert columns.unregistered_cause("node-a") is None
+    assert columns.get_cause("node-a") is None
 
 
 def test_a_node_without_annotation_is_unregistered_without_a_cause() -> None:
     columns = a_cluster({"metadata": {"name": "cpu-node"}})
-    assert columns.unregistered_cause("cpu-node") is None
-    assert columns.node_fragment("cpu-node") is None
+    assert columns.get_cause("cpu-node") is None
+    assert columns.get_fragment("cpu-node") is None
 
 
 def test_the_form_of_old_device_plugins_is_read_and_marked() -> None:
     columns = a_cluster(a_node(devices="GPU-0,10,24576,100,NVIDIA-Tesla T4,0,true:"))
-    registration = columns.registration("node-a")
+    registration = columns.get_registration("node-a")
     assert registration is not None
     assert registration.form == "colon"
 
@@ -118,16 +118,16 @@ def test_a_node_that_leaves_the_handshake_open_with_no_gpu_allocatable_is_given_
     node["metadata"]["annotations"]["hami.io/node-handshake"] = "Requesting_2026-11-21 11:59:00"
     columns.apply_node(node, NOON)
     assert not columns.node_names
-    assert "handshake" in str(columns.unregistered_cause("node-a"))
+    assert "handshake" in str(columns.get_cause("node-a"))
 
 
 def test_a_fragment_is_encoded_once_and_remains_with_old_decisions() -> None:
     columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
-    fragment = columns.node_fragment("node-a")
+    fragment = columns.get_fragment("node-a")
     assert fragment is not None
     assert (fragment.name, fragment.uuids_json) == ("node-a", b'["GPU-0","GPU-1"]')
     columns.apply_node(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
-    assert columns.node_fragment("node-a") is fragment
+    assert columns.get_fragment("node-a") is fragment
 
 
 def test_a_deleted_node_is_offered_as_unregistered() -> None:
@@ -163,7 +163,7 @@ def test_increments_in_any_order_end_where_a_fresh_start_does(seed: int) -> None
     assert sorted(columns.node_names) == sorted(fresh.node_names)
     for name in fresh.node_names:
         assert used(columns, name) == used(fresh, name)
-        ours, theirs = columns.entry(name), fresh.entry(name)
+        ours, theirs = columns.get_entry(name), fresh.get_entry(name)
         assert ours
         assert theirs
         sums = [[int(c.nodes[col][e.id]) for col in (*USED, *TOTAL)] for c, e in ((columns, ours), (fresh, theirs))]

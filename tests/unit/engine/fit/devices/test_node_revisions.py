@@ -10,15 +10,15 @@ NOW = 500_000 * HOUR
 
 
 def revision(columns: ClusterColumns, name: str = "node-a") -> int:
-    (found,) = columns.revisions.of(columns.ids([name])).tolist()
+    (found,) = columns.revisions.get_revisions(columns.look_up_ids([name])).tolist()
     return int(found)
 
 
 def write(columns: ClusterColumns, at: int = NOW) -> list[str]:
     """The nodes whose states are due, which are then written."""
-    due = columns.revisions.due(at - HOUR)
-    columns.revisions.written(due, at)
-    return [entry.fragment.name for entry in columns.entries(due.tolist())]
+    due = columns.revisions.list_due(at - HOUR)
+    columns.revisions.record_written(due, at)
+    return [entry.fragment.name for entry in columns.get_entries(due.tolist())]
 
 
 def test_every_kind_of_change_of_a_node_is_a_new_revision_and_nothing_else_is() -> None:
@@ -76,17 +76,17 @@ def test_a_node_that_registers_again_continues_above_all_its_revisions() -> None
 
 def test_a_node_that_is_gone_after_its_state_was_written_has_one_more_revision() -> None:
     columns = a_cluster(a_node(), a_node("never-written"))
-    columns.revisions.written(columns.ids(["node-a"]), NOW)
+    columns.revisions.record_written(columns.look_up_ids(["node-a"]), NOW)
     for name in ("node-a", "never-written"):
         columns.delete_node(name)
-    assert columns.revisions.gone == {"node-a": 2}
+    assert columns.revisions.unregistered == {"node-a": 2}
     assert write(columns) == []
 
 
 def test_a_state_is_due_again_when_it_was_written_too_long_ago() -> None:
     columns = a_cluster(a_node(), a_node("node-b"))
-    columns.revisions.written(columns.ids(["node-a"]), NOW - 2 * HOUR)
-    columns.revisions.written(columns.ids(["node-b"]), NOW)
+    columns.revisions.record_written(columns.look_up_ids(["node-a"]), NOW - 2 * HOUR)
+    columns.revisions.record_written(columns.look_up_ids(["node-b"]), NOW)
     before = revision(columns)
     assert write(columns) == ["node-a"]
     assert revision(columns) == before
@@ -95,9 +95,9 @@ def test_a_state_is_due_again_when_it_was_written_too_long_ago() -> None:
 def test_the_oldest_states_come_first() -> None:
     columns = a_cluster(*(a_node(name) for name in ("young", "old", "oldest", "never")))
     for age, name in enumerate(("young", "old", "oldest")):
-        columns.revisions.written(columns.ids([name]), NOW - age * HOUR)
-    oldest = columns.revisions.oldest(2)
-    assert [entry.fragment.name for entry in columns.entries(oldest.tolist())] == ["oldest", "old"]
+        columns.revisions.record_written(columns.look_up_ids([name]), NOW - age * HOUR)
+    oldest = columns.revisions.list_oldest(2)
+    assert [entry.fragment.name for entry in columns.get_entries(oldest.tolist())] == ["oldest", "old"]
 
 
 def test_a_decision_has_the_revision_of_every_offered_node() -> None:

@@ -32,7 +32,7 @@ def decided(columns: ClusterColumns, pod: dict[str, Any]) -> Decision:
 
 
 def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
-    (recorded,) = decided(columns, pod).failed_nodes().values()
+    (recorded,) = decided(columns, pod).list_failed_nodes().values()
     return recorded
 
 
@@ -68,7 +68,7 @@ def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
     again = ClusterColumns(VENDORS)
     again.apply_node(read_node(name))
     reserve(again, decision, pod)
-    assert again.pod_use("uid") == columns.pod_use("uid")
+    assert again.get_pod_use("uid") == columns.get_pod_use("uid")
     columns.delete_pod("uid")
     assert columns.devices["used_slots"].sum() == columns.nodes["used_memory"].sum() == 0
 
@@ -78,7 +78,9 @@ def test_what_is_kept_of_a_watched_node_has_the_same_devices(name: str) -> None:
     node = read_node(name)
     columns = ClusterColumns(VENDORS)
     columns.apply_node(slim_node(node))
-    assert columns.registration(node["metadata"]["name"]) == a_cluster(name).registration(node["metadata"]["name"])
+    assert columns.get_registration(node["metadata"]["name"]) == a_cluster(name).get_registration(
+        node["metadata"]["name"]
+    )
     assert columns.node_names
 
 
@@ -198,10 +200,10 @@ def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:
     node["metadata"]["annotations"]["hami.io/node-dcu-register"] = "DCU-0,4:"
     columns = ClusterColumns(VENDORS)
     columns.apply_node(node)
-    assert columns.unregistered_cause("mixed-node") == (
+    assert columns.get_cause("mixed-node") == (
         "annotation hami.io/node-dcu-register, device 0: has 2 fields, write 7 or 9"
     )
-    registration = columns.registration("mixed-node")
+    registration = columns.get_registration("mixed-node")
     assert registration is not None
     assert [device.uuid for device in registration.devices] == ["GPU-0"]
 

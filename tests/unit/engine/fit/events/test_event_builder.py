@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.event_builder import bind_of, events_of, failure_of, request_of
+from engine.fit.events.event_builder import build_bind, build_events, build_failure, to_request
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
@@ -35,7 +35,7 @@ from tests.support.builders.node_states import build_lookup
 from tests.support.harness.states_in_memory import LIFE, build_states, read_back
 from tests.support.stress import count_examples
 
-ATTEMPT = AttemptRef.of(
+ATTEMPT = AttemptRef.start(
     Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED
 )
 
@@ -48,7 +48,7 @@ def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
 
 def written(decision: Decision, error: str = "") -> list[Event]:
     """The events as a reader of Kafka gets them."""
-    events = list(events_of(ATTEMPT, decision, STARTED, error, epoch=LIFE.epoch))
+    events = list(build_events(ATTEMPT, decision, STARTED, error, epoch=LIFE.epoch))
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
     return read_back(events)
 
@@ -134,7 +134,7 @@ def a_big_cluster(nodes: int) -> tuple[ClusterColumns, list[str]]:
 def test_a_verdict_on_a_device_of_a_big_cluster_is_less_than_two_bytes_on_the_wire() -> None:
     columns, names = a_big_cluster(1000)
     decision = decided(columns, a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
-    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED, epoch=LIFE.epoch)]
+    records = [encode(event) for event in build_events(ATTEMPT, decision, STARTED, epoch=LIFE.epoch)]
     assert max(len(record.value) for record in records) < MAX_VALUE_BYTES
     compress = zstandard.ZstdCompressor(level=1).compress
     assert sum(len(compress(record.value)) for record in records) < 2 * 8000
@@ -183,7 +183,7 @@ def test_a_decision_that_was_not_written_has_no_picked_devices() -> None:
 
 
 def test_a_share_of_the_device_is_reported_as_a_percentage() -> None:
-    assert request_of(VendorRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
+    assert to_request(VendorRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
         "container": "a",
         "init": False,
         "vendor": "NVIDIA",
@@ -195,11 +195,11 @@ def test_a_share_of_the_device_is_reported_as_a_percentage() -> None:
 
 
 def test_a_container_that_asks_for_nothing_is_reported_without_a_vendor() -> None:
-    assert request_of(VendorRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
+    assert to_request(VendorRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
 
 
 def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> None:
-    event = failure_of(ATTEMPT, Failed((VendorRequest("a"),), "calcScore failed"), 7, STARTED)
+    event = build_failure(ATTEMPT, Failed((VendorRequest("a"),), "calcScore failed"), 7, STARTED)
     record = encode(event)
     again = decode(record.value, record.headers)
     assert isinstance(again, AttemptConcluded)
@@ -216,14 +216,14 @@ def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> No
     ],
 )
 def test_a_bind_that_failed_on_a_lock_names_its_holder(lock: str, pod: str, locked_at: datetime | None) -> None:
-    bind = bind_of(ATTEMPT, "node1", "locked", STARTED, STARTED, lock)
+    bind = build_bind(ATTEMPT, "node1", "locked", STARTED, STARTED, lock)
     assert bind.lock_holder == LockHolder(pod=pod, locked_at=locked_at)
-    assert bind_of(ATTEMPT, "node1", "", STARTED, STARTED).lock_holder is None
+    assert build_bind(ATTEMPT, "node1", "", STARTED, STARTED).lock_holder is None
 
 
 @pytest.mark.parametrize(("error", "bound"), [("", True), ("node node5 has been locked", False)])
 def test_a_bind_is_reported_with_its_error(error: str, bound: bool) -> None:
-    record = encode(bind_of(ATTEMPT, "node5", error, STARTED, STARTED))
+    record = encode(build_bind(ATTEMPT, "node5", error, STARTED, STARTED))
     again = decode(record.value, record.headers)
     assert isinstance(again, BindConcluded)
     assert (again.bound, again.error, again.attempt_id) == (bound, error, ATTEMPT.id)
@@ -264,7 +264,7 @@ def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], ask
         return
     events = written(answer)
     rows, nodes = device_verdicts(events, columns), node_verdicts(events)
-    reasons = answer.failed_nodes()
+    reasons = answer.list_failed_nodes()
     assert list(nodes) == names
     assert conclusion(events).chosen == answer.chosen
     for name, (verdict, counts, bare) in nodes.items():

@@ -62,7 +62,7 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
     columns.apply_quota(quota)
     answer = decide(columns, pod, ["node-a", "node-b"], SchedulingPolicy())
     if isinstance(answer, Decision):
-        assert set(answer.failed_nodes()) | {name for name, _ in answer.fitting()} == {"node-a", "node-b"}
+        assert set(answer.list_failed_nodes()) | {name for name, _ in answer.list_fitting()} == {"node-a", "node-b"}
         reserve(columns, answer, pod)
 
 

@@ -176,7 +176,7 @@ def test_a_decision_keeps_its_numbers_when_the_cluster_changes() -> None:
     columns.delete_node("node-a")
     columns.apply_node(a_node("node-z", [a_device("GPU-9", devmem=5)]))
     assert decision.judgements[0].used_memory_mib.tolist() == [7000]
-    fragment = decision.fragment(0)
+    fragment = decision.get_fragment(0)
     assert fragment is not None
     assert fragment.uuids == ("GPU-0",)
 
@@ -184,7 +184,7 @@ def test_a_decision_keeps_its_numbers_when_the_cluster_changes() -> None:
 def test_an_unregistered_node_is_refused_in_words() -> None:
     columns = a_cluster(a_node("node-a", "{"))
     decision = decide_on(columns, a_pod(), "node-a", "cpu-node")
-    assert decision.failed_nodes() == {"node-a": "node unregistered", "cpu-node": "node unregistered"}
+    assert decision.list_failed_nodes() == {"node-a": "node unregistered", "cpu-node": "node unregistered"}
     assert list(decision.unregistered_causes) == ["node-a"]
 
 
@@ -230,7 +230,7 @@ def test_a_late_observation_of_the_pod_without_annotations_does_not_free_its_res
     pod = a_pod(ask_for(gpumem=600))
     reserve(columns, decide_on(columns, pod), pod)
     columns.apply_pod(pod)
-    assert columns.pod_use("uid-pod") is not None
+    assert columns.get_pod_use("uid-pod") is not None
 
 
 class TestQuota:
@@ -291,7 +291,11 @@ class TestMig:
         assert get_reason(decision) == "1/1 CardMigTopologyInfeasible, 2/1 AllocatedCardsInsufficientRequest"
         assert verdicts(decision) == ["AllocatedCardsInsufficientRequest"] * 2 + ["CardMigTopologyInfeasible"]
         (judged,) = decision.judgements
-        assert (judged.device.tolist(), judged.whole.tolist(), judged.devices.tolist()) == ([0, 0, 0], [False], [1])
+        assert (judged.device.tolist(), judged.is_complete.tolist(), judged.devices.tolist()) == (
+            [0, 0, 0],
+            [False],
+            [1],
+        )
 
     def test_a_reserved_instance_keeps_its_place(self) -> None:
         columns = self.columns()

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.device_matrix import batches
+from engine.fit.devices.device_matrix import build_batches
 from engine.fit.judge.choose.batch_evaluation import BatchEvaluation
-from engine.fit.judge.choose.results import PartialJudgement
+from engine.fit.judge.judgement import ContainerJudgement
 from engine.fit.judge.request.pod_annotations import read_pod_annotations
-from engine.fit.judge.request.pod_constraints import pod_constraints
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.judge.request.pod_constraints import build_constraints
+from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendors import NVIDIA, ONLY_NVIDIA
 from tests.support.builders.nodes_to_judge import (
     A100_PROFILES,
@@ -79,17 +79,17 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
     """By container and node, all that is decided about it."""
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
-    (batch,) = batches(columns, np.array([columns.ids([name])[0] for name in names]))
-    trial = BatchEvaluation({NVIDIA.word: pod_constraints(columns, pod["metadata"], annotations, NVIDIA)}, batch)
+    (batch,) = build_batches(columns, np.array([columns.look_up_ids([name])[0] for name in names]))
+    trial = BatchEvaluation({NVIDIA.word: build_constraints(columns, pod["metadata"], annotations, NVIDIA)}, batch)
     value: dict[tuple[int, str], list[Any]] = {}
-    for place, request in enumerate(container_requests(pod, ONLY_NVIDIA)):
+    for container, request in enumerate(list_requests(pod, ONLY_NVIDIA)):
         if not trial.is_over:
-            part = trial.judge(request)
-            value |= {(place, names[node]): rows for node, rows in _by_node(part)}
+            judgement = trial.judge(container, request)
+            value |= {(container, names[node]): rows for node, rows in _by_node(judgement)}
     return value
 
 
-def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
+def _by_node(part: ContainerJudgement) -> list[tuple[int, list[Any]]]:
     ends = np.cumsum(part.rows)
     columns = (part.device, part.verdict, part.used_memory_mib, part.used_cores, part.used_slots)
     return [

@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.device_matrix import batches
+from engine.fit.devices.device_matrix import build_batches
 from engine.fit.judge.choose.batch_evaluation import BatchEvaluation
-from engine.fit.judge.choose.results import PartialJudgement
+from engine.fit.judge.judgement import ContainerJudgement
 from engine.fit.judge.request.pod_annotations import read_pod_annotations
-from engine.fit.judge.request.pod_constraints import PodConstraints, pod_constraints
-from engine.fit.judge.request.pod_request import container_requests
+from engine.fit.judge.request.pod_constraints import PodConstraints, build_constraints
+from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendors import NVIDIA, ONLY_NVIDIA
 from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, a_running_pod, ask_for
 from tests.support.stress import count_examples
@@ -91,22 +91,26 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     return a_pod(*(container() for _ in range(draw(st.integers(1, 3)))), init=init, annotations=annotations, uid=own)
 
 
-def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) -> list[PartialJudgement]:
-    (batch,) = batches(columns, np.sort(columns.ids(columns.node_names)))
+def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) -> list[ContainerJudgement]:
+    (batch,) = build_batches(columns, np.sort(columns.look_up_ids(columns.node_names)))
     trial = BatchEvaluation({NVIDIA.word: terms}, batch)
-    requests = container_requests(pod, ONLY_NVIDIA)
-    return [trial.judge(request) for request in requests if request.asks and not trial.is_over]
+    requests = list_requests(pod, ONLY_NVIDIA)
+    return [
+        trial.judge(container, request)
+        for container, request in enumerate(requests)
+        if request.asks and not trial.is_over
+    ]
 
 
 @given(clusters(), pods())
 @settings(max_examples=count_examples(20))
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
-    terms = pod_constraints(columns, pod["metadata"], annotations, NVIDIA)
-    assume(len(list(batches(columns, columns.ids(columns.node_names)))) == 1)
+    terms = build_constraints(columns, pod["metadata"], annotations, NVIDIA)
+    assume(len(list(build_batches(columns, columns.look_up_ids(columns.node_names)))) == 1)
     together = judged(columns, terms, pod)
     singly = judged(columns, terms._replace(one_by_one=True), pod)
     assert len(together) == len(singly)
     for ours, theirs in zip(together, singly, strict=True):
-        for name in PartialJudgement.__dataclass_fields__:
+        for name in ContainerJudgement.__dataclass_fields__.keys() - {"container"}:
             assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name

@@ -68,7 +68,7 @@ def test_no_device_is_overbooked(name: str) -> None:
     devices: dict[str, tuple[Vendor, Device]] = {}
     for node in ("a", "b"):
         columns.apply_node(read_node(name, node))
-        found = columns.registration(node)
+        found = columns.get_registration(node)
         assert found
         for device in found.devices:
             owner = next(vendor for vendor in VENDORS if vendor.matches(device.model, vendor.word))

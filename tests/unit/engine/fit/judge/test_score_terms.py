@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.node_records import node_records
+from engine.fit.events.node_records import build_node_records
 from engine.fit.events.record_columns import NodeNames
-from engine.fit.judge.choose.scoring import SCORE_TERMS, node_scores
+from engine.fit.judge.choose.scoring import SCORE_TERMS, score_nodes
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from schemas.codec.records import decode, encode
@@ -29,7 +29,7 @@ ROUNDING = 4 * 2.0**-23
 def test_a_score_is_the_sum_of_its_terms(nodes: list[tuple[tuple[int, int], ...]]) -> None:
     columns = np.array(nodes, np.int64)
     used, totals = columns[:, :, 0].T, columns[:, :, 1].T
-    scores, terms = node_scores(list(used), list(totals))
+    scores, terms = score_nodes(list(used), list(totals))
     assert tuple(terms) == SCORE_TERMS
     together = sum(term.astype(np.float64) for term in terms.values())
     assert np.allclose(together, scores, rtol=ROUNDING, atol=0)
@@ -39,8 +39,8 @@ def test_a_score_is_the_sum_of_its_terms(nodes: list[tuple[tuple[int, int], ...]
 
 
 def encode_parts(decision: Decision) -> list[NodesJudged]:
-    names = NodeNames.of(decision.node_names)
-    encoded = [encode(record) for record in node_records(ATTEMPT, decision, names, is_placed=True)]
+    names = NodeNames.measure(decision.node_names)
+    encoded = [encode(record) for record in build_node_records(ATTEMPT, decision, names, is_placed=True)]
     decoded = [decode(record.value, record.headers) for record in encoded]
     assert all(len(record.value) <= 64 * 1024 for record in encoded)
     return [record for record in decoded if isinstance(record, NodesJudged)]

@@ -70,7 +70,7 @@ async def test_news_from_before_a_decision_does_not_undo_it(tmp_path: Path) -> N
         for late in (pod, first):
             stale.apply_own_write(late)
         assert scheduler.count_used_slots() == 1
-        assert scheduler.columns.pod_use(pod["metadata"]["uid"])
+        assert scheduler.columns.get_pod_use(pod["metadata"]["uid"])
 
 
 async def test_an_observation_that_arrives_while_the_decision_is_being_written_waits(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_an_observation_that_arrives_while_the_decision_is_being_written_w
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         uid = pod["metadata"]["uid"]
         await scheduler.filter(pod)
-        was = scheduler.columns.pod_use(uid)
+        was = scheduler.columns.get_pod_use(uid)
         scheduler.claims.begin(uid)
         other = deepcopy(api.objects[build_pod_path("pod1")])
         value = other["metadata"]["annotations"]
@@ -92,7 +92,7 @@ async def test_an_observation_that_arrives_while_the_decision_is_being_written_w
             return known is not None and known["metadata"]["resourceVersion"] == version
 
         await eventually_async(is_known)
-        assert scheduler.columns.pod_use(uid) == was
+        assert scheduler.columns.get_pod_use(uid) == was
         assert "still being written" in (await scheduler.filter(pod))["Error"]
 
 
@@ -158,9 +158,9 @@ async def test_after_a_restart_every_reservation_is_back_once_bound_or_not(tmp_p
         for name in ("bound", "filtered"):
             await scheduler.filter(api.objects[build_pod_path(name)])
         await scheduler.bind(api.objects[build_pod_path("bound")])
-        before = {uid: scheduler.columns.pod_use(uid) for uid in uids(api)}
+        before = {uid: scheduler.columns.get_pod_use(uid) for uid in uids(api)}
     async with running(api, tmp_path / "2") as (scheduler,):
-        assert {uid: scheduler.columns.pod_use(uid) for uid in uids(api)} == before
+        assert {uid: scheduler.columns.get_pod_use(uid) for uid in uids(api)} == before
         assert scheduler.count_used_slots() == 2
         refused = await scheduler.filter(api.objects[build_pod_path("waiting")])
         assert refused["FailedNodes"] == {"node1": "2/2 CardTimeSlicingExhausted"}

@@ -25,7 +25,7 @@ A40, V100 = 45912, 32768
 
 
 def an_attempt(name: str = "deepseek") -> AttemptRef:
-    return AttemptRef.of(
+    return AttemptRef.start(
         Identity("default", "hami-scheduler"), PodRef(namespace="llm", name=name, uid=f"uid-{name}"), STARTED
     )
 

@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.event_builder import events_of
+from engine.fit.events.event_builder import build_events
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
@@ -34,7 +34,7 @@ from schemas.json_types import Json
 from tests.support.builders.hami_lines import summarize_attempts
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
 
-ATTEMPT = AttemptRef.of(
+ATTEMPT = AttemptRef.start(
     Identity("default", "hami-scheduler"), PodRef(namespace="llm", name="trainer", uid="uid-trainer"), STARTED
 )
 
@@ -56,7 +56,7 @@ def using(device: str, memory: int, node: str) -> Json:
 
 def both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list[Event], list[Event]]:
     """The summary of the scheduler's own events and that of its log, and the events of both."""
-    published: list[Event] = list(events_of(ATTEMPT, decision, STARTED, epoch=1))
+    published: list[Event] = list(build_events(ATTEMPT, decision, STARTED, epoch=1))
     own = summarize(event for event in published if isinstance(event, AttemptEvent))
     # Times go through the log in the machine's own zone.
     written = b"".join(headed(lines.decided(ATTEMPT, decision, STARTED, "", 5), STARTED, 1)).splitlines()

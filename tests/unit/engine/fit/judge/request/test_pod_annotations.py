@@ -1,6 +1,6 @@
 """Which annotations of a pod are published with its attempts."""
 
-from engine.fit.judge.request.pod_annotations import constraints_of
+from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.hami.vendor_catalog import HYGON
 from engine.hami.vendors import NVIDIA
 
@@ -13,10 +13,12 @@ def test_those_that_constrain_devices_are_kept_word_for_word() -> None:
         "hygon.com/use-dcutype": "Z100",
     }
     others = {"team": "llm", "nvidia.com/use-gpuuuid": 7, "hami.io/vgpu-node": "n1"}
-    assert constraints_of(kept | others, (NVIDIA, HYGON)) == kept
-    assert "hygon.com/use-dcutype" not in (constraints_of(kept, (NVIDIA,)) or {})
+    assert select_constraints(kept | others, (NVIDIA, HYGON)) == kept
+    assert "hygon.com/use-dcutype" not in (select_constraints(kept, (NVIDIA,)) or {})
 
 
 def test_too_long_ones_are_not_known_rather_than_cut() -> None:
-    assert constraints_of({"nvidia.com/use-gpuuuid": "x" * 4096}, (NVIDIA,)) == {"nvidia.com/use-gpuuuid": "x" * 4096}
-    assert constraints_of({"nvidia.com/use-gpuuuid": "x" * 4097}, (NVIDIA,)) is None
+    assert select_constraints({"nvidia.com/use-gpuuuid": "x" * 4096}, (NVIDIA,)) == {
+        "nvidia.com/use-gpuuuid": "x" * 4096
+    }
+    assert select_constraints({"nvidia.com/use-gpuuuid": "x" * 4097}, (NVIDIA,)) is None
