@@ -171,7 +171,7 @@ def test_completion_knows_the_commands_and_their_options() -> None:
 
 
 def test_a_command_starts_without_what_is_slow_to_import(golden_url: str) -> None:
-    """0.2 s of CPU on this project's machines (docs/performance.md), most of it typer with pydantic, http, rich."""
+    """0.2 s of CPU on this project's machines (docs/measurements.md), most of it typer with pydantic, http, rich."""
     script = (
         "import sys, schedulerlog, atexit\n"
         f"sys.argv = ['schedulerlog', 'why', '{POD}', '--api-url', '{golden_url}']\n"

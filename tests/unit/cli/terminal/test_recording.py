@@ -4,6 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from cli.command import app as command_app
 from cli.terminal.kubectl import app
 from tests.support.harness.example_api import build_caller
 from tests.support.harness.golden_api import golden_api
@@ -21,4 +22,13 @@ def test_the_recording_of_the_readme_is_what_the_terminal_prints() -> None:
     assert recording
     beginning, ellipsis, _ = recording.partition("...\n")
     assert ellipsis
+    assert done.stdout.startswith(beginning)
+
+
+def test_the_log_of_the_readme_is_explained_as_it_shows() -> None:
+    command, ellipsis = "$ schedulerlog explain ", "...\n"
+    line, _, recording = Path("README.md").read_text("utf-8").partition(command)[2].partition("\n")
+    beginning = recording.partition(ellipsis)[0]
+    assert "CardInsufficientMemory" in beginning
+    done = CliRunner().invoke(command_app, ["explain", *line.split()], env={"COLUMNS": "80"})
     assert done.stdout.startswith(beginning)
