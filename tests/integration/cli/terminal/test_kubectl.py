@@ -28,7 +28,7 @@ def test_the_plugin_installs_no_completion_which_would_take_the_place_of_kubectl
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         (["hi"], ["history", ":4"]),
         ([""], [*QUESTIONS, ":4"]),
