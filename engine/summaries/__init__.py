@@ -2,29 +2,24 @@
 
 One attempt
     ``fold``              the records of an attempt as one summary
-    ``missing_records``   records that are missing, in words
-    ``tally``             device rows counted by verdict and model
-    ``recount``           nodes whose device rows and node records count differently
+    ``device_counts``     device rows counted by verdict and model, and compared with the node records
     ``node_table``        node records as one table, checked against the device rows
-    ``merge``             two summaries of one attempt as one
-    ``reports``           who reported an attempt, the best source first
-    ``matching``          which reports of several sources are about one try
+    ``merge``             two summaries of one report as one
+    ``reports``           reports of several sources as one summary, the best source first
+    ``matching``          the reports of several sources that are about one try
     ``attempt_audit``     contradictions within one attempt
-    ``text``              the one place that writes ``X/Y Reason``
+    ``text``              the only place that writes ``X/Y Reason``; texts cut to the limit of Kubernetes events
     ``messages``          the event lines of ``kubectl describe``
-    ``cut``               texts cut to the limit of Kubernetes events
     ``answer``            the schedulerlog JSON
-    ``named_pods``        pods of other namespaces in texts, and the texts without them
-    ``comparison``        why a node was chosen; two nodes or two attempts side by side
+    ``named_pods``        texts without the pods of other namespaces
+    ``comparison``        reasons for the choice of a node; two nodes or two attempts side by side
 Attempts of a pod
-    ``episodes``          retries with the same outcome, and what changed between two attempts
+    ``episodes``          consecutive attempts with the same outcome, and the changes between two attempts
     ``retries``           a retry as a reference to the attempt that it repeats
     ``trends``            the counts of a minute
-    ``change_points``     where the level of counts over time changes
+    ``change_points``     changes of the level of counts over time
 Placements
-    ``pod_facts``         binds and sightings of pods
-    ``pod_descriptions``  what several sources say of where a pod comes from, as one
-    ``placement_interval``  the time of one pod on one node
+    ``pod_facts``         binds, sightings and descriptions of pods
     ``pod_timelines``     the pods of one name, separated, with their time on each node
     ``occupancy``         placements derived from binds and sightings
     ``overcommit``        devices that are allocated beyond their capacity

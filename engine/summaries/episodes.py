@@ -7,10 +7,9 @@ often it is read. The previous attempt decides to which episode an attempt belon
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from engine.summaries.cut import cut
 from engine.summaries.messages import summarize_filter
 from engine.summaries.retries import may_repeat
-from engine.summaries.text import NODE_UNREGISTERED, write_refusal
+from engine.summaries.text import NODE_UNREGISTERED, cut, write_refusal
 from schemas.documents.attempts import Digests, list_reasons
 from schemas.events import (
     FITS,

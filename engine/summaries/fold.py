@@ -8,12 +8,12 @@ missing says so itself (``complete``, ``missing``) instead of looking right.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
+from engine.summaries.device_counts import count_by_model, count_by_verdict, count_rows
 from engine.summaries.merge import count_fitting, merge_summaries, settle, with_bind
-from engine.summaries.missing_records import describe_missing_parts, format_count
 from engine.summaries.node_table import NodeTable, build_node_table
-from engine.summaries.tally import count_by_model, count_by_verdict, count_rows
 from schemas.events import (
     SCHEDULER,
     AttemptConcluded,
@@ -250,3 +250,18 @@ class AttemptFold:
 
 def _sort_by_part(records: Mapping[int, E]) -> list[E]:
     return [records[part] for part in sorted(records)]
+
+
+_NAMED_PARTS: Final = 10
+
+
+def format_count(count: int, kind: str) -> str:
+    return f"{count} {kind} record" + ("" if count == 1 else "s")
+
+
+def describe_missing_parts(kind: str, records: int, arrived: Mapping[int, object]) -> str:
+    """Describe the missing records, naming at most ``_NAMED_PARTS`` parts: a record may claim any number of them."""
+    absent = list(islice((part for part in range(records) if part not in arrived), _NAMED_PARTS))
+    parts = ", ".join(map(str, absent))
+    more = ", …" if len(absent) == _NAMED_PARTS else ""
+    return f"{records - len(arrived)} of {format_count(records, kind)} are missing (parts {parts}{more})"

@@ -4,7 +4,7 @@ Lines per reason exist only if no node fits, as in HAMi; unlike HAMi's they also
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.hami.reason_codes import ReasonCode
-from engine.summaries.cut import MAX_BYTES, cut
-from engine.summaries.text import NODE_UNREGISTERED, write_refusal
+from engine.summaries.text import MAX_BYTES, NODE_UNREGISTERED, cut, join_within_limit, write_refusal
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
 from schemas.events.base import OFFERED_NODES
 
@@ -23,9 +22,6 @@ FILTERING_SUCCEED: Final = ReasonCode.FILTERING_SUCCEED.value
 FILTERING_FAILED: Final = ReasonCode.FILTERING_FAILED.value
 BINDING_SUCCEED: Final = ReasonCode.BINDING_SUCCEED.value
 BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
-
-# More digits than any count of nodes has.
-_MORE_BYTES: Final = len("... and 1000000000 more)")
 
 
 class _Line(NamedTuple):
@@ -214,25 +210,3 @@ def _write_code_line(summary: AttemptSummarized, code: str, rows: Ints) -> str:
     # Only names that fit are looked up: there may be thousands of nodes for each of a dozen codes.
     first = rows[:MAX_BYTES].tolist()
     return join_within_limit(f"{len(rows)} nodes {code}(", map(summary.nodes.__getitem__, first), len(rows))
-
-
-def join_within_limit(head: str, entries: Iterable[str], count: int) -> str:
-    """Join ``head`` and the entries with commas and a closing bracket, in at most ``MAX_BYTES`` of UTF-8.
-
-    If they take more, the last entries are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``count`` is the
-    number of entries; the iterable may end after those that fit. A head that is too long by itself is cut.
-    """
-    head = cut(head, MAX_BYTES // 2)
-    budget = MAX_BYTES - len(head.encode())
-    parts, size = list[str](), 0
-    for entry in entries:
-        parts.append(f"{entry},")
-        size += len(parts[-1].encode())
-        if size > budget:
-            break
-    if len(parts) == count and size <= budget:
-        # The bracket replaces the last comma.
-        return f"{head}{''.join(parts)[:-1]})"
-    while parts and size > budget - _MORE_BYTES:
-        size -= len(parts.pop().encode())
-    return f"{head}{''.join(parts)}... and {count - len(parts)} more)"

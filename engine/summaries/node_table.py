@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.summaries.device_counts import NodeColumns, recount
 from engine.summaries.merge import count_verdicts
-from engine.summaries.recount import NodeColumns, recount
 from engine.summaries.text import write_refusal
 from schemas.codec.code_tables import merge_refusal_tables, merge_tables
 from schemas.events import DevicesJudged, NodesJudged, Refusal

@@ -18,19 +18,18 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
-from engine.summaries.placement_interval import PlacementInterval, rank_by_start
-from engine.summaries.pod_descriptions import merge_descriptions
 from engine.summaries.pod_facts import (
     DELETED,
     ENDS,
     BindFact,
     Fact,
     PodSighting,
+    merge_descriptions,
     rank_bind,
     rank_by_time,
     rank_devices,
 )
-from engine.summaries.pod_timelines import derive_intervals
+from engine.summaries.pod_timelines import PlacementInterval, derive_intervals, rank_by_start
 from schemas.events import PodDescription, PodObserved, PodRef
 from schemas.placements import PodPlacement
 

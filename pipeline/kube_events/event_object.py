@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from engine.summaries.cut import cut
+from engine.summaries.text import cut
 from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, derive_series
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
 from schemas.codec.records import format_rfc3339

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from engine.summaries.matching import may_be_one_pod, to_published_report
-from engine.summaries.pod_descriptions import merge_descriptions
+from engine.summaries.pod_facts import merge_descriptions
 from pipeline.worker.open_attempts import ClosedAttempt
 from schemas.events import (
     AttemptSummarized,

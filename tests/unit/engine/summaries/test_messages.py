@@ -4,18 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.summaries.cut import MAX_BYTES
 from engine.summaries.fold import summarize
 from engine.summaries.messages import (
     build_messages,
     build_search_text,
     count_refused_by_code,
-    join_within_limit,
     list_nodes_by_code,
     summarize_bind,
     summarize_filter,
 )
-from engine.summaries.text import write_reasons, write_refusal
+from engine.summaries.text import MAX_BYTES, join_within_limit, write_reasons, write_refusal
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptSummarized, Owner, PodDescription, Refusal
 from tests.support.builders.attempts import a_bind, an_attempt

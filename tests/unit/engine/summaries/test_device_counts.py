@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.summaries.recount import NodeColumns, recount
+from engine.summaries.device_counts import NodeColumns, recount
 from schemas.events import NOT_REASONS, DevicesJudged, Refusal
 from tests.support.builders.attempts import count_reasons
 from tests.support.builders.events import build_devices_judged

@@ -1,13 +1,13 @@
-"""Comparison of the counts of device rows with those of the node records, in numpy.
+"""Counts of device rows by verdict and model, and their comparison with the node records, in numpy.
 
-Every code has a random weight, and the weights of a node's rows are added up instead of counting the rows code by code.
-If the sum equals that of the counts in the node's record, the counts are equal; only the other nodes are counted.
-Unequal counts have equal sums in less than one of 2**40 attempts, and nobody can prepare such a record, because the
-weights are drawn for each attempt. No array here is larger than the rows and tables that came, whatever a record
-claims.
+For the comparison every code has a random weight, and the weights of a node's rows are added up instead of counting the
+rows code by code. If the sum equals that of the counts in the node's record, the counts are equal; only the other nodes
+are counted. Unequal counts have equal sums in less than one of 2**40 attempts, and nobody can prepare such a record,
+because the weights are drawn for each attempt. No array here is larger than the rows and tables that came, whatever a
+record claims.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_bytes
 from typing import NamedTuple
 
@@ -149,3 +149,29 @@ def _count_refusals(
         node: Refusal.model_construct(counts=counts, devices=int(devices[node]), uncounted=[])
         for node, counts in counts_by_node.items()
     }
+
+
+def count_rows(records: Iterable[DevicesJudged]) -> int:
+    """Count the rows of the records."""
+    return sum(len(record.verdict) for record in records)
+
+
+def count_by_model(records: Iterable[DevicesJudged]) -> dict[str, int]:
+    """Count the rows of each device model; rows without a model's name are left out."""
+    counts: dict[str, int] = {}
+    for record in records:
+        for model, count in record.models.items():
+            counts[model] = counts.get(model, 0) + count
+    return {model: count for model, count in sorted(counts.items()) if model and count}
+
+
+def count_by_verdict(records: Iterable[DevicesJudged]) -> list[dict[str, int]]:
+    """Count the rows of each verdict, per container."""
+    counts: list[dict[str, int]] = []
+    for record in records:
+        counts += [{} for _ in range(record.container + 1 - len(counts))]
+        container_counts = counts[record.container]
+        for word, count in zip(record.verdicts, np.bincount(record.verdict, minlength=1).tolist(), strict=False):
+            if count:  # a table may hold words that no row has, and a word twice
+                container_counts[word] = container_counts.get(word, 0) + count
+    return [dict(sorted(tally.items())) for tally in counts]
