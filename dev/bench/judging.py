@@ -73,7 +73,7 @@ def _list_pods() -> Mapping[str, Json]:
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
         "nodeSelector": {"model": "m1"},
         "affinity": {
-            "nodeAffinity": _require({"nodeSelectorTerms": [{"matchExpressions": [_in_zones("z0", "z1")]}]}),
+            "nodeAffinity": _require({"nodeSelectorTerms": [{"matchExpressions": [_match_zones("z0", "z1")]}]}),
             "podAffinity": _require([_make_term("app-1")]),
             "podAntiAffinity": _require([_make_term("none")]),
         },
@@ -150,7 +150,7 @@ def _require(terms: Any) -> Json:
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
 
 
-def _in_zones(*zones: str) -> Json:
+def _match_zones(*zones: str) -> Json:
     return {"key": _ZONE, "operator": "In", "values": list(zones)}
 
 

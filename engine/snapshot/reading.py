@@ -88,7 +88,9 @@ class _Change:
         self._before = snapshot
         self._tables: _Tables = {}
         self._rejected = dict(snapshot.rejected)
+        self._changed_pods: dict[Key, None] = {}
         self._touched: set[str] = set()
+        self._nominations_changed = False
 
     def put(self, value: Any, position: int) -> None:
         if not isinstance(value, dict):
@@ -111,7 +113,7 @@ class _Change:
             self.remove((kind, *key))
             return
         record = _READERS.get(kind, _read_plain)(value)
-        self._touch(kind, self._get_table(kind).get(key), record)
+        self._touch(kind, key, record)
         self._get_table(kind)[key] = record
         self._rejected.pop((kind, *key), None)
 
@@ -119,7 +121,8 @@ class _Change:
         kind, namespace, name = key
         self._rejected.pop(key, None)
         if (namespace, name) in self._tables.get(kind, self._before.get_table(kind)):
-            self._touch(kind, self._get_table(kind).pop((namespace, name)), None)
+            self._touch(kind, (namespace, name), None)
+            del self._get_table(kind)[namespace, name]
 
     def _reject(self, rejected: RejectedObject) -> None:
         self._rejected[rejected.kind, rejected.namespace, rejected.name] = rejected
@@ -129,34 +132,47 @@ class _Change:
             self._tables[kind] = dict(self._before.get_table(kind))
         return self._tables[kind]
 
-    def _touch(self, kind: str, before: Any, after: Any) -> None:
+    def _touch(self, kind: str, key: Key, after: Any) -> None:
+        """Note which nodes a change of a pod concerns."""
         if kind == kinds.POD:
-            self._touched.update(pod.node for pod in (before, after) if pod is not None and pod.node)
+            self._changed_pods[key] = None
+            for pod in (self._get_table(kind).get(key), after):
+                if pod is not None:
+                    self._touched.add(pod.node)
+                    self._nominations_changed |= bool(pod.nominated_node)
 
     def build(self, unread: frozenset[str]) -> Snapshot:
         before = self._before
-        pods_changed, nodes_changed = kinds.POD in self._tables, kinds.NODE in self._tables
         tables = {**before.tables, **self._tables}
+        nodes_changed, attached = kinds.NODE in self._tables, self._tables.get(kinds.VOLUME_ATTACHMENT)
+        pods = tables.get(kinds.POD, {})
         return replace(
             before,
             tables=tables,
-            nodes=self._build_nodes(tables) if pods_changed or nodes_changed else before.nodes,
-            nominated=_group_nominated(tables.get(kinds.POD, {})) if pods_changed else before.nominated,
-            attachments=_group_attachments(tables.get(kinds.VOLUME_ATTACHMENT, {})),
+            nodes=self._build_nodes(tables) if self._touched or nodes_changed else before.nodes,
+            nominated=_group_nominated(pods) if self._nominations_changed else before.nominated,
+            attachments=before.attachments if attached is None else _group_attachments(attached),
             unread=unread,
             rejected=self._rejected,
         )
 
     def _build_nodes(self, tables: Mapping[str, Mapping[Key, Any]]) -> Mapping[str, NodeInfo]:
         nodes: Mapping[Key, Node] = tables.get(kinds.NODE, {})
-        touched: dict[str, list[Pod]] = {name: [] for name in self._touched}
-        for _, name in nodes:
-            if name not in self._before.nodes:
-                touched.setdefault(name, [])
-        for pod in tables.get(kinds.POD, {}).values():
-            if pod.node in touched:
+        pods: Mapping[Key, Pod] = tables.get(kinds.POD, {})
+        added = {name for _, name in nodes if name not in self._before.nodes}
+        touched: dict[str, list[Pod]] = {name: [] for name in (*added, *self._touched)}
+        for key in pods if added else self._list_concerned():
+            pod = pods.get(key)
+            if pod is not None and pod.node in touched:
                 touched[pod.node].append(pod)
         return {name: self._build_node(node, touched.get(name)) for (_, name), node in nodes.items()}
+
+    def _list_concerned(self) -> Iterable[Key]:
+        """List the pods that were on a node whose pods have changed, and the changed ones, once each."""
+        former = (
+            pod.key for name in self._touched if name in self._before.nodes for pod in self._before.nodes[name].pods
+        )
+        return dict.fromkeys([*former, *self._changed_pods])
 
     def _build_node(self, node: Node, pods: list[Pod] | None) -> NodeInfo:
         if pods is not None:

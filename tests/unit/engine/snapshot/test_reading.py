@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.snapshot import kinds
 from engine.snapshot.reading import change_snapshot, read_snapshot
@@ -179,3 +181,41 @@ def test_a_manifest_without_a_namespace_is_in_the_default_one() -> None:
     snapshot = read_snapshot([claim, pod])
     assert snapshot.find_volume_claim("default", "data")
     assert ("default", "a") in snapshot.pods
+
+
+NODES = st.sampled_from(["n1", "n2", "n3"])
+PODS = st.builds(
+    lambda name, node, cpu, nominated: with_nomination(a_pod(name, node=node, cpu=cpu), nominated),
+    st.sampled_from("abcd"),
+    NODES | st.just(""),
+    st.sampled_from(["1", "2", "lots"]),
+    NODES | st.just(""),
+)
+KEYS = st.tuples(st.just(kinds.POD), st.just("default"), st.sampled_from("abcd")) | st.tuples(
+    st.just(kinds.NODE), st.just(""), NODES
+)
+
+
+def with_nomination(pod: dict[str, Any], node: str) -> dict[str, Any]:
+    pod["status"]["nominatedNodeName"] = node
+    return pod
+
+
+def describe(snapshot: Snapshot) -> Any:
+    nodes = {name: (sorted(pod.name for pod in info.pods), info.requested) for name, info in snapshot.nodes.items()}
+    nominated = {node: sorted(pod.name for pod in pods) for node, pods in snapshot.nominated.items()}
+    return nodes, nominated, sorted(snapshot.pods), sorted(snapshot.rejected)
+
+
+@given(st.lists(st.tuples(st.lists(PODS | NODES.map(a_node), max_size=3), st.lists(KEYS, max_size=2)), max_size=6))
+def test_changes_lead_to_the_snapshot_of_the_remaining_objects(changes: list[tuple[list[Any], list[Any]]]) -> None:
+    snapshot = read_snapshot([])
+    remaining: dict[tuple[str, str, str], Any] = {}
+    for objects, removed in changes:
+        snapshot = change_snapshot(snapshot, objects, removed)
+        for key in removed:
+            remaining.pop(key, None)
+        for value in objects:
+            metadata = value["metadata"]
+            remaining[value["kind"], metadata.get("namespace", ""), metadata["name"]] = value
+    assert describe(snapshot) == describe(read_snapshot(remaining.values()))
