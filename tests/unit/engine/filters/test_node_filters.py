@@ -128,6 +128,8 @@ def test_every_taint_has_to_be_tolerated() -> None:
         ("Gt", "x", "6", False),
         ("Gt", "5", "06", False),
         ("Gt", "5", "+6", False),
+        ("Lt", "99999999999999999999", "6", False),
+        ("Gt", "5", "99999999999999999999", False),
     ],
 )
 def test_tolerations_compare_numbers_where_the_gate_is_on(
@@ -268,11 +270,13 @@ def a_pod_that_restarts_all(key: str) -> dict[str, Any]:
 def test_a_node_has_to_declare_the_features_that_the_pod_needs(key: str) -> None:
     declared = a_node("n2")
     declared["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits", "Other"]
-    judgement = judge_pod(a_pod_that_restarts_all(key), a_node("n1"), declared)
+    only = a_node("n3")
+    only["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    judgement = judge_pod(a_pod_that_restarts_all(key), a_node("n1"), declared, only)
     assert get_reasons(judgement) == ("node(s) didn't match Pod's required features",)
     assert judgement.refused["n1"].plugin == "NodeDeclaredFeatures"
     assert get_codes(judgement) == UNRESOLVABLE
-    assert judgement.fitting == ("n2",)
+    assert judgement.fitting == ("n2", "n3")
 
 
 def test_releases_before_1_36_do_not_look_at_features() -> None:

@@ -65,6 +65,22 @@ def test_a_pod_without_a_request_fits_an_overcommitted_node() -> None:
 
 def test_a_request_of_zero_is_passed_over() -> None:
     assert get_reasons(judge_pod(a_pod(gpu="0", cpu="1"), a_node())) == ()
+    taken = a_pod("other", node="n1", gpu="1")
+    assert get_reasons(judge_pod(a_pod(gpu="0", cpu="1"), a_node(), taken)) == ()
+
+
+def test_a_request_may_take_all_of_an_empty_node() -> None:
+    assert get_reasons(judge_pod(a_pod(cpu="8", memory="16Gi", gpu="2"), a_node(gpu="2"))) == ()
+
+
+def test_pods_are_counted_and_not_requested() -> None:
+    assert get_reasons(judge_pod(a_pod(cpu="1", pods="5"), a_node(pods="1"))) == ()
+
+
+def test_a_node_that_allows_no_pods_is_full() -> None:
+    node = a_node()
+    del node["status"]["allocatable"]["pods"]
+    assert get_reasons(judge_pod(a_pod(), node)) == ("Too many pods",)
 
 
 def test_a_resource_that_the_node_does_not_have_counts_as_none() -> None:
@@ -164,6 +180,14 @@ def test_ports_of_sidecars_count_and_those_of_other_init_containers_do_not() -> 
     init["restartPolicy"] = "Always"
     assert get_reasons(judge_pod(with_port(a_pod(), 80), a_node(), other)) == TAKEN
     assert get_reasons(judge_pod(with_port(a_pod(), 80), a_node(), other, release=parse_release("1.33.5"))) == ()
+
+
+def test_ports_of_the_pods_own_sidecars_count() -> None:
+    pod, other = a_pod(), with_port(a_pod("other", node="n1"), 80)
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    pod["spec"]["initContainers"] = [{"name": "s", "restartPolicy": "Always", "ports": ports}]
+    assert get_reasons(judge_pod(pod, a_node(), other)) == TAKEN
+    assert "NodePorts" in judge_pod(pod, a_node(), other, release=parse_release("1.33.5")).skipped
 
 
 def test_without_the_pods_a_free_port_is_open() -> None:

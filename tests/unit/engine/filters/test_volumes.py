@@ -333,6 +333,11 @@ def test_a_disk_is_shared_only_for_reading(
     assert get_codes(judgement) == ({"n1": "Unschedulable"} if conflicts else {})
 
 
+def test_disks_of_different_sources_are_different_although_their_names_are_equal() -> None:
+    other = with_disk(a_pod("other", node="n1"), "iscsi", iqn="d")
+    assert get_reasons(judge_pod(with_disk(a_pod(), "gcePersistentDisk", pdName="d"), a_node(), other)) == ()
+
+
 def test_a_claim_for_one_pod_refuses_every_node_while_it_is_in_use() -> None:
     objects = (a_claim(volume="pv", accessModes=["ReadWriteOncePod"]), a_volume())
     user = with_claims("data", pod=a_pod("user", node="n1"))
