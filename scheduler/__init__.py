@@ -12,8 +12,6 @@ It decides with `engine/fit/`. The path of a decision:
 
 Next to it:
 
-    observe                changes of the cluster into the columns, events about them
-    node_check_task        problems in how nodes register, as time passes
     metrics                every metric by name
     log_fields             fields of log lines and spans about one attempt
     malloc                 keeps freed memory for the next decision
@@ -21,9 +19,8 @@ Next to it:
 Assembly:
 
     settings               flags and environment, checked
-    own_settings           the settings in force, as an event
-    serve                  runs everything
-    serve_parts            opens what it runs on: spool, certificate, log
+    assembly               opens what the scheduler runs on, and connects its parts
+    serve                  runs the assembly
     serve_command          its command line
     simulate_command       the command line of `engine.fit.simulate`: one attempt without any of this
 """

@@ -1,4 +1,4 @@
-"""Fields of log lines and spans about one attempt."""
+"""Fields of log lines and spans about one attempt, for the service, binds and their recovery."""
 
 from engine.fit.events.attempt import AttemptRef
 from runtime.telemetry.logs import about

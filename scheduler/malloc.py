@@ -1,4 +1,4 @@
-"""Makes the C library keep freed memory for the next decision."""
+"""Setting of the C library to keep freed memory for the next decision; the benchmark of deciding uses it too."""
 
 import contextlib
 import ctypes
@@ -9,7 +9,7 @@ _MMAP_THRESHOLD: Final = -3
 """From glibc's malloc.h."""
 
 _LARGEST_COLUMN: Final = 32 * 1024 * 1024  # the most that glibc takes for the second of the two on 64 bits
-_KEPT_BYTES: Final = 64 * 1024 * 1024
+_RETAINED_BYTES: Final = 64 * 1024 * 1024
 
 
 def keep_freed() -> None:
@@ -21,4 +21,4 @@ def keep_freed() -> None:
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST_COLUMN)
-        libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+        libc.mallopt(_TRIM_THRESHOLD, _RETAINED_BYTES)

@@ -1,4 +1,4 @@
-"""Every metric of the scheduler, by name, unit and what it counts."""
+"""Metrics of the scheduler, by name and unit."""
 
 from collections.abc import Callable
 from typing import Final
@@ -48,43 +48,45 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._read_at_scrape = ReadAtScrape(PREFIX, GAUGES, COUNTERS)
         self.registry.register(self._read_at_scrape)
-        self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
-        self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")
-        self.webhook_seconds = self._histogram("webhook_seconds", "From the body of POST /webhook to its answer.")
-        self.decisions = self._counter(
+        self.filter_seconds = self._add_histogram("filter_seconds", "From the body of POST /filter to its answer.")
+        self.bind_seconds = self._add_histogram("bind_seconds", "From the body of POST /bind to its answer.")
+        self.webhook_seconds = self._add_histogram("webhook_seconds", "From the body of POST /webhook to its answer.")
+        self.decisions = self._add_counter(
             "decisions", "Filter calls by result: placed, refused, failed, not_ours (no device requested).", "result"
         )
-        self.binds = self._counter("binds", "Bind calls by result: bound, failed.", "result")
-        self.devices_refused = self._counter("devices_refused", "Refused devices by reason code.", "reason")
-        self.kube_api_requests = self._counter(
+        self.binds = self._add_counter("binds", "Bind calls by result: bound, failed.", "result")
+        self.devices_refused = self._add_counter("devices_refused", "Refused devices by reason code.", "reason")
+        self.kube_api_requests = self._add_counter(
             "kube_api_requests",
             "Requests to the API server by verb and HTTP status (none: no answer).",
             "verb",
             "result",
         )
-        self.node_states = self._counter(
+        self.node_states = self._add_counter(
             "node_states", "States of nodes' devices written: changed ones, and each again within a day."
         )
-        self.unencodable = self._counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
-        self.published = self._counter("published_records", "Records that Kafka has acknowledged.")
-        self.publish_failures = self._counter(
+        self.unencodable = self._add_counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
+        self.published = self._add_counter("published_records", "Records that Kafka has acknowledged.")
+        self.publish_failures = self._add_counter(
             "publish_failures", "Times a producer was given up and replaced by a new one."
         )
-        self.unsendable = self._counter("unsendable_records", "Records that Kafka refuses for their size.")
-        self.publish_lag = self._gauge(
+        self.unsendable = self._add_counter("unsendable_records", "Records that Kafka refuses for their size.")
+        self.publish_lag = self._add_gauge(
             "publish_lag_seconds", "How old the latest acknowledged record was when Kafka acknowledged it."
         )
-        self.nodes_with_problem = self._gauge(
+        self.nodes_with_problem = self._add_gauge(
             "nodes_with_problem",
             "Nodes by what is wrong with their registration or handshake: HandshakeTooOld, HandshakeUnreadable, "
             "RegistrationMissing, RegistrationUnusable.",
             "problem",
         )
-        self.handshake_age = self._gauge("handshake_oldest_age_seconds", "How old the oldest handshake of a node is.")
-        self.cluster_applied = self._gauge(
+        self.handshake_age = self._add_gauge(
+            "handshake_oldest_age_seconds", "How old the oldest handshake of a node is."
+        )
+        self.cluster_applied = self._add_gauge(
             "cluster_file_applied_timestamp_seconds", "Modification time of the cluster file as it was last applied."
         )
-        self.cluster_broken = self._gauge(
+        self.cluster_broken = self._add_gauge(
             "cluster_file_is_broken", "1 while the cluster file can't be read and the last good state holds."
         )
 
@@ -103,11 +105,11 @@ class Metrics:
             if code >= verdict_codes.FIRST_REASON:
                 self.devices_refused.labels(verdict_codes.VERDICTS[code]).inc(int(verdicts[code]))
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(PREFIX + name, about, labels, registry=self.registry)
+    def _add_counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(PREFIX + name, description, labels, registry=self.registry)
 
-    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
-        return Gauge(PREFIX + name, about, labels, registry=self.registry)
+    def _add_gauge(self, name: str, description: str, *labels: str) -> Gauge:
+        return Gauge(PREFIX + name, description, labels, registry=self.registry)
 
-    def _histogram(self, name: str, about: str) -> Histogram:
-        return Histogram(PREFIX + name, about, registry=self.registry, buckets=_SECONDS)
+    def _add_histogram(self, name: str, description: str) -> Histogram:
+        return Histogram(PREFIX + name, description, registry=self.registry, buckets=_SECONDS)

@@ -30,7 +30,7 @@ class _HamisArguments(TyperCommand):
         options = [option for option in self.params if getattr(option, "is_flag", False)]
         off = {name: option.secondary_opts[0] for option in options if option.secondary_opts for name in option.opts}
         with one_line_for(SettingError):
-            words, notes = hami_arguments.translated(args, off)
+            words, notes = hami_arguments.translate(args, off)
         for note in notes:
             typer.echo(note, err=True)
         return list(super().parse_args(ctx, words))

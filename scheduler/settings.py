@@ -33,8 +33,8 @@ from scheduler.bind.bind_request import ANSWER_AFTER
 LEASE_NAME = "schedulerlog-scheduler"
 
 
-def _verbosity(value: object) -> object:
-    """`4`, or `=4` as left over from HAMi's `-v=4`. Raises `ValueError`."""
+def _parse_verbosity(value: object) -> object:
+    """Parse `4`, or `=4` as left over from HAMi's `-v=4`. Raises `ValueError`."""
     if not isinstance(value, str):
         return value
     level = value.removeprefix("=")
@@ -43,12 +43,12 @@ def _verbosity(value: object) -> object:
     return int(level)
 
 
-Verbosity = Annotated[int | None, BeforeValidator(_verbosity), Flag(("--v", "-v"), metavar="0|2|4|5")]
+Verbosity = Annotated[int | None, BeforeValidator(_parse_verbosity), Flag(("--v", "-v"), metavar="0|2|4|5")]
 NodePolicy = Literal["binpack", "spread"]
 
 
 class Settings(EnvironmentSettings):
-    """What the scheduler extender is asked to do. Durations are as Go writes them: 10s, 5m, 1h30m."""
+    """Settings of the scheduler extender. Durations are as Go writes them: 10s, 5m, 1h30m."""
 
     variable_prefix = f"{variables.PREFIX}SCHEDULER_"
 
@@ -134,9 +134,9 @@ class Settings(EnvironmentSettings):
     """This scheduler's name, as in the pods' spec.schedulerName."""
     # HAMi's defaults for --node-scheduler-policy and --gpu-scheduler-policy.
     node_policy: Annotated[NodePolicy, Flag(metavar="binpack|spread")] = "binpack"
-    """Which node is best: binpack (fullest) or spread (emptiest)."""
+    """The best node: binpack (fullest) or spread (emptiest)."""
     device_policy: str = "spread"
-    """Which device is tried first: spread, binpack, mutex, topology-aware, …"""
+    """The device that is tried first: spread, binpack, mutex, topology-aware, …"""
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our engine/fit/device-config.yaml."""
     # HAMi's default for --node-lock-timeout.
@@ -144,7 +144,7 @@ class Settings(EnvironmentSettings):
     """An older node lock is taken over."""
     # HAMi's default for --node-lock-retry-timeout.
     node_lock_retry_timeout: Duration = durations.parse("28s")
-    """So long a member of a pod group waits for another pod's node lock; 0s: it does not."""
+    """Time that a member of a pod group waits for another pod's node lock; 0s: it does not."""
     bind_timeout: Annotated[Duration, Field(gt=timedelta(0))] = ANSWER_AFTER
     """A bind call is answered by then, below kube-scheduler's httpTimeout; no binding is written after it."""
     # A pod that is bound after a mere simulation arrives without devices (docs/decisions/0009).

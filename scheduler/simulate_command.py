@@ -21,10 +21,10 @@ def simulate(
         str, typer.Option(help="This scheduler's name, as in the pods' spec.schedulerName.")
     ] = "hami-scheduler",
     node_policy: Annotated[
-        str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")
+        str, typer.Option(help="The best node: binpack (fullest) or spread (emptiest).")
     ] = "binpack",
     device_policy: Annotated[
-        str, typer.Option(help="Which device is tried first: spread, binpack, mutex, topology-aware, …")
+        str, typer.Option(help="The device that is tried first: spread, binpack, mutex, topology-aware, …")
     ] = "spread",
     device_config_file: Annotated[
         Path | None,

@@ -28,13 +28,13 @@ from scheduler.answering.service import Scheduler
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.http import server
 from scheduler.http.app import create_app
 from scheduler.metrics import Metrics
-from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher
-from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
+from scheduler.publish.observer import Observer
+from scheduler.publish.spool.spool import Spool, SpoolBatch, get_now
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event
@@ -80,15 +80,15 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool, contextlib.ExitStack() as spans:
-        event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
-        api = FileCluster(Observer(identity, columns, claims, event_writer, now_utc))
+        event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, get_now, metrics)
+        api = SimulatedCluster(Observer(identity, columns, claims, event_writer, get_now))
         api.apply(fleet.manifest(nodes, pods))
         binder = Binder(api, LockPolicy())
         records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
-        parts = (columns, api, claims, binder, records, now_utc)
+        parts = (columns, api, claims, binder, records, get_now)
         scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
-        publisher = Publisher(spool, kafka_at(recording), now_utc, metrics) if recording not in ("", SILENT) else None
+        publisher = Publisher(spool, kafka_at(recording), get_now, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
         await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)
 

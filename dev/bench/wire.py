@@ -11,7 +11,7 @@ import zstandard
 from dev.bench import cluster
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.report import Figure, Result
-from scheduler.publish.spool.frames import Entry, EntryKind, size_of
+from scheduler.publish.spool.frames import Entry, EntryKind, measure
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 
@@ -60,7 +60,7 @@ def _figures(case: str, states: list[EncodedRecord], decisions: list[EncodedReco
 
 
 def _spooled(topic: Topic, records: Sequence[EncodedRecord]) -> int:
-    return size_of(Entry(EntryKind.VERDICT, topic.name, record, 0) for record in records)
+    return measure(Entry(EntryKind.VERDICT, topic.name, record, 0) for record in records)
 
 
 def _sent(topic: Topic, records: Sequence[EncodedRecord]) -> int:

@@ -32,9 +32,9 @@ _MIN_WATCH_SECONDS: Final = 1.0
 class ChangeHandler(Protocol):
     """Receives the changes. Its methods must not raise and must not block."""
 
-    def changed(self, obj: Json) -> None: ...
+    def on_changed(self, obj: Json) -> None: ...
 
-    def gone(self, ref: ObjectRef) -> None: ...
+    def on_deleted(self, ref: ObjectRef) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,6 @@ class Reflector:
     def _report(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if isinstance(change, Update):
-                self._handler.changed(change.obj)
+                self._handler.on_changed(change.obj)
             else:
-                self._handler.gone(change.ref)
+                self._handler.on_deleted(change.ref)

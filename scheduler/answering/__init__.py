@@ -3,7 +3,6 @@
 extender_protocol  bodies of kube-scheduler's extender protocol (pure)
 parsed_json        JSON of callers, parsed in linear time
 service            answers filter and bind calls
-filter_replies     replies to filter calls, from decisions
 bind_calls         answers a bind call in time, whatever the bind takes
 pod_guard          calls about a pod that wait or are refused
 records            destinations of the records of a decision

@@ -45,7 +45,7 @@ class BindCalls:
         self._under_way: set[asyncio.Task[str]] = set()
 
     async def bind(self, request: BindRequest, attempt: AttemptRef | None, started_at: datetime) -> str:
-        """Why the pod could not be bound; empty when it is. attempt: None for pods without devices."""
+        """Bind the pod; return why it could not be bound, empty when it is. attempt: None for pods without devices."""
         task = asyncio.create_task(self._to_its_end(request, attempt, started_at), name="bind")
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -64,26 +64,26 @@ class BindCalls:
             return result.error
 
     async def _bind(self, request: BindRequest, started_at: datetime) -> BindResult:
-        term, give_up = self._api.term(), time.monotonic() + self._answer_after
+        term, give_up = self._api.get_term(), time.monotonic() + self._answer_after
 
-        def obstacle() -> str:
+        def find_obstacle() -> str:
             if time.monotonic() > give_up:
                 return f"the bind took longer than {self._answer_after:g} s"
             # Another leader may have given the pod's devices away.
-            if self._api.term() != term:
+            if self._api.get_term() != term:
                 return "this scheduler has not led all the time since this bind began"
-            return self._api.problem() or self._guard.why_not_bind(request)
+            return self._api.find_problem() or self._guard.explain_refusal(request)
 
-        result = await self._binder.bind(request, started_at, obstacle)
+        result = await self._binder.bind(request, started_at, find_obstacle)
         self._records.metrics.binds.labels("failed" if result.error else "bound").inc()
         # Where it is unsure, the pod may be bound and use its devices.
         if result.error and not result.is_unsure:
-            self._guard.let_go(PodRef(namespace=request.namespace, name=request.name, uid=request.uid))
+            self._guard.release_claim(PodRef(namespace=request.namespace, name=request.name, uid=request.uid))
         return result
 
     async def _conclude(self, bind: OpenBind, result: BindResult) -> None:
         end = BindEnd(result.error, self._clock(), result.lock)
-        self._records.klog.bound(bind.attempt, bind.node, end.error, end.ended_at)
+        self._records.klog.log_bind(bind.attempt, bind.node, end.error, end.ended_at)
         log.debug(
             "bind of %s to %s: %s", bind.attempt.pod, bind.node, end.error or "bound", extra=to_log_fields(bind.attempt)
         )
@@ -97,7 +97,7 @@ class BindCalls:
         event = event_builder.build_bind(bind.attempt, bind.node, end.error, *times, end.lock)
         events.write([event], bind.attempt.trace)
         await events.flush()
-        binds.done(bind)
+        binds.forget(bind)
 
     async def close(self) -> None:
         """Cancel what is under way."""

@@ -12,19 +12,19 @@ import orjson
 from engine.fit.judge.request.pod_request import count_containers
 from engine.fit.manifests import derive_uid
 from runtime.settings.object_names import label_problem, subdomain_problem
-from scheduler.answering.parsed_json import parsed
+from scheduler.answering.parsed_json import parse
 from scheduler.bind.bind_request import BindRequest
 from schemas.json_types import Json
 
 NO_BODY: Final = "Please send a request body"
 NO_POD: Final = "extender args missing pod"
-_NAMES: Final = {"PodNamespace": label_problem, "PodName": subdomain_problem, "Node": subdomain_problem}
+_NAME_RULES: Final = {"PodNamespace": label_problem, "PodName": subdomain_problem, "Node": subdomain_problem}
 """The names in a bind call, each with the rule of its kind."""
 _QUOTED: Final = 80
 MAX_NODES: Final = 100_000
 """Twenty times as many as Kubernetes supports in a cluster."""
 MAX_CONTAINERS: Final = 10_000
-"""Of a pod that is looked at at all: each costs some 15 µs for each look, and no node runs so many."""
+"""Limit of a pod's containers; pods with more are refused. Parsing costs about 15 µs per container."""
 
 
 class UnusableBodyError(ValueError):
@@ -40,29 +40,29 @@ class FilterRequest:
     nodes: Mapping[str, Json] | None = None
 
     def hand_back(self, names: Sequence[str]) -> bytes:
-        """The reply with these nodes, as names or whole nodes, in the form in which they were offered."""
+        """Encode the reply with these nodes, as names or whole nodes, in the form in which they were offered."""
         if self.nodes is None:
-            return filter_reply(names)
-        return filter_reply(nodes=[self.nodes[name] for name in names])
+            return encode_filter_reply(names)
+        return encode_filter_reply(nodes=[self.nodes[name] for name in names])
 
 
 def read_filter(body: bytes) -> FilterRequest:
-    """The arguments of a filter call. Raises `UnusableBodyError`."""
-    fields = _fields(body)
+    """Read the arguments of a filter call. Raises `UnusableBodyError`."""
+    fields = _parse_fields(body)
     pod = fields.get("pod")
     if pod is None:
         raise UnusableBodyError(NO_POD)
     nodes = fields.get("nodes")
-    names = _names(fields.get("nodenames"))
+    names = _parse_names(fields.get("nodenames"))
     # kube-scheduler fills one of the two, by its `nodeCacheCapable`.
     if nodes is None or names:
         return _filter_request(pod, names)
-    whole = _node_objects(nodes)
-    return _filter_request(pod, tuple(whole), whole)
+    nodes_by_name = _parse_nodes(nodes)
+    return _filter_request(pod, tuple(nodes_by_name), nodes_by_name)
 
 
 def _filter_request(pod: Any, names: tuple[str, ...], nodes: Mapping[str, Json] | None = None) -> FilterRequest:
-    request = FilterRequest(_pod(pod), names, nodes)
+    request = FilterRequest(_check_pod(pod), names, nodes)
     if len(names) > MAX_NODES:
         raise UnusableBodyError(f"{len(names)} nodes are offered, {MAX_NODES} are judged at most")
     if (containers := count_containers(request.pod)) > MAX_CONTAINERS:
@@ -73,23 +73,23 @@ def _filter_request(pod: Any, names: tuple[str, ...], nodes: Mapping[str, Json] 
 
 
 def read_bind(body: bytes) -> BindRequest:
-    """The arguments of a bind call. Raises `UnusableBodyError`."""
-    outer = _fields(body)
+    """Read the arguments of a bind call. Raises `UnusableBodyError`."""
+    outer = _parse_fields(body)
     fields = {name: outer.get(name.lower()) or "" for name in ("PodNamespace", "PodName", "PodUID", "Node")}
     for name, value in fields.items():
         if not isinstance(value, str):
             raise UnusableBodyError(f"{name} is not a string")
-    for name, problem_of in _NAMES.items():
+    for name, problem_of in _NAME_RULES.items():
         _refuse_name(name, fields[name], problem_of)
     # Derived as in a cluster file without UIDs, so that both mean the same pod.
     uid = fields["PodUID"] or derive_uid(fields["PodNamespace"], fields["PodName"])
     return BindRequest(fields["PodNamespace"], fields["PodName"], uid, fields["Node"])
 
 
-def _fields(body: bytes) -> Json:
-    """The outer object by lower-case names."""
+def _parse_fields(body: bytes) -> Json:
+    """Parse the outer object, with lower-case names."""
     try:
-        fields = parsed(body)
+        fields = parse(body)
     except orjson.JSONDecodeError as error:
         raise UnusableBodyError(f"the body is not JSON: {error}") from None
     if not isinstance(fields, dict):
@@ -103,7 +103,7 @@ def _refuse_name(field: str, name: str, problem_of: Callable[[str], str | None])
         raise UnusableBodyError(f"{field} {name[:_QUOTED]!a} {problem}" if name else f"{field} is empty")
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _parse_names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not set(map(type, value)) <= {str}:
@@ -112,8 +112,8 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _pod(pod: Any) -> Json:
-    """The pod with a namespace and a UID, which an API server always gives."""
+def _check_pod(pod: Any) -> Json:
+    """Check the pod; return it with a namespace and a UID, which an API server always gives."""
     metadata = pod.get("metadata") if isinstance(pod, dict) else None
     if not isinstance(metadata, dict):
         raise UnusableBodyError("Pod has no metadata")
@@ -131,7 +131,7 @@ def _pod(pod: Any) -> Json:
     return {**pod, "metadata": {**metadata, **fields}}
 
 
-def _node_objects(nodes: Any) -> dict[str, Json]:
+def _parse_nodes(nodes: Any) -> dict[str, Json]:
     items = nodes.get("items") if isinstance(nodes, dict) else None
     if items is None:
         return {}
@@ -144,13 +144,13 @@ def _node_objects(nodes: Any) -> dict[str, Json]:
     return {item["metadata"]["name"]: item for item in items}
 
 
-def filter_reply(
+def encode_filter_reply(
     node_names: Sequence[str] | None = None,
     failed: Mapping[str, str] | None = None,
     nodes: Sequence[Json] | None = None,
     error: str = "",
 ) -> bytes:
-    """The reply to a filter call: nodes that fit (by name or whole), reasons by refused node, or an error."""
+    """Encode the reply to a filter call: nodes that fit (by name or whole), reasons by refused node, or an error."""
     reply: bytes = orjson.dumps(
         {
             # Go's NodeList: its metadata is a struct, which is always written.
@@ -165,7 +165,7 @@ def filter_reply(
     return reply
 
 
-def bind_reply(error: str) -> bytes:
-    """The reply to a bind call; an empty error means that the pod is bound."""
+def encode_bind_reply(error: str) -> bytes:
+    """Encode the reply to a bind call; an empty error means that the pod is bound."""
     reply: bytes = orjson.dumps({"Error": error})
     return reply

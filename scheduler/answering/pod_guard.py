@@ -1,7 +1,7 @@
-"""Which calls about a pod must wait or be refused, and what is given up when they fail.
+"""Guard of pods: calls about a pod that must wait or be refused, and the claims that end when they fail.
 
-A pod is decided about once at a time, and not while a bind of it may still take place. kube-scheduler is believed only
-as far as the cluster says the same: a body that contradicts it changes nothing.
+The scheduler decides about a pod once at a time, and not while a bind of it may still take place. It believes
+kube-scheduler only as far as the cluster agrees: a body that contradicts the cluster changes nothing.
 """
 
 from collections.abc import Iterator
@@ -14,23 +14,23 @@ from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
 from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import UNMARKED
-from scheduler.cluster.claims import Claims, Mark, mark_of
-from scheduler.cluster.cluster_api import ClusterApi, Object, annotation, bound_node, version_of
+from scheduler.cluster.claims import Claims, Mark, to_mark
+from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation, get_bound_node, get_version
 from schemas.events import PodRef
 
 
 class PodGuard:
-    """Knows which pods are being written to, and compares calls with the cluster and the reservations."""
+    """The pods that are being written to. Compares calls with the cluster and the reservations."""
 
     def __init__(self, columns: ClusterColumns, api: ClusterApi, claims: Claims) -> None:
         self._columns, self._api, self._claims = columns, api, claims
         self._busy: dict[str, str] = {}
 
-    def problem(self, uid: str) -> str:
-        """Why nothing can be done about the pod now; kube-scheduler tries again later. Empty if it can."""
+    def find_problem(self, uid: str) -> str:
+        """Find why nothing can be done about the pod now; kube-scheduler tries again later. Empty if it can."""
         if self._claims.is_writing(uid):
             return "an earlier decision about this pod is still being written into it"
-        return self._busy.get(uid) or self._api.problem()
+        return self._busy.get(uid) or self._api.find_problem()
 
     @contextmanager
     def occupied(self, uid: str, reason: str) -> Iterator[None]:
@@ -41,76 +41,87 @@ class PodGuard:
         finally:
             del self._busy[uid]
 
-    async def contradiction(self, pod: Object) -> str:
-        """Why a decision about this pod must not be made, by what the cluster says about it; empty if it may.
+    async def find_contradiction(self, pod: Object) -> str:
+        """Find why a decision about this pod must not be made, by the cluster's own object; empty if it may.
 
         After it nothing that was begun earlier can bind the pod.
         """
-        about = version_of(pod)
-        if self._api.known_pod(*about.key) is None and self._asks(pod):
+        version = get_version(pod)
+        if self._api.get_pod_seen(*version.key) is None and self._asks(pod):
             # kube-scheduler's watch may be ahead of ours.
             try:
-                await self._api.get_pod(*about.key)
+                await self._api.get_pod(*version.key)
             except KubeApiError as error:
                 return str(error)
             # Another call may have begun meanwhile.
-            if problem := self.problem(about.uid):
-                return problem
-        known = self._api.known_pod(*about.key)
-        if text := self._difference(pod, known):
+            if find_problem := self.find_problem(version.uid):
+                return find_problem
+        cached_pod = self._api.get_pod_seen(*version.key)
+        if text := self._explain_difference(pod, cached_pod):
             return text
-        if known is not None and annotation(known, BIND_PHASE) is not None:
-            return await self._rule_out_earlier_bind(known)
+        if cached_pod is not None and get_annotation(cached_pod, BIND_PHASE) is not None:
+            return await self._exclude_earlier_bind(cached_pod)
         return ""
 
     def _asks(self, pod: Object) -> bool:
         return any(request.asks for request in list_requests(pod, self._columns.vendors))
 
-    def _difference(self, pod: Object, known: Object | None) -> str:
-        about = version_of(pod)
-        use = self._columns.get_pod_use(about.uid)
-        if use and (use.namespace, use.name) != about.key:
-            return f"pod {about.key.name} has the UID of another pod"
-        if known is None:
-            return str(missing("pod", about.key.name)) if self._asks(pod) else ""
-        if version_of(known).uid != about.uid:
-            return f"pod {about.key.name} has another UID in the cluster: {version_of(known).uid}"
-        if node := bound_node(known):
-            return f'pod {about.key.name} is already assigned to node "{node}"'
+    def _explain_difference(self, pod: Object, cached_pod: Object | None) -> str:
+        version = get_version(pod)
+        use = self._columns.get_pod_use(version.uid)
+        if use and (use.namespace, use.name) != version.key:
+            return f"pod {version.key.name} has the UID of another pod"
+        if cached_pod is None:
+            return str(missing("pod", version.key.name)) if self._asks(pod) else ""
+        if get_version(cached_pod).uid != version.uid:
+            return f"pod {version.key.name} has another UID in the cluster: {get_version(cached_pod).uid}"
+        if node := get_bound_node(cached_pod):
+            return f'pod {version.key.name} is already assigned to node "{node}"'
         vendors = self._columns.vendors
-        if list_requests(pod, vendors) != list_requests(known, vendors):
-            return f"pod {about.key.name} asks for other devices in the cluster than in this call"
+        if list_requests(pod, vendors) != list_requests(cached_pod, vendors):
+            return f"pod {version.key.name} asks for other devices in the cluster than in this call"
         return ""
 
-    async def _rule_out_earlier_bind(self, known: Object) -> str:
+    async def _exclude_earlier_bind(self, cached_pod: Object) -> str:
         """Make a binding of the marked pod that may still be on its way a conflict.
 
         Before that its devices must not be given to others: it may be another leader's, or one whose answer was lost.
         """
-        about = version_of(known)
-        with self.occupied(about.uid, "whether an earlier bind of this pod took place is being looked up"):
+        version = get_version(cached_pod)
+        with self.occupied(version.uid, "whether an earlier bind of this pod took place is being looked up"):
             try:
-                await self._api.patch_pod(about, UNMARKED)
+                await self._api.patch_pod(version, UNMARKED)
             except KubeApiError as error:
                 return f"whether an earlier bind of this pod took place is not known yet: {error}"
-        return self.problem(about.uid)
+        return self.find_problem(version.uid)
 
-    def why_not_bind(self, request: BindRequest) -> str:
-        """Why the pod must not be bound to the node, by the reservations; empty if it may."""
-        known = self._api.known_pod(request.namespace, request.name)
+    def explain_refusal(self, request: BindRequest) -> str:
+        """Explain why the pod must not be bound to the node, by the reservations; empty if it may."""
+        cached_pod = self._api.get_pod_seen(request.namespace, request.name)
         use = self._columns.get_pod_use(request.uid)
-        if known is None or bound_node(known) or annotation(known, ASSIGNED_NODE) is None or not self._asks(known):
+        if (
+            cached_pod is None
+            or get_bound_node(cached_pod)
+            or get_annotation(cached_pod, ASSIGNED_NODE) is None
+            or not self._asks(cached_pod)
+        ):
             return ""
         # A later filter call has found no node, or another one: the pod's annotations reserve nothing any more.
         if use is None or use.node != request.node:
             return f"pod {request.name} holds no devices on node {request.node} any more"
         return ""
 
-    def let_go(self, pod: PodRef, *marks: Mark) -> None:
-        """Free what the pod holds, whatever the annotations of an earlier decision still name, unless it is bound."""
-        known = self._api.known_pod(pod.namespace, pod.name)
-        self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
+    def release_claim(self, pod: PodRef, *marks: Mark) -> None:
+        """Release what the pod holds, whatever the annotations of an earlier decision still name, unless it is
+        bound."""
+        cached_pod = self._api.get_pod_seen(pod.namespace, pod.name)
+        self._claims.release_claim(pod.uid, *marks, *([to_mark(cached_pod)] if cached_pod else []))
         release(self._columns, pod.uid)
         # Its containers may use the devices that its annotations name.
-        if known is not None and bound_node(known) and version_of(known).uid == pod.uid and self._claims.count(known):
-            self._columns.apply_pod(known)
+        if (
+            cached_pod is not None
+            and get_bound_node(cached_pod)
+            and get_version(cached_pod).uid == pod.uid
+            and self._claims.accept(cached_pod)
+        ):
+            self._columns.apply_pod(cached_pod)

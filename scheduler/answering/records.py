@@ -1,4 +1,4 @@
-"""Where a scheduler records what it does."""
+"""Destinations of the scheduler's records: events, metrics, HAMi's log, the journal of binds, spans."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from schemas.json_types import Json
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Where the scheduler records what it does, and what it adds to each conclusion.
+    """Destinations of the scheduler's records, and the circumstances that it adds to each conclusion.
 
     settings_digest: of its settings in force. pod_labels: the labels of pods that are recorded. tracing: makes a span
     of each call about a pod with devices.
@@ -31,6 +31,6 @@ class Records:
     pod_labels: tuple[str, ...] = ()
     tracing: Tracing = NO_TRACING
 
-    def circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
+    def describe_circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
         constraints = select_constraints(to_mapping(to_mapping(pod.get("metadata")).get("annotations")), vendors)
         return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest, constraints)

@@ -1,11 +1,11 @@
-"""Answers kube-scheduler's calls: decides, reserves, binds, and records what became of it.
+"""Service behind kube-scheduler's calls: decides, reserves, binds, and records the outcome.
 
 Deciding and reserving happen between two awaits, so on one event loop no other call comes between them: two calls can
 never give the same device away. Nothing here waits for Kafka; an answer leaves when its events are in the spool.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,25 +18,51 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from engine.fit.judge.request.pod_request import list_requests
 from engine.fit.judge.reservation import build_times, release, reserve
+from engine.hami.vendors import Vendors
 from runtime.bounded_cache import BoundedCache
 from runtime.kubernetes.errors import KubeApiError
 from runtime.telemetry.spans import Span
 from scheduler.answering import extender_protocol
 from scheduler.answering.bind_calls import BindCalls
-from scheduler.answering.extender_protocol import FilterRequest, filter_reply
-from scheduler.answering.filter_replies import reply_to, simulated
+from scheduler.answering.extender_protocol import FilterRequest, encode_filter_reply
 from scheduler.answering.pod_guard import PodGuard
 from scheduler.answering.records import Records
 from scheduler.bind.bind_request import ANSWER_AFTER, BindRequest
 from scheduler.bind.binder import Binder
-from scheduler.cluster.claims import Claims, mark_of
-from scheduler.cluster.cluster_api import ClusterApi, version_of
+from scheduler.cluster.claims import Claims, to_mark
+from scheduler.cluster.cluster_api import ClusterApi, get_version
 from scheduler.log_fields import to_log_fields
 from scheduler.publish.node_states import NodeStates
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
 from schemas.ids import count_microseconds
 from schemas.json_types import Json
+
+
+def encode_decision(request: FilterRequest, decision: Decision, error: str) -> bytes:
+    """Encode the chosen node, why none fits, or the ``error``."""
+    if error:
+        return encode_filter_reply(error=error)
+    if decision.chosen is None:
+        return encode_filter_reply(failed=decision.list_failed_nodes())
+    # HAMi names exactly one node and leaves the refused ones out once a node fits.
+    return request.hand_back([decision.chosen])
+
+
+def simulate_nodes(pod: Json, nodes: Mapping[str, Json], policy: SchedulingPolicy, vendors: Vendors) -> bytes:
+    """Answer as HAMi does where kube-scheduler sends whole nodes (docs/decisions/0009)."""
+    columns = ClusterColumns(vendors)
+    for node in nodes.values():
+        columns.apply_node(node)
+    answer = decide(columns, pod, list(nodes), policy)
+    if isinstance(answer, NotOurs):
+        return encode_filter_reply(nodes=list(nodes.values()))
+    if isinstance(answer, Failed):
+        return encode_filter_reply(error=answer.error)
+    if answer.chosen is None:
+        return encode_filter_reply(failed=answer.list_failed_nodes())
+    return encode_filter_reply(nodes=[nodes[answer.chosen]])
+
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +72,7 @@ MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 
 
 class Scheduler:
-    """Answers filter and bind calls. While `api.problem` is not empty, every answer is that text as its Error.
+    """Answers filter and bind calls. While `api.find_problem` is not empty, every answer is that text as its Error.
 
     columns: kept up to date by `Observer`, and by the reservations made here. claims: shared with the `Observer`.
     states: its task runs beside the calls.
@@ -73,15 +99,15 @@ class Scheduler:
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
         life = Life(identity, count_microseconds(clock()))
-        self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
+        self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.find_problem)
 
     async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
-        """The reply to POST /filter. trace: of the caller, if it has one."""
+        """Answer POST /filter. trace: the caller's, if it has one."""
         started_at = self._clock()
         # HAMi waits until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
-        if problem := await self._obstacle(request):
+        if problem := await self._find_obstacle(request):
             self._metrics.decisions.labels("failed").inc()
-            return filter_reply(error=problem)
+            return encode_filter_reply(error=problem)
         answer = self._decide(request)
         if isinstance(answer, NotOurs):
             self._metrics.decisions.labels("not_ours").inc()
@@ -95,49 +121,49 @@ class Scheduler:
         finally:
             span.end(answer.error if isinstance(answer, Failed) else "")
 
-    async def _obstacle(self, request: FilterRequest) -> str:
-        if problem := self._guard.problem(request.pod["metadata"]["uid"]):
+    async def _find_obstacle(self, request: FilterRequest) -> str:
+        if problem := self._guard.find_problem(request.pod["metadata"]["uid"]):
             return problem
         # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
-        self._api.offered(request.pod)
-        return await self._guard.contradiction(request.pod)
+        self._api.note_offered(request.pod)
+        return await self._guard.find_contradiction(request.pod)
 
     def _decide(self, request: FilterRequest) -> Decision | NotOurs | Failed:
-        """The decision, with the states that it refers to in the spool."""
+        """Decide, with the states that the decision refers to in the spool."""
         uid = request.pod["metadata"]["uid"]
-        own = self._columns.get_pod_use(uid)
+        own_use = self._columns.get_pod_use(uid)
         # Released first: a verdict follows from the state alone, and what the pod itself holds counts in none.
         release(self._columns, uid)
         answer: Decision | NotOurs | Failed | None = None
         try:
             answer = decide(self._columns, request.pod, request.node_names, self._policy)
         finally:
-            if own and not isinstance(answer, Decision):
-                self._columns.hold(uid, own)
+            if own_use and not isinstance(answer, Decision):
+                self._columns.hold(uid, own_use)
         if isinstance(answer, Decision):
             # Before the reservation changes a state, and before another call refers to one.
             self.states.write_changed()
         return answer
 
     def simulate(self, request: FilterRequest) -> bytes:
-        """The reply on the nodes that were sent whole, with all devices free; nothing is kept or recorded."""
-        return simulated(request.pod, request.nodes or {}, self._policy, self._columns.vendors)
+        """Answer for nodes that were sent whole, with all devices free; nothing is kept or recorded."""
+        return simulate_nodes(request.pod, request.nodes or {}, self._policy, self._columns.vendors)
 
     async def _fail(self, attempt: AttemptRef, request: FilterRequest, failed: Failed) -> bytes:
         self._metrics.decisions.labels("failed").inc()
         ended_at = max(self._clock(), attempt.started_at)
-        circumstances = self._records.circumstances(request.pod, self._columns.vendors)
+        circumstances = self._records.describe_circumstances(request.pod, self._columns.vendors)
         offered = len(request.node_names)
         failure = event_builder.build_failure(attempt, failed, offered, ended_at, circumstances)
         self._events.write([failure], attempt.trace)
-        self._klog.failed(attempt, failed, ended_at)
+        self._klog.log_failure(attempt, failed, ended_at)
         log.debug("filter of %s: %s", attempt.pod, failed.error, extra=to_log_fields(attempt))
         await self._events.flush()
-        return filter_reply(error=failed.error)
+        return encode_filter_reply(error=failed.error)
 
     async def _conclude(self, attempt: AttemptRef, request: FilterRequest, decision: Decision) -> bytes:
         if decision.chosen is None:
-            self._guard.let_go(attempt.pod)
+            self._guard.release_claim(attempt.pod)
             error = ""
         else:
             # There was no await since `decide`, and there is none before `reserve`: no other call takes these devices.
@@ -146,17 +172,20 @@ class Scheduler:
             # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
         ended_at = max(self._clock(), attempt.started_at)
-        epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod, self._columns.vendors)
+        epoch, circumstances = (
+            self.states.life.epoch,
+            self._records.describe_circumstances(request.pod, self._columns.vendors),
+        )
         events = event_builder.build_events(
             attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances
         )
         self._events.write(events, attempt.trace)
-        self._klog.decided(attempt, decision, ended_at, error)
+        self._klog.log_decision(attempt, decision, ended_at, error)
         chosen = error or decision.chosen or "no node fits"
         log.debug("filter of %s: %s", attempt.pod, chosen, extra=to_log_fields(attempt))
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()
-        return reply_to(request, decision, error)
+        return encode_decision(request, decision, error)
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; returns why that failed, or nothing.
@@ -164,24 +193,26 @@ class Scheduler:
         Where it fails, the reservation is given up.
         """
         written = {**decision.annotations, **build_times(decision.containers, self._columns.vendors, self._clock())}
-        mark = mark_of({"metadata": {"annotations": written}})
+        mark = to_mark({"metadata": {"annotations": written}})
         # Remains where the call is cancelled: then neither line below sets it.
         error = "it was not done"
-        term, known = self._api.term(), self._api.known_pod(pod.namespace, pod.name)
+        term, cached_pod = self._api.get_term(), self._api.get_pod_seen(pod.namespace, pod.name)
         try:
             # On the version that was decided about: another leader, or an earlier call whose request is late, may have
             # written into the pod or bound it since.
-            seen = version_of(known or {"metadata": pod.model_dump()})
+            seen = get_version(cached_pod or {"metadata": pod.model_dump()})
             with self._guard.occupied(pod.uid, WRITING):
                 await self._api.patch_pod(seen, written, decision.labels)
             # If this scheduler lost its lead while it wrote, the new leader may have decided otherwise by now.
-            error = self._api.problem() or ("" if self._api.term() == term else "another scheduler led meanwhile")
+            error = self._api.find_problem() or (
+                "" if self._api.get_term() == term else "another scheduler led meanwhile"
+            )
         except KubeApiError as failure:
             error = str(failure)
         finally:
             # In `finally`, because a client that gives up cancels this call between any two awaits.
             if error:
-                self._guard.let_go(pod, mark)
+                self._guard.release_claim(pod, mark)
             else:
                 self._claims.stand(pod.uid, mark)
         return error
@@ -192,42 +223,44 @@ class Scheduler:
         # Which attempt is a pod's latest follows from when it began, also where the clock was set back since the last.
         if before := self._attempts.get(ref.uid):
             started_at = max(started_at, before.started_at + timedelta(microseconds=1))
-        attempt, span = self._traced("filter", AttemptRef.start(self._identity, ref, started_at), started_at, trace)
+        attempt, span = self._begin_span("filter", AttemptRef.start(self._identity, ref, started_at), started_at, trace)
         self._attempts.put(ref.uid, attempt)
         return attempt, span
 
-    def _traced(self, name: str, attempt: AttemptRef, started_at: datetime, trace: Trace) -> tuple[AttemptRef, Span]:
-        """The attempt with the trace of the span, which its records get."""
+    def _begin_span(
+        self, name: str, attempt: AttemptRef, started_at: datetime, trace: Trace
+    ) -> tuple[AttemptRef, Span]:
+        """Begin a span; return the attempt with its trace, which its records get."""
         began_ns = 1_000 * count_microseconds(started_at)
         span = self._records.tracing.begin(name, trace, to_log_fields(attempt), kind="server", began_ns=began_ns)
         return attempt._replace(trace=span.trace) if span.trace else attempt, span
 
     async def bind(self, request: BindRequest, trace: Trace = NO_TRACE) -> bytes:
-        """The reply to POST /bind. trace: of the caller, if it has one."""
+        """Answer POST /bind. trace: the caller's, if it has one."""
         started_at = self._clock()
         pod = PodRef(namespace=request.namespace, name=request.name, uid=request.uid)
-        if problem := self._guard.problem(request.uid):
+        if problem := self._guard.find_problem(request.uid):
             self._metrics.binds.labels("failed").inc()
-            return extender_protocol.bind_reply(problem)
+            return extender_protocol.encode_bind_reply(problem)
         # Pods without devices have no attempt on record, so their binds have none either.
         if not self._is_ours(request):
-            return extender_protocol.bind_reply(await self._binds.bind(request, None, started_at))
+            return extender_protocol.encode_bind_reply(await self._binds.bind(request, None, started_at))
         # Not remembered where another leader, or this scheduler before a restart, answered the filter.
         attempt = self._attempts.get(request.uid) or AttemptRef.start(self._identity, pod, started_at)
         # A caller without a trace: the bind belongs to that of the filter.
-        attempt, span = self._traced("bind", attempt, started_at, trace or attempt.trace)
+        attempt, span = self._begin_span("bind", attempt, started_at, trace or attempt.trace)
         error = "the bind was cut off"
         try:
             error = await self._binds.bind(request, attempt, started_at)
         finally:
             span.end(error)
-        return extender_protocol.bind_reply(error)
+        return extender_protocol.encode_bind_reply(error)
 
     async def close(self) -> None:
         """End the binds that are under way."""
         await self._binds.close()
 
     def _is_ours(self, request: BindRequest) -> bool:
-        pod = self._api.known_pod(request.namespace, request.name)
+        pod = self._api.get_pod_seen(request.namespace, request.name)
         # An unknown pod may have asked for devices: its bind fails, and that belongs to its attempt.
-        return pod is None or any(asked.asks for asked in list_requests(pod, self._columns.vendors))
+        return pod is None or any(vendor_request.asks for vendor_request in list_requests(pod, self._columns.vendors))

@@ -1,7 +1,7 @@
-"""Binds without a recorded end, on disk beside the spool: a scheduler that is killed leaves no bind unreported.
+"""Binds without a recorded end, on disk next to the spool: a scheduler that is killed leaves no bind unreported.
 
 A line per step in `binds.jsonl`: `open` before the API server is asked, `ended` with the outcome before its event goes
-to the spool, `done` when the event is durable there. What the previous process left open is in `unresolved` when the
+to the spool, `forget` when the event is durable there. What the previous process left open is in `unresolved` when the
 file is read, and `bind_recovery` looks those pods up. A bind with an `ended` line gets the same event again, with the
 same id.
 """
@@ -31,7 +31,7 @@ _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BindEnd:
-    """How a bind ended. error: empty when the pod is bound. lock: the node's lock where another pod held it."""
+    """The end of a bind. error: empty when the pod is bound. lock: the node's lock where another pod held it."""
 
     error: str
     ended_at: datetime
@@ -56,8 +56,11 @@ class BindJournal:
     """folder None: nothing is kept. Where the disk fails, binding continues, and a kill may leave binds unreported."""
 
     def __init__(self, folder: Path | None, *, syncs: bool = True) -> None:
-        """syncs: `open` waits until the disk has its line. Raises one of `FAILURES` where what the last process left
-        can't be read: it would be forgotten."""
+        """Read what the last process left open. Raises one of `FAILURES` where that fails, because it would be
+        forgotten.
+
+        syncs: `open` waits until the disk has its line.
+        """
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
         # A duplicate: `close` and `_rewrite` may close the file while a thread still syncs it.
@@ -66,23 +69,23 @@ class BindJournal:
         )
         self._open = {bind.key: bind for bind in self._read_open()}
         self.unresolved: dict[str, OpenBind] = dict(self._open)
-        """By key: the binds that `bind_recovery` has to look up."""
+        """The binds that `bind_recovery` has to look up, by key."""
         self._rewrite()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def _read_open(self) -> Iterator[OpenBind]:
-        content = files.content_of(self._path) if self._path and files.is_there(self._path) else b""
-        found: dict[str, OpenBind] = {}
+        content = files.read_all(self._path) if self._path and files.is_there(self._path) else b""
+        open_binds: dict[str, OpenBind] = {}
         for line in filter(None, content.splitlines()):
-            _apply_line(found, line)
-        yield from found.values()
+            _apply_line(open_binds, line)
+        yield from open_binds.values()
 
     async def open(self, bind: OpenBind) -> None:
         """Record that the bind begins; returns when the line is durable."""
         self._open[bind.key] = bind
-        self._append(_opened_line(bind))
+        self._append(_to_opened_line(bind))
         if self._syncs:
             # Before the API server is asked: of a bind without a line, a kill would leave no trace.
             await self._commit.flush()
@@ -93,19 +96,19 @@ class BindJournal:
             self._open[bind.key] = replace(bind, end=end)
         # Not synced: a kill leaves it in the page cache, and after a crash of the machine the pod itself shows the
         # outcome.
-        self._append(_ended_line(bind, end))
+        self._append(_to_ended_line(bind, end))
 
     def leave_unresolved(self, bind: OpenBind) -> None:
         """Note that the outcome is unknown and has to be looked up."""
         self.unresolved[bind.key] = bind
 
-    def done(self, bind: OpenBind) -> None:
+    def forget(self, bind: OpenBind) -> None:
         """Forget the bind: its event is durable, or its outcome can never be known."""
         self._open.pop(bind.key, None)
         self.unresolved.pop(bind.key, None)
         self._append({"done": bind.key})
         try:
-            is_large = self._file >= 0 and files.size_of(self._file) > _MAX_FILE_BYTES
+            is_large = self._file >= 0 and files.measure(self._file) > _MAX_FILE_BYTES
         except files.FAILURES as error:
             self._fail(error)
         else:
@@ -127,14 +130,14 @@ class BindJournal:
         except files.FAILURES as error:
             self._fail(error)
         else:
-            self._commit.appended()
+            self._commit.note_append()
 
     def _rewrite(self) -> None:
         if self._path is None:
             return
         try:
             files.replace(
-                self._path, [b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _lines(bind)]
+                self._path, [b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _to_lines(bind)]
             )
             # The descriptor still belongs to the replaced file, which no restart will read.
             self._close_file()
@@ -158,7 +161,7 @@ class BindJournal:
                 "%s can't be written: %s. Binding continues; a bind that a kill cuts off may remain unreported. "
                 "Free or repair the disk.",
                 self._path,
-                files.explained(error),
+                files.explain(error),
             )
         self._is_failing = True
 
@@ -174,17 +177,17 @@ class BindJournal:
         self._file = -1
 
 
-def _lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
-    yield _opened_line(bind)
+def _to_lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
+    yield _to_opened_line(bind)
     if bind.end:
-        yield _ended_line(bind, bind.end)
+        yield _to_ended_line(bind, bind.end)
 
 
-def _ended_line(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
+def _to_ended_line(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
     return {"ended": bind.key, "error": end.error, "at": end.ended_at.isoformat(), "lock": end.lock}
 
 
-def _opened_line(bind: OpenBind) -> dict[str, Any]:
+def _to_opened_line(bind: OpenBind) -> dict[str, Any]:
     attempt = bind.attempt
     return {
         "open": bind.key,
@@ -200,25 +203,25 @@ def _opened_line(bind: OpenBind) -> dict[str, Any]:
     }
 
 
-def _apply_line(found: dict[str, OpenBind], line: bytes) -> None:
+def _apply_line(open_binds: dict[str, OpenBind], line: bytes) -> None:
     """Apply one line of the file. A line that can't be read was cut off by a kill, before anything relied on it."""
     try:
         step = orjson.loads(line)
         if "done" in step:
-            found.pop(step["done"], None)
+            open_binds.pop(step["done"], None)
         elif "ended" in step:
-            known = found[step["ended"]]
+            bind_before = open_binds[step["ended"]]
             end = BindEnd(step["error"], datetime.fromisoformat(step["at"]), step.get("lock", ""))
-            found[known.key] = OpenBind(known.attempt, known.node, known.started_at, end)
+            open_binds[bind_before.key] = OpenBind(bind_before.attempt, bind_before.node, bind_before.started_at, end)
         else:
-            bind = _open_bind(step)
-            found[bind.key] = bind
+            bind = _parse_open_bind(step)
+            open_binds[bind.key] = bind
     except (ValueError, KeyError, TypeError, AttributeError):
         log.warning("a line of %s can't be read: %.80r", FILE, line)
 
 
-def _open_bind(line: dict[str, Any]) -> OpenBind:
+def _parse_open_bind(line: dict[str, Any]) -> OpenBind:
     pod = PodRef(namespace=line["namespace"], name=line["pod"], uid=line["uid"])
-    by = Identity(line["cluster"], line["scheduler"])
-    attempt = AttemptRef(line["attempt"], pod, by, datetime.fromisoformat(line["started_at"]))
+    identity = Identity(line["cluster"], line["scheduler"])
+    attempt = AttemptRef(line["attempt"], pod, identity, datetime.fromisoformat(line["started_at"]))
     return OpenBind(attempt, line["node"], datetime.fromisoformat(line["bind_started_at"]))

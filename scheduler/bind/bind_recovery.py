@@ -1,4 +1,4 @@
-"""Finds out how binds ended whose outcome was lost: by a kill of the scheduler, or an API server that did not answer.
+"""Recovery of binds whose outcome was lost: by a kill of the scheduler, or an API server that did not answer.
 
 The pod shows it. It carries our node and our `hami.io/bind-time` only if our bind took place. A scheduler that binds
 the pod later writes its own time first, and that time differs: another leader has waited for the Lease to expire, and
@@ -15,8 +15,8 @@ from engine.fit.events import event_builder
 from engine.hami.annotations import BIND_TIME
 from runtime.kubernetes.errors import KubeApiError
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
-from scheduler.bind.binder import bind_time
-from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.bind.binder import format_bind_time
+from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation
 from scheduler.log_fields import to_log_fields
 from scheduler.publish.spool_writer import SpoolWriter
 
@@ -28,22 +28,22 @@ IN_FLIGHT: Final = timedelta(minutes=1)
 PAUSE_SECONDS: Final = 1.0
 
 
-def end_of(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
-    """The outcome that the pod shows; None while the bind may still take place.
+def derive_end(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
+    """Derive the outcome that the pod shows; None while the bind may still take place.
 
     All times come from the pod and the bind, so that a second look yields the same event.
     """
     node = (pod.get("spec") or {}).get("nodeName")
-    if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.started_at):
+    if node == bind.node and get_annotation(pod, BIND_TIME) == format_bind_time(bind.started_at):
         # Kubernetes writes whole seconds, so the condition's time may lie before the bind began.
-        return BindEnd("", max(_scheduled_at(pod), bind.started_at))
+        return BindEnd("", max(_find_scheduled_time(pod), bind.started_at))
     # A pod is bound only once: another node, or ours with another time, rules our bind out for good.
     if node or now - bind.started_at > IN_FLIGHT:
         return BindEnd(NOT_BOUND, bind.started_at)
     return None
 
 
-def _scheduled_at(pod: Object) -> datetime:
+def _find_scheduled_time(pod: Object) -> datetime:
     conditions: Any = (pod.get("status") or {}).get("conditions") or ()
     times = [condition.get("lastTransitionTime") for condition in conditions if condition.get("type") == "PodScheduled"]
     return max(map(datetime.fromisoformat, filter(None, times)), default=_EPOCH)
@@ -73,20 +73,20 @@ class BindRecovery:
         # A copy: `_record` and binds that end meanwhile change the dict.
         for bind in list(self._binds.unresolved.values()):
             try:
-                end = bind.end or await self._end_of(bind)
+                end = bind.end or await self._look_up_end(bind)
             except KubeApiError as error:
                 self._note_failure(bind, error)
             else:
                 if end:
                     await self._record(bind, end)
 
-    async def _end_of(self, bind: OpenBind) -> BindEnd | None:
-        """Raises `KubeApiError`: 404 also where another pod has the name."""
+    async def _look_up_end(self, bind: OpenBind) -> BindEnd | None:
+        """Look up the outcome. Raises `KubeApiError`: 404 also where another pod has the name."""
         # Asked of the API server: the watch may be behind, and it leaves out pods that have ended.
         pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
         if pod["metadata"].get("uid") != bind.attempt.pod.uid:
             raise KubeApiError(404, "another pod has its name")
-        return end_of(bind, pod, self._clock())
+        return derive_end(bind, pod, self._clock())
 
     def _note_failure(self, bind: OpenBind, error: KubeApiError) -> None:
         if error.is_missing:
@@ -94,7 +94,7 @@ class BindRecovery:
                 "pod %s is gone: it is unknown whether it was bound to %s", bind.attempt.pod, bind.node,
                 extra=to_log_fields(bind.attempt),
             )  # fmt: skip
-            self._binds.done(bind)
+            self._binds.forget(bind)
         else:
             log.debug(
                 "whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error,
@@ -112,4 +112,4 @@ class BindRecovery:
         event = event_builder.build_bind(bind.attempt, bind.node, end.error, *times, end.lock)
         self._events.write([event], bind.attempt.trace)
         await self._events.flush()
-        self._binds.done(bind)
+        self._binds.forget(bind)

@@ -23,7 +23,7 @@ from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from runtime.kubernetes.errors import KubeApiError, missing
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.node_locks import LockedError, LockPolicy, NodeLocks, Obstacle, ObstacleError
-from scheduler.cluster.cluster_api import ClusterApi, Object, annotation, bound_node, version_of
+from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation, get_bound_node, get_version
 
 _TRIES: Final = 5
 
@@ -62,10 +62,10 @@ class Binder:
 
         obstacle: asked again before each write into the pod, without an await between the two.
         """
-        pod = self._api.known_pod(request.namespace, request.name)
+        pod = self._api.get_pod_seen(request.namespace, request.name)
         if pod is None:
             return BindResult(str(missing("pod", request.name)))
-        if self._api.known_node(request.node) is None:
+        if self._api.get_node_seen(request.node) is None:
             return BindResult(str(missing("node", request.node)))
         locks = needs_lock(pod, self._vendors)
         try:
@@ -80,13 +80,13 @@ class Binder:
 
     async def _write(self, request: BindRequest, pod: Object, started_at: datetime, obstacle: Obstacle) -> BindResult:
         # Written before the binding: `bind_recovery` recognizes our bind by this time.
-        marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
+        marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: format_bind_time(started_at)}
         # As last seen: the lock may have been waited for.
-        pod = self._api.known_pod(request.namespace, request.name) or pod
+        pod = self._api.get_pod_seen(request.namespace, request.name) or pod
         for tries_left in reversed(range(_TRIES)):
             try:
                 _check(pod, request, obstacle())
-                marked = await self._api.patch_pod(version_of(pod)._replace(uid=request.uid), marks)
+                marked = await self._api.patch_pod(get_version(pod)._replace(uid=request.uid), marks)
                 _check(marked, request, obstacle())
                 return await self._post(request, marked)
             except KubeApiError as error:
@@ -100,7 +100,7 @@ class Binder:
 
     async def _post(self, request: BindRequest, pod: Object) -> BindResult:
         try:
-            await self._api.bind(version_of(pod)._replace(uid=request.uid), request.node)
+            await self._api.bind(get_version(pod)._replace(uid=request.uid), request.node)
         except KubeApiError as error:
             if not error.is_unsure:
                 raise
@@ -108,24 +108,24 @@ class Binder:
         return BindResult()
 
     async def _read_again(self, request: BindRequest, cause: KubeApiError) -> Object:
-        """The pod as it is now. Raises `cause` where that can't be known or another pod has its name."""
+        """Read the pod as it is now. Raises `cause` where that can't be known or another pod has its name."""
         try:
             pod = await self._api.get_pod(request.namespace, request.name)
         except KubeApiError:
             raise cause from None
-        if version_of(pod).uid != request.uid:
+        if get_version(pod).uid != request.uid:
             raise cause
         return pod
 
     async def _look_up_outcome(self, request: BindRequest, cause: KubeApiError) -> BindResult:
-        """The result of a binding whose answer was lost. Raises `cause` where it did not and will not take place."""
+        """Look up a binding whose answer was lost. Raises `cause` where it did not and will not take place."""
         for _ in range(_TRIES):
             try:
                 pod = await self._api.get_pod(request.namespace, request.name)
-                if version_of(pod).uid != request.uid or bound_node(pod):
+                if get_version(pod).uid != request.uid or get_bound_node(pod):
                     break
                 # The request may still be on its way: after this write, it would be a conflict.
-                await self._api.patch_pod(version_of(pod), UNMARKED)
+                await self._api.patch_pod(get_version(pod), UNMARKED)
             except KubeApiError as error:
                 if error.is_missing:
                     raise cause from None
@@ -142,26 +142,26 @@ class Binder:
 
 
 def _is_bound(pod: Object, request: BindRequest) -> bool:
-    return version_of(pod).uid == request.uid and bound_node(pod) == request.node
+    return get_version(pod).uid == request.uid and get_bound_node(pod) == request.node
 
 
 def _check(pod: Object, request: BindRequest, obstacle: str) -> None:
-    """Raises `ObstacleError` where the pod must not be bound to the node, as things are now."""
+    """Check that the pod may still be bound to the node. Raises `ObstacleError`."""
     # A pod without the annotation was never decided about (`--whole-nodes=simulate`): HAMi binds it too.
-    says = annotation(pod, ASSIGNED_NODE)
+    says = get_annotation(pod, ASSIGNED_NODE)
     if not obstacle and says not in (None, request.node):
         obstacle = f"pod {request.name} was assigned to node {says} meanwhile, not to {request.node}"
     if obstacle:
         raise ObstacleError(obstacle)
 
 
-def bind_time(started_at: datetime) -> str:
-    """As HAMi writes it: seconds since 1970."""
+def format_bind_time(started_at: datetime) -> str:
+    """Format the time as HAMi writes it: seconds since 1970."""
     return str(int(started_at.timestamp()))
 
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:
-    """Whether the device plugin will allocate for the pod. As with HAMi, init containers alone do not count."""
+    """Tell whether the device plugin will allocate for the pod. As with HAMi, init containers do not count."""
     return any(request.asks and not request.is_init for request in list_requests(pod, vendors))
 
 

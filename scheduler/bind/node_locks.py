@@ -19,7 +19,7 @@ from engine.hami.node_lock import NodeLockError, PodKey, Step
 from runtime.kubernetes.errors import KubeApiError
 from runtime.telemetry.logs import about
 from scheduler.bind.bind_request import BindRequest
-from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _FIRST_PAUSE: Final = 0.1
 _POLL: Final = 0.1
 
 Obstacle = Callable[[], str]
-"""Why the bind must not continue, as of now; empty while it may."""
+"""Source of the reason why the bind must not continue; empty while it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class NodeLocks:
         self._api, self._policy, self._clock, self._sleep, self._monotonic = api, policy, clock, sleep, monotonic
 
     async def take(self, request: BindRequest, obstacle: Obstacle, *, waits: bool) -> None:
-        """Raises `NodeLockError` where the lock can't be had, `ObstacleError`, and `KubeApiError`."""
+        """Take the lock. Raises `NodeLockError` where it can't be had, `ObstacleError`, and `KubeApiError`."""
         # Not by the clock: one that is set back would keep a pod's bind waiting for as long.
         pod, give_up = (request.namespace, request.name), self._monotonic() + self._policy.retry.total_seconds()
         while True:
@@ -100,13 +100,13 @@ class NodeLocks:
                 await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
                 pause *= 2
             # Only the first try trusts the watch: after a conflict it may still show the version that was refused.
-            found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
-            if await self._is_ours_already(found, pod):
+            node_object = (None if attempt else self._get_unlocked(node)) or await self._api.get_node(node)
+            if await self._is_ours_already(node_object, pod):
                 return
             lock = {NODE_LOCK: node_lock.format_lock(self._clock(), pod)}
             try:
                 # With the version, so that of two schedulers that see the node unlocked the API server refuses one.
-                await self._api.patch_node(node, lock, _version(found))
+                await self._api.patch_node(node, lock, _get_version(node_object))
             except KubeApiError as error:
                 if not error.is_conflict:
                     raise
@@ -115,15 +115,15 @@ class NodeLocks:
                 return
         raise NodeLockError(node_lock.describe_conflict(node, cause))
 
-    def _free_as_known(self, node: str) -> Object | None:
-        """The node as last seen, if it was unlocked. Where that is outdated, our write meets a conflict."""
-        found = self._api.known_node(node)
-        is_free = found and _version(found) and annotation(found, NODE_LOCK) is None
-        return found if is_free else None
+    def _get_unlocked(self, node: str) -> Object | None:
+        """Return the node as last seen, if it was unlocked. Where that is outdated, our write meets a conflict."""
+        node_object = self._api.get_node_seen(node)
+        is_free = node_object and _get_version(node_object) and get_annotation(node_object, NODE_LOCK) is None
+        return node_object if is_free else None
 
     async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
-        """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
-        value = annotation(node, NODE_LOCK)
+        """Tell whether this pod holds the lock; False: it may be taken. Raises `_ContendedError`."""
+        value = get_annotation(node, NODE_LOCK)
         step = node_lock.choose_step(value, pod, self._clock(), self._policy.timeout)
         # HAMi also takes over the lock of a pod that does not exist any more, however young the lock is.
         if step is Step.CONTENDED or (
@@ -134,7 +134,7 @@ class NodeLocks:
 
     async def _has_live_owner(self, value: str) -> bool:
         owner = node_lock.parse_owner(value)
-        # The legacy form of a lock is a time alone.
+        # The legacy form of a lock is only a time.
         if owner is None:
             return False
         try:
@@ -150,9 +150,9 @@ class NodeLocks:
         pod, pause, cause = (request.namespace, request.name), _FIRST_PAUSE, ""
         for tries_left in reversed(range(_TRIES)):
             try:
-                found = await self._api.get_node(request.node)
-                if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
-                    await self._api.patch_node(request.node, {NODE_LOCK: None}, _version(found))
+                node_object = await self._api.get_node(request.node)
+                if node_lock.is_ours_to_release(get_annotation(node_object, NODE_LOCK), pod):
+                    await self._api.patch_node(request.node, {NODE_LOCK: None}, _get_version(node_object))
             except KubeApiError as error:
                 cause = str(error)
                 if error.is_missing:
@@ -172,5 +172,5 @@ class NodeLocks:
         )  # fmt: skip
 
 
-def _version(node: Object) -> str:
+def _get_version(node: Object) -> str:
     return str(node["metadata"].get("resourceVersion", ""))

@@ -1,4 +1,4 @@
-"""Which counts for a pod that is not bound yet: our own decision, or the annotations that a watch delivers. Pure.
+"""Claims on pods that are not bound yet: our own decision counts, or the annotations that a watch delivers. Pure.
 
 A watch is always a little behind. From the moment the scheduler writes a decision until the watch shows it, every
 observation of that pod is older than what the scheduler knows. Annotations of a decision that was given up remain in
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from engine.fit.devices.pod_usage import has_ended
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED
-from scheduler.cluster.cluster_api import annotation
+from scheduler.cluster.cluster_api import get_annotation
 
 Mark = tuple[str | None, ...]
 
@@ -24,9 +24,9 @@ _MARKS: Final = (ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED)
 _UNMARKED: Final[Mark] = (None,) * len(_MARKS)
 
 
-def mark_of(pod: Mapping[str, Any]) -> Mark:
-    """The annotations that distinguish one decision about the pod from another."""
-    return tuple(annotation(pod, key) for key in _MARKS)
+def to_mark(pod: Mapping[str, Any]) -> Mark:
+    """Return the annotations that distinguish one decision about the pod from another."""
+    return tuple(get_annotation(pod, key) for key in _MARKS)
 
 
 class Claims:
@@ -41,18 +41,18 @@ class Claims:
         return uid in self._writing
 
     def begin(self, uid: str) -> None:
-        """A decision was made and reserved; it is now being written into the pod."""
+        """Begin a claim: a decision was made and reserved, and is now being written into the pod."""
         self._writing.add(uid)
         self._unobserved.pop(uid, None)
         self._void.pop(uid, None)
 
     def stand(self, uid: str, mark: Mark) -> None:
-        """The decision is written. Observations without its mark are from before it, and do not count."""
+        """Let the decision stand: it is written. Observations without its mark are older and do not count."""
         self._writing.discard(uid)
         self._unobserved[uid] = mark
 
-    def let_go(self, uid: str, *marks: Mark) -> None:
-        """The pod holds nothing any more, although these annotations are in it, or may still be written."""
+    def release_claim(self, uid: str, *marks: Mark) -> None:
+        """Release the claim: the pod holds nothing, although these annotations are in it, or may still be written."""
         self._writing.discard(uid)
         self._unobserved.pop(uid, None)
         if voided := {mark for mark in marks if mark != _UNMARKED}:
@@ -60,14 +60,14 @@ class Claims:
         if len(self._void) > MAX_REMEMBERED_VOID:
             self._void.popitem(last=False)
 
-    def count(self, pod: Mapping[str, Any]) -> bool:
-        """Whether the annotations of this observation of the pod count."""
+    def accept(self, pod: Mapping[str, Any]) -> bool:
+        """Take an observation of the pod; return whether its annotations count."""
         uid = pod["metadata"]["uid"]
         if (pod.get("spec") or {}).get("nodeName") or has_ended(pod):
             self._unobserved.pop(uid, None)
             self._void.pop(uid, None)
             return True
-        mark = mark_of(pod)
+        mark = to_mark(pod)
         if uid in self._writing or self._unobserved.get(uid, mark) != mark:
             return False
         self._unobserved.pop(uid, None)
@@ -75,13 +75,13 @@ class Claims:
         return mark not in self._void.get(uid, ())
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
+        """Forget a deleted pod."""
         self._writing.discard(uid)
         self._unobserved.pop(uid, None)
         self._void.pop(uid, None)
 
     def reset(self) -> set[str]:
-        """Drop all claims, so that only annotations count; returns the UIDs whose annotations were void."""
+        """Drop all claims, so that only annotations count; return the UIDs whose annotations were void."""
         voided = set(self._void)
         self._writing.clear()
         self._unobserved.clear()

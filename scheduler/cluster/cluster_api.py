@@ -1,6 +1,6 @@
-"""What the scheduler needs of a cluster: reads, writes, and notifications of changes.
+"""The scheduler's interface to a cluster: reads, writes, and notifications of changes.
 
-`FileCluster` simulates it from a YAML file; `KubernetesCluster` implements it with watches and an API server.
+`SimulatedCluster` simulates it from a YAML file; `KubernetesCluster` implements it with watches and an API server.
 Objects are Kubernetes objects as decoded JSON.
 """
 
@@ -33,19 +33,19 @@ class PodVersion(NamedTuple):
 class ClusterApi(Protocol):
     """Reads and writes. Every coroutine may raise `runtime.kubernetes.errors.KubeApiError`."""
 
-    def problem(self) -> str:
-        """Why nothing can be decided now (outdated watches, or another scheduler leads); empty if it can."""
+    def find_problem(self) -> str:
+        """Find why nothing can be decided now (outdated watches, or another scheduler leads); empty if it can."""
 
-    def term(self) -> int:
-        """Differs from an earlier answer where another scheduler may have led in between."""
+    def get_term(self) -> int:
+        """Return a number that differs from an earlier one where another scheduler may have led in between."""
 
-    def known_node(self, name: str) -> Object | None:
-        """The node as last seen, without asking the API server."""
+    def get_node_seen(self, name: str) -> Object | None:
+        """Return the node as last seen, without asking the API server."""
 
-    def known_pod(self, namespace: str, name: str) -> Object | None:
-        """The pod as last seen, without asking the API server."""
+    def get_pod_seen(self, namespace: str, name: str) -> Object | None:
+        """Return the pod as last seen, without asking the API server."""
 
-    def offered(self, pod: Object) -> None:
+    def note_offered(self, pod: Object) -> None:
         """Note a pod that kube-scheduler sent. A cluster with an API server knows it already."""
 
     async def get_node(self, name: str) -> Object: ...
@@ -65,36 +65,36 @@ class ClusterApi(Protocol):
 
 
 class Watcher(Protocol):
-    """Is called for every change, in the order of the changes."""
+    """Receiver of every change, in the order of the changes."""
 
-    def node_changed(self, node: Object) -> None: ...
+    def on_node(self, node: Object) -> None: ...
 
-    def node_gone(self, name: str) -> None: ...
+    def on_node_deleted(self, name: str) -> None: ...
 
-    def pod_changed(self, pod: Object) -> None: ...
+    def on_pod(self, pod: Object) -> None: ...
 
-    def pod_gone(self, uid: str) -> None: ...
+    def on_pod_deleted(self, uid: str) -> None: ...
 
-    def quota_changed(self, quota: Object) -> None: ...
+    def on_quota(self, quota: Object) -> None: ...
 
-    def quota_gone(self, namespace: str, name: str) -> None: ...
-
-
-def version_of(pod: Object) -> PodVersion:
-    """The pod as it was seen."""
-    about = pod["metadata"]
-    key = NamespacedName(about.get("namespace", ""), about["name"])
-    return PodVersion(key, str(about.get("uid") or ""), str(about.get("resourceVersion") or ""))
+    def on_quota_deleted(self, namespace: str, name: str) -> None: ...
 
 
-def bound_node(pod: Object) -> str:
-    """The node that the pod is bound to; empty while it is not."""
+def get_version(pod: Object) -> PodVersion:
+    """Return the version of the pod as it was seen."""
+    metadata = pod["metadata"]
+    key = NamespacedName(metadata.get("namespace", ""), metadata["name"])
+    return PodVersion(key, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
+
+
+def get_bound_node(pod: Object) -> str:
+    """Return the node that the pod is bound to; empty while it is not."""
     return str(to_mapping(pod.get("spec")).get("nodeName") or "")
 
 
-def annotation(found: Object, key: str) -> str | None:
-    """The value of an annotation of a Kubernetes object; None where it is absent or not a string."""
-    metadata = found.get("metadata")
+def get_annotation(obj: Object, key: str) -> str | None:
+    """Return the value of an annotation of a Kubernetes object; None where it is absent or not a string."""
+    metadata = obj.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     value = annotations.get(key) if isinstance(annotations, Mapping) else None
     return value if isinstance(value, str) else None

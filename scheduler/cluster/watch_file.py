@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.fit import manifests
 from engine.fit.manifests import ManifestError
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ Stamp = tuple[int, int, int]
 class FileWatch:
     """`problem` is what is wrong with the file now; empty while it is as applied."""
 
-    def __init__(self, path: Path, cluster: FileCluster, metrics: Metrics) -> None:
+    def __init__(self, path: Path, cluster: SimulatedCluster, metrics: Metrics) -> None:
         self._path, self._cluster, self._metrics = path, cluster, metrics
         self._seen: Stamp | None = None
         self.problem = ""
@@ -62,7 +62,7 @@ class FileWatch:
 
     def _stamp(self) -> Stamp | None:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino

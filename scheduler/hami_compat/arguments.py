@@ -16,7 +16,7 @@ _OURS: Final = {
 }
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
-"""As Go's `strconv.ParseBool` reads them."""
+"""Values of Go's `strconv.ParseBool`."""
 
 _STDERR: Final = "the log goes to standard error"
 _SERVED: Final = "devices that the device configuration names are served"
@@ -53,19 +53,19 @@ _EMPTY_IS_UNSET: Final = frozenset(
 
 class Arguments(NamedTuple):
     words: list[str]
-    """Those that the command line understands."""
+    """Arguments that the command line understands."""
     notes: list[str]
-    """What is without effect, in words."""
+    """Notes about arguments without effect."""
 
 
-def translated(words: Sequence[str], switches: Mapping[str, str]) -> Arguments:
-    """The arguments in this scheduler's own spelling.
+def translate(words: Sequence[str], switches: Mapping[str, str]) -> Arguments:
+    """Translate the arguments to this scheduler's own spelling.
 
     switches: each flag that takes no value, with the flag that switches the same off. Raises `SettingError` for a flag
     of HAMi that can't be taken over.
     """
     translation = _Translation(switches, is_hamis=any(word.partition("=")[0] == "--scheduler-name" for word in words))
-    return Arguments(list(translation.words(words)), translation.notes)
+    return Arguments(list(translation.translate(words)), translation.notes)
 
 
 class _Translation:
@@ -73,14 +73,14 @@ class _Translation:
         self._switches, self._is_hamis = switches, is_hamis
         self.notes: list[str] = []
 
-    def words(self, words: Sequence[str]) -> Iterator[str]:
-        rest = iter(words)
-        for word in rest:
+    def translate(self, words: Sequence[str]) -> Iterator[str]:
+        remaining = iter(words)
+        for word in remaining:
             flag, equals, value = word.partition("=")
-            if reason := _refusal(flag):
+            if reason := _explain_refusal(flag):
                 raise SettingError(f"{flag}: {reason}")
             if flag in _SWITCHES_WITHOUT_EFFECT or flag in _VALUES_WITHOUT_EFFECT:
-                self._skip(flag, rest, takes_value=flag in _VALUES_WITHOUT_EFFECT and not equals)
+                self._skip(flag, remaining, takes_value=flag in _VALUES_WITHOUT_EFFECT and not equals)
             elif flag in self._switches:
                 yield from self._switch(flag, value if equals else "true")
             elif equals:
@@ -88,9 +88,9 @@ class _Translation:
             else:
                 yield _OURS.get(word, word)
 
-    def _skip(self, flag: str, rest: Iterator[str], *, takes_value: bool) -> None:
+    def _skip(self, flag: str, remaining: Iterator[str], *, takes_value: bool) -> None:
         if takes_value:
-            next(rest, None)
+            next(remaining, None)
         reason = _SWITCHES_WITHOUT_EFFECT.get(flag) or _VALUES_WITHOUT_EFFECT[flag]
         self.notes.append(f"{flag} has no effect: {reason}")
 
@@ -117,7 +117,7 @@ class _Translation:
         yield f"{ours}={value}"
 
 
-def _refusal(flag: str) -> str:
+def _explain_refusal(flag: str) -> str:
     if any(flag.startswith(f"--{vendor}-") for vendor in _VENDORS):
         return "write the resource's name into the device configuration (--device-config-file)"
     return _REFUSED.get(flag, "")

@@ -45,13 +45,13 @@ class HamiMetrics:
     def __init__(self, columns: ClusterColumns) -> None:
         self._columns = columns
 
-    def text(self) -> str:
-        """The metrics in Prometheus' text format, which for gauges is that of OpenMetrics too."""
+    def render(self) -> str:
+        """Render the metrics in Prometheus' text format, which for gauges is OpenMetrics' format too."""
         lines: dict[str, list[str]] = {name: [] for name in FAMILIES}
         self._add_devices(lines)
         self._add_containers(lines)
         self._add_quotas(lines)
-        return "".join(part for name in FAMILIES for part in _family(name, lines[name]))
+        return "".join(part for name in FAMILIES for part in _render_family(name, lines[name]))
 
     def _add_devices(self, lines: Mapping[str, list[str]]) -> None:
         # Text is written here and not by prometheus_client, which takes seconds for the series of 40,000 devices.
@@ -66,12 +66,12 @@ class HamiMetrics:
                 continue
             used = zip(*(self._columns.devices[column][entry.rows_slice].tolist() for column in _USED), strict=True)
             for device, (memory_mib, cores, slots) in zip(entry.devices.registration.devices, used, strict=True):
-                total, held = _core_percent(device.model, device.cores, cores)
+                total, held = _to_core_percent(device.model, device.cores, cores)
                 # HAMi puts the zone on every series.
                 start = (
-                    f'{{zone="vGPU",node="{name}",device_uuid="{_escaped(device.uuid)}",device_index="{device.index}"'
+                    f'{{zone="vGPU",node="{name}",device_uuid="{_escape(device.uuid)}",device_index="{device.index}"'
                 )
-                end = f'device_type="{_escaped(device.model)}"}}'
+                end = f'device_type="{_escape(device.model)}"}}'
                 plain = f"{start},{end} "
                 memory_limits(f"{plain}{device.memory_mib * MIB}")
                 core_limits(f"{plain}{total}")
@@ -88,28 +88,28 @@ class HamiMetrics:
     def _add_containers(self, lines: Mapping[str, list[str]]) -> None:
         memory, cores = lines["hami_vgpu_memory_allocated_bytes"].append, lines["hami_vgpu_core_allocated_ratio"].append
         for use in self._columns.list_pod_uses():
-            for (container, uuid), (memory_mib, held) in _given(use).items():
+            for (container, uuid), (memory_mib, held) in _sum_shares(use).items():
                 # As HAMi: without a UUID there is no device to show.
                 if uuid:
                     labels = (
-                        f'{{zone="vGPU",namespace="{_escaped(use.namespace)}",node="{_escaped(use.node)}",'
-                        f'pod="{_escaped(use.name)}",container_index="{container}",device_uuid="{_escaped(uuid)}"}} '
+                        f'{{zone="vGPU",namespace="{_escape(use.namespace)}",node="{_escape(use.node)}",'
+                        f'pod="{_escape(use.name)}",container_index="{container}",device_uuid="{_escape(uuid)}"}} '
                     )
                     memory(f"{labels}{memory_mib * MIB}")
-                    cores(f"{labels}{self._core_percent(use.node, uuid, held)}")
+                    cores(f"{labels}{self._to_core_percent(use.node, uuid, held)}")
 
-    def _core_percent(self, node: str, uuid: str, held: int) -> int:
+    def _to_core_percent(self, node: str, uuid: str, held: int) -> int:
         entry = self._columns.get_entry(node)
         if entry is None or uuid not in entry.rows:
             return held
         device = entry.devices.registration.devices[entry.rows[uuid][0] - entry.start]
-        return _core_percent(device.model, device.cores, held)[1]
+        return _to_core_percent(device.model, device.cores, held)[1]
 
     def _add_quotas(self, lines: Mapping[str, list[str]]) -> None:
-        limits, used = _quotas(self._columns)
+        limits, used = _sum_quotas(self._columns)
         for namespace, resource in sorted({*limits, *used}):
             limit = limits.get((namespace, resource))
-            start = f'{{zone="vGPU",namespace="{namespace}",quota_name="{_escaped(resource)}"'
+            start = f'{{zone="vGPU",namespace="{namespace}",quota_name="{_escape(resource)}"'
             # HAMi writes limit="0" where pods hold something and nothing limits it.
             lines["hami_resource_quota_used"].append(
                 f'{start},limit="{limit or 0}"}} {used.get((namespace, resource), 0)}'
@@ -118,52 +118,52 @@ class HamiMetrics:
                 lines["hami_resource_quota_limit"].append(f"{start}}} {limit}")
 
 
-def _given(use: PodUse) -> dict[tuple[int, str], tuple[int, int]]:
-    """MiB and cores by container, as HAMi counts those of a vendor, and device. A container may have several shares of
-    a device: two series of the same labels would be refused."""
-    given: dict[tuple[int, str], tuple[int, int]] = {}
+def _sum_shares(use: PodUse) -> dict[tuple[int, str], tuple[int, int]]:
+    """Sum MiB and cores by container, as HAMi counts the containers of a vendor, and device. A container may have
+    several shares of a device: two series of the same labels would be refused."""
+    sums: dict[tuple[int, str], tuple[int, int]] = {}
     for containers in use.held.values():
-        for place, container in enumerate(containers):
+        for index, container in enumerate(containers):
             for share in container:
-                memory_mib, cores = given.get((place, share.uuid), (0, 0))
-                given[place, share.uuid] = memory_mib + share.memory_mib, cores + share.cores
-    return given
+                memory_mib, cores = sums.get((index, share.uuid), (0, 0))
+                sums[index, share.uuid] = memory_mib + share.memory_mib, cores + share.cores
+    return sums
 
 
 _USED: Final = ("used_memory", "used_cores", "used_slots")
 
 
-def _family(name: str, lines: list[str]) -> Iterator[str]:
+def _render_family(name: str, lines: list[str]) -> Iterator[str]:
     yield f"# HELP {name} {FAMILIES[name][0]}\n# TYPE {name} gauge\n"
     if lines:
         yield f"{name}" + f"\n{name}".join(lines) + "\n"
 
 
-def _escaped(value: str) -> str:
-    """As a label's value: a node may register any text as a UUID or a type."""
+def _escape(value: str) -> str:
+    """Escape a label's value: a node may register any text as a UUID or a type."""
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-def _core_percent(model: str, total: int, held: int) -> tuple[int, int]:
-    """HAMi shows AMD's compute units in percent, and what others register as it is."""
+def _to_core_percent(model: str, total: int, held: int) -> tuple[int, int]:
+    """Convert cores as HAMi shows them: AMD's compute units in percent, others as they are registered."""
     if not model.upper().startswith("AMD") or total <= 0:
         return total, held
     return PERCENT, math.ceil(held / total * PERCENT)
 
 
 _Amounts = dict[tuple[str, str], int]
-"""By namespace and resource."""
+"""Amounts by namespace and resource."""
 
 
-def _quotas(columns: ClusterColumns) -> tuple[_Amounts, _Amounts]:
-    """The limits, and what pods hold, of the resources that a vendor has."""
+def _sum_quotas(columns: ClusterColumns) -> tuple[_Amounts, _Amounts]:
+    """Sum the limits, and what pods hold, of the resources that a vendor has."""
     names = {vendor.word: (vendor.resources.memory, vendor.resources.cores) for vendor in columns.vendors}
-    known = {name for pair in names.values() for name in pair if name}
+    resources = {name for pair in names.values() for name in pair if name}
     limits: _Amounts = {}
     for namespace, of_namespace in list(columns.quotas.limits.items()):
         # Of several for one resource the latest counts.
         for quota in list(of_namespace.values()):
-            limits |= {(namespace, resource): limit for resource, limit in quota.items() if resource in known}
+            limits |= {(namespace, resource): limit for resource, limit in quota.items() if resource in resources}
     used: _Amounts = {}
     for (namespace, word), amounts in list(columns.quotas.used.items()):
         for resource, amount in zip(names.get(word, ()), amounts, strict=False):

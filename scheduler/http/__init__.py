@@ -1,6 +1,5 @@
-"""The HTTP side: what kube-scheduler, Prometheus and probes ask.
+"""The HTTP side, for kube-scheduler, Prometheus and probes.
 
-app                  the routes
-callers              who may filter and bind
+app                  the routes, and the callers that may filter and bind
 server               the socket and uvicorn on it
 """

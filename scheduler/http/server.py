@@ -54,7 +54,7 @@ class Protocol(PatientHttp):
 
 
 def bind(address: HostPort, flag: str = "--listen") -> socket.socket:
-    """A socket at the address, not listening yet. Raises `SettingError` where it can't be bound."""
+    """Bind a socket to the address, not listening yet. Raises `SettingError` where that fails."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With the protocol named asyncio switches Nagle's delay off; without, every small answer waits 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -79,10 +79,10 @@ async def answer(
 ) -> None:
     """Serve until a signal; a task that ends by itself has failed, and ends the process with its error.
 
-    `context`: HTTPS with it, without it plain HTTP. `webhook`: served beside it, at an address of its own.
+    `context`: HTTPS with it, without it plain HTTP. `webhook`: served next to it, at an address of its own.
     """
     sites = [(app, listener), *([webhook] if webhook else ())]
-    servers = [HttpServer(config(served, context, HostPort(*site.getsockname()[:2]))) for served, site in sites]
+    servers = [HttpServer(create_config(served, context, HostPort(*site.getsockname()[:2]))) for served, site in sites]
 
     def stop() -> None:
         for server in servers:
@@ -103,7 +103,7 @@ async def answer(
             task.result()
 
 
-def _under_own_names(app: ASGIApp) -> ASGIApp:
+def _restrict_names(app: ASGIApp) -> ASGIApp:
     async def answer_own(scope: Scope, receive: Receive, send: Send) -> None:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         # A client of HTTP 1.0 names none, and browsers always do.
@@ -113,11 +113,11 @@ def _under_own_names(app: ASGIApp) -> ASGIApp:
     return answer_own
 
 
-def config(app: Starlette, context: ssl.SSLContext | None, address: HostPort) -> uvicorn.Config:
+def create_config(app: Starlette, context: ssl.SSLContext | None, address: HostPort) -> uvicorn.Config:
     secured: dict[str, Any] = {"ssl_context_factory": lambda *_: context} if context else {}
     return uvicorn.Config(
         # Of HTTPS a browser checks the name.
-        app if context or not address.is_loopback else _under_own_names(app),
+        app if context or not address.is_loopback else _restrict_names(app),
         http=Protocol,
         # Otherwise uvicorn configures logging itself, over what `runtime.telemetry.logs` has set up.
         log_config=None,

@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 
 TOPICS: Final = (DECISIONS, PODS, NODES, NODE_STATES, SCHEDULERS)
 SILENCE_SECONDS: Final = 10.0
-"""Without an acknowledgement for so long the log says that Kafka does not answer."""
+"""Time without an acknowledgement after which the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0
 """Seconds without an acknowledgement until a new producer looks the brokers up again: they may have moved."""
 LOOK_SECONDS: Final = 1.0
-"""How often the disk is tried while no call comes."""
+"""Pause between two tries of the disk while no call comes."""
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 15.0
 STOP_SECONDS: Final = 2.0
@@ -57,10 +57,10 @@ class Publisher:
         connect: Callable[[KafkaConnection], Any] | None = None,
         tracing: Tracing = NO_TRACING,
     ) -> None:
-        """`connect` makes a producer that is not started yet: an `AIOKafkaProducer`, or a fake of one."""
+        """Take `connect`, which makes a producer that is not started yet: an `AIOKafkaProducer`, or a fake of one."""
         self._tracing = tracing
         self._spool, self._kafka, self._clock, self._metrics = spool, kafka, clock, metrics
-        self._connect = connect or _producer
+        self._connect = connect or _create_producer
         self._trouble = LoggedProblem(
             partial(log.warning, "decisions wait in the spool: %s (%d bytes)"),
             lambda *_: log.info("sending to Kafka at %s", self._kafka),
@@ -79,7 +79,7 @@ class Publisher:
         """Send until cancelled. After each failure that a producer does not survive a new producer is made."""
         while True:
             try:
-                await self._session()
+                await self._run_session()
             except NotProvisionedError as error:
                 self._note_failure(str(error))
             except (KafkaError, OSError) as error:
@@ -91,14 +91,14 @@ class Publisher:
             self._spool.rewind()
             await asyncio.sleep(next(self._pauses))
 
-    async def _session(self) -> None:
-        """One producer's life: until it fails."""
+    async def _run_session(self) -> None:
+        """Run one producer until it fails."""
         producer = self._connect(self._kafka)
         try:
             await producer.start()
             require([topic.name for topic in TOPICS], await topics_known_to(producer))
             while True:
-                await self._send(producer, await self._next_batch())
+                await self._send(producer, await self._await_batch())
         finally:
             # A producer that can't reach Kafka never finishes its flush; the spool has what it did not send. Whatever
             # its end raises would take the place of what ends the session, which may be the end of this task.
@@ -106,8 +106,8 @@ class Publisher:
                 async with asyncio.timeout(STOP_SECONDS):
                     await producer.stop()
 
-    async def _next_batch(self) -> SpoolBatch:
-        while (batch := self._spool.next_batch()) is None:
+    async def _await_batch(self) -> SpoolBatch:
+        while (batch := self._spool.take_batch()) is None:
             # No await since the spool was found empty, so no arrival is overlooked.
             self._spool.arrived.clear()
             with contextlib.suppress(TimeoutError):
@@ -156,7 +156,7 @@ class Publisher:
         return await hand_over(producer, Outgoing(entry.topic, record))
 
     def _trace(self, entries: Sequence[Entry]) -> None:
-        """A span for each trace that records belong to: from the spool to Kafka's acknowledgement."""
+        """Trace each trace that records belong to, with a span from the spool to Kafka's acknowledgement."""
         written_us: dict[Trace, int] = {}
         for entry in entries:
             if parent := trace_of(entry.record.headers):
@@ -191,5 +191,5 @@ class Publisher:
                     await self._spool.acknowledged.wait()
 
 
-def _producer(kafka: KafkaConnection) -> Any:
+def _create_producer(kafka: KafkaConnection) -> Any:
     return idempotent_producer(kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")

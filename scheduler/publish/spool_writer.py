@@ -1,4 +1,4 @@
-"""Writes events into the spool, from where the publisher sends them to Kafka."""
+"""Writer of events into the spool, from where the publisher sends them to Kafka."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -32,23 +32,23 @@ class SpoolWriter:
         self._spool, self._clock, self._metrics = spool, clock, metrics
 
     def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
-        """Append the events in one write. An event that has no JSON form is logged, counted and left out. trace:
-        that they belong to."""
+        """Append the events in one write. An event that has no JSON form is logged, counted and left out. trace: the
+        trace that they belong to."""
         now_us = count_microseconds(self._clock())
-        entries = [entry for event in events if (entry := self._entry(event, now_us, trace))]
+        entries = [entry for event in events if (entry := self._to_entry(event, now_us, trace))]
         self._spool.append(entries)
 
     @property
     def lost(self) -> int:
-        """How many records other than device detail were lost so far because the spool was full."""
+        """Number of records other than device detail that were lost so far because the spool was full."""
         return self._spool.dropped_verdicts
 
     async def flush(self) -> None:
         """Return when all events written so far are durable."""
         await self._spool.flush()
 
-    def _entry(self, event: Event, now_us: int, trace: Trace) -> Entry | None:
-        topic = _topic_of(event)
+    def _to_entry(self, event: Event, now_us: int, trace: Trace) -> Entry | None:
+        topic = _choose_topic(event)
         try:
             record = with_trace(encode(event), trace)
         except UnencodableError:
@@ -62,7 +62,7 @@ class SpoolWriter:
         return Entry(EntryKind.VERDICT, topic.name, record, now_us)
 
 
-def _topic_of(event: Event) -> Topic:
+def _choose_topic(event: Event) -> Topic:
     if isinstance(event, NodeEvent):
         return NODE_STATES if isinstance(event, NodeStateChanged) else NODES
     if isinstance(event, SchedulerObserved):

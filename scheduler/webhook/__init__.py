@@ -1,9 +1,8 @@
 """HAMi's admission webhook, from values to values. Pure.
 
 review    AdmissionReview in, AdmissionReview out
-admit     whether a pod is admitted: checks and changes in HAMi's order
-mutate    what changes in a container
-vendor_mutations  the same for vendors other than NVIDIA
-patch     what a changed pod differs in, as JSON Patch
-quantities_of  the quantities of a container
+admit     admission of a pod: checks and changes in HAMi's order
+mutate    changes to a container
+vendor_mutations  changes to a container for vendors other than NVIDIA
+container_quantities  the quantities of a container
 """

@@ -1,4 +1,4 @@
-"""Whether a pod is admitted, and how it is changed (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
+"""Admission of a pod (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, Final
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import deny_asking, read_request
 from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
+from scheduler.webhook.container_quantities import InvalidRequestError, get_amounts
 from scheduler.webhook.mutate import mutate
-from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of
 from schemas.json_types import Json
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -42,7 +42,8 @@ class Denied:
 
 
 def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admitted | Denied:
-    """`pod`: a Pod whose containers are objects with names, as `review` checks. Quotas count what runs already."""
+    """Admit or deny `pod`, whose containers are objects with names, as `review` checks. Quotas count what runs
+    already."""
     spec = pod.get("spec") or {}
     if not spec.get("containers"):
         return Denied("pod has no containers")
@@ -52,26 +53,26 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
     if denial := deny_asking(_name_devices(spec, rules.vendors)):
         return Denied(denial)
     # The patch is the difference between the two, so the pod under review must remain as it came.
-    changed = _copied(pod)
+    changed = _copy_pod(pod)
     try:
         asks = _mutate_all(changed, rules)
     except InvalidRequestError as error:
         return Denied(str(error), _FAILED)
-    denial = deny_asking(asks) or (_denial_of_spec(changed["spec"], rules) if asks else "")
-    denial = denial or _denial_by_quota(changed, rules, quotas)
+    denial = deny_asking(asks) or (_explain_denial_of_spec(changed["spec"], rules) if asks else "")
+    denial = denial or _explain_denial_by_quota(changed, rules, quotas)
     return Denied(denial) if denial else Admitted(changed)
 
 
-def _copied(pod: Mapping[str, Any]) -> Json:
-    """A copy down to what `mutate` writes into. All else is shared: a pod may have half a million variables."""
+def _copy_pod(pod: Mapping[str, Any]) -> Json:
+    """Copy the pod down to what `mutate` writes into. All else is shared: a pod may have half a million variables."""
     spec = dict(pod["spec"])
     for field in ("initContainers", "containers"):
         if spec.get(field):
-            spec[field] = [_copied_container(container) for container in spec[field]]
+            spec[field] = [_copy_container(container) for container in spec[field]]
     return {**pod, "spec": spec}
 
 
-def _copied_container(container: Json) -> Json:
+def _copy_container(container: Json) -> Json:
     resources = container.get("resources")
     if not resources:
         return dict(container)
@@ -80,32 +81,34 @@ def _copied_container(container: Json) -> Json:
 
 
 def _is_anothers(name: str, rules: AdmissionRules) -> bool:
-    """Whether another scheduler was named by hand. Kubernetes itself writes the default scheduler's name."""
+    """Tell whether another scheduler was named by hand. Kubernetes itself writes the default scheduler's name."""
     if not name or (name == DEFAULT_SCHEDULER and rules.overwrites_default_scheduler):
         return False
     return not rules.scheduler_name or name != rules.scheduler_name
 
 
 def _name_devices(spec: Mapping[str, Any], vendors: Vendors) -> int:
-    """How many containers name a number of devices."""
+    """Name the number of containers that name a number of devices."""
     counts = {vendor.resources.count for vendor in vendors}
-    return sum(not counts.isdisjoint(amounts_of(container, "limits")) for container in _containers(spec))
+    return sum(not counts.isdisjoint(get_amounts(container, "limits")) for container in _iterate_containers(spec))
 
 
 def _mutate_all(pod: Json, rules: AdmissionRules) -> int:
     """Complete every container for every vendor; how often one asks for the devices of one."""
-    return sum(mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors)
+    return sum(
+        mutate(pod, container, vendor) for container in _iterate_containers(pod["spec"]) for vendor in rules.vendors
+    )
 
 
-def _containers(spec: Mapping[str, Any]) -> Iterator[Json]:
-    """Init containers first."""
+def _iterate_containers(spec: Mapping[str, Any]) -> Iterator[Json]:
+    """Iterate over the containers, init containers first."""
     yield from spec.get("initContainers") or ()
     yield from spec.get("containers") or ()
 
 
-def _denial_of_spec(spec: Json, rules: AdmissionRules) -> str:
-    """Why a pod that asks for devices may not; else it gets our scheduler."""
-    for container in _containers(spec):
+def _explain_denial_of_spec(spec: Json, rules: AdmissionRules) -> str:
+    """Explain why a pod must not ask for devices; else give it our scheduler."""
+    for container in _iterate_containers(spec):
         if (container.get("securityContext") or {}).get("privileged") is True:
             return f"container {container.get('name', '')} is privileged"
     if rules.scheduler_name:
@@ -116,24 +119,25 @@ def _denial_of_spec(spec: Json, rules: AdmissionRules) -> str:
     return ""
 
 
-def _denial_by_quota(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> str:
+def _explain_denial_by_quota(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> str:
     namespace = (pod.get("metadata") or {}).get("namespace") or ""
     fits = all(_fits_quota(pod["spec"], vendor, namespace, quotas) for vendor in rules.vendors)
     return "" if fits else "exceeding resource quota"
 
 
 def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> bool:
-    """All app containers together, or the largest init container; a pod that asks for neither always fits."""
+    """Tell whether the quota has room for all app containers together, and for the largest init container."""
     inits, apps = (
         [read_request(container, False, vendor) for container in spec.get(field) or ()]
         for field in ("initContainers", "containers")
     )
-    memory = _needed((ask.count * ask.memory_mib for ask in inits), (ask.count * ask.memory_mib for ask in apps))
-    cores = _needed((ask.count * ask.cores for ask in inits), (ask.count * ask.cores for ask in apps))
+    memory = _sum_needed((ask.count * ask.memory_mib for ask in inits), (ask.count * ask.memory_mib for ask in apps))
+    cores = _sum_needed((ask.count * ask.cores for ask in inits), (ask.count * ask.cores for ask in apps))
     quota_left = quotas.compute_left(namespace, vendor)
     return not (memory or cores) or (memory <= quota_left.memory_mib and cores <= quota_left.cores)
 
 
-def _needed(inits: Iterable[int], apps: Iterable[int]) -> int:
-    """Init containers run one after the other, before the app containers. A negative count asks for nothing."""
+def _sum_needed(inits: Iterable[int], apps: Iterable[int]) -> int:
+    """Sum the need of the pod: init containers run one after the other, before the app containers. A negative count
+    asks for nothing."""
     return max(0, sum(apps), *inits)

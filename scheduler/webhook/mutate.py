@@ -1,4 +1,4 @@
-"""What HAMi's webhook changes in a container, vendor by vendor (`MutateAdmission`).
+"""Changes of HAMi's webhook to a container, vendor by vendor (`MutateAdmission`).
 
 Functions change the pod they are given, a copy that `admit` owns. Quantities are written as text, as Kubernetes does.
 """
@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.hami.quantities import parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
-from scheduler.webhook.quantities_of import InvalidRequestError, amounts_of, append_variable, quantity_of
+from scheduler.webhook.container_quantities import InvalidRequestError, append_variable, get_amounts, get_quantity
 from scheduler.webhook.vendor_mutations import mutate_vendor
 from schemas.json_types import Json
 
@@ -35,7 +35,7 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
 
 def _check_percentage(container: Json, vendor: Vendor) -> None:
     name = vendor.resources.percentage
-    quantity = quantity_of(container, name)
+    quantity = get_quantity(container, name)
     if quantity is not None and not 0 <= round_up(quantity) <= 100:
         raise InvalidRequestError(
             f"invalid {name} value {round_up(quantity)} in container {container.get('name', '')}: "
@@ -44,7 +44,7 @@ def _check_percentage(container: Json, vendor: Vendor) -> None:
 
 
 def _set_variables(container: Json, vendor: Vendor) -> None:
-    priority = _limits(container).get(vendor.resources.priority) if vendor.resources.priority else None
+    priority = _get_limits(container).get(vendor.resources.priority) if vendor.resources.priority else None
     if priority is not None:
         append_variable(container, PRIORITY_VARIABLE, str(round_up(priority)))
     if vendor.admission.core_policy not in ("", "default"):
@@ -52,13 +52,13 @@ def _set_variables(container: Json, vendor: Vendor) -> None:
 
 
 def _complete(container: Json, vendor: Vendor) -> bool:
-    limits, names = _limits(container), vendor.resources
+    limits, names = _get_limits(container), vendor.resources
     is_named = names.count in limits
     if is_named:
         _check_count(container, vendor)
         _round_memory(container, vendor)
         _make_whole(container, vendor)
-    # HAMi: who names memory or cores alone gets `defaultGPUNum` devices.
+    # HAMi: a container that names only memory or cores gets `defaultGPUNum` devices.
     elif any(name in limits for name in (names.memory, names.percentage, names.cores) if name):
         is_named = vendor.amounts.default_count > 0
         if is_named:
@@ -69,38 +69,38 @@ def _complete(container: Json, vendor: Vendor) -> bool:
 def _fill_cores(container: Json, vendor: Vendor) -> bool:
     """Give all cores to a container that requests whole devices (limits or requests); whether it did."""
     names = vendor.resources
-    asks = quantity_of(container, names.count) is not None and quantity_of(container, names.cores) is None
+    asks = get_quantity(container, names.count) is not None and get_quantity(container, names.cores) is None
     if not (vendor.admission.fills_whole_cores and asks and _wants_whole_memory(container, vendor)):
         return False
     resources = container["resources"]
-    resources["limits"] = {**_limits(container), names.cores: str(_WHOLE_DEVICE)}
+    resources["limits"] = {**_get_limits(container), names.cores: str(_WHOLE_DEVICE)}
     return True
 
 
 def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
-    percentage = quantity_of(container, vendor.resources.percentage)
+    percentage = get_quantity(container, vendor.resources.percentage)
     # HAMi: the whole memory is 100 percent, or neither form named; then the container gets all cores.
     if percentage is not None:
         return round_up(percentage) == _WHOLE_DEVICE
-    return quantity_of(container, vendor.resources.memory) is None
+    return get_quantity(container, vendor.resources.memory) is None
 
 
 def _check_count(container: Json, vendor: Vendor) -> None:
-    """Devices that are allocated in packs: a count of 1 becomes a pack, and any other non-multiple is refused."""
+    """Check the count of devices that are allocated in packs: 1 becomes a pack, other non-multiples are refused."""
     step, name = vendor.admission.count_step, vendor.resources.count
-    count = parse_whole(_limits(container)[name]) or 0
+    count = parse_whole(_get_limits(container)[name]) or 0
     if step == 1 or count % step == 0:
         return
     if count != 1:
         raise InvalidRequestError(f"{vendor.word} device request must be 1 or {step}*n, got {count}")
-    for amounts in (_limits(container), amounts_of(container, "requests")):
+    for amounts in (_get_limits(container), get_amounts(container, "requests")):
         if name in amounts:
             amounts[name] = str(step)
 
 
 def _round_memory(container: Json, vendor: Vendor) -> None:
-    """Devices that can only be cut into certain sizes: the memory becomes the next larger one."""
-    name, amounts, limits = vendor.resources.memory, vendor.amounts, _limits(container)
+    """Round up the memory of devices that can only be cut into certain sizes."""
+    name, amounts, limits = vendor.resources.memory, vendor.amounts, _get_limits(container)
     if not amounts.shares_mib:
         return
     memory = amounts.whole_mib
@@ -117,11 +117,11 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
 
 
 def _make_whole(container: Json, vendor: Vendor) -> None:
-    """A request for several devices means whole ones: the container gets all their cores."""
-    count = round_up(_limits(container)[vendor.resources.count])
+    """Make several devices whole ones: the container gets all their cores."""
+    count = round_up(_get_limits(container)[vendor.resources.count])
     if vendor.admission.several_are_whole and count > 1:
-        _limits(container)[vendor.resources.cores] = str(count * _WHOLE_DEVICE)
+        _get_limits(container)[vendor.resources.cores] = str(count * _WHOLE_DEVICE)
 
 
-def _limits(container: Json) -> Json:
-    return amounts_of(container, "limits")
+def _get_limits(container: Json) -> Json:
+    return get_amounts(container, "limits")

@@ -1,4 +1,4 @@
-"""What HAMi's webhook changes in a container for vendors other than NVIDIA (`MutateAdmission` of each).
+"""Changes of HAMi's webhook to a container for vendors other than NVIDIA (`MutateAdmission` of each).
 
 Every function returns whether the container requests the vendor's devices, and raises InvalidRequestError with HAMi's
 words for what the vendor can't give. Quantities are written as text, as Kubernetes does.
@@ -11,13 +11,13 @@ from engine.fit.judge.request.vendor_requests import round_xpu_size, split_cores
 from engine.hami import vendor_annotations as keys
 from engine.hami.quantities import format_quantity, parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
-from scheduler.webhook.quantities_of import (
+from scheduler.webhook.container_quantities import (
     InvalidRequestError,
-    amounts_of,
     annotate,
-    annotation_of,
     append_variable,
-    quantity_of,
+    get_amounts,
+    get_annotation,
+    get_quantity,
     set_quantity,
 )
 from schemas.json_types import Json
@@ -38,27 +38,27 @@ def mutate_vendor(pod: Json, container: Json, vendor: Vendor) -> bool:
 
 
 def _is_named(_: Json, container: Json, vendor: Vendor) -> bool:
-    return vendor.resources.count in amounts_of(container, "limits")
+    return vendor.resources.count in get_amounts(container, "limits")
 
 
-def _ascend(pod: Json, container: Json, vendor: Vendor) -> bool:
-    limits, names = amounts_of(container, "limits"), vendor.resources
+def _mutate_ascend(pod: Json, container: Json, vendor: Vendor) -> bool:
+    limits, names = get_amounts(container, "limits"), vendor.resources
     if names.count not in limits:
         if vendor.admission.overwrites_env:
             append_variable(container, "ASCEND_VISIBLE_DEVICES", "")
         return False
     count = round_up(limits[names.count])
     _fill_pairs(container, vendor, count)
-    is_soft = annotation_of(pod, keys.ASCEND_MODE) == keys.ASCEND_SOFT
-    cores = quantity_of(container, names.cores)
+    is_soft = get_annotation(pod, keys.ASCEND_MODE) == keys.ASCEND_SOFT
+    cores = get_quantity(container, names.cores)
     if not is_soft and cores is not None and round_up(cores) > 0:
         raise InvalidRequestError(f"{names.cores} is only supported in hami-core (soft split) mode")
     memory = vendor.amounts.whole_mib
     if names.memory in limits:
-        asked = round_up(limits[names.memory])
-        memory = asked if is_soft else _template_size(vendor, asked)
+        requested = round_up(limits[names.memory])
+        memory = requested if is_soft else _find_template_size(vendor, requested)
         if not is_soft and memory <= 0:
-            raise InvalidRequestError(f"{names.memory} {asked} is invalid")
+            raise InvalidRequestError(f"{names.memory} {requested} is invalid")
     if count > 1 and not is_soft and memory != vendor.amounts.whole_mib:
         raise InvalidRequestError("vNPU not supported for multiple devices")
     # Kubernetes refuses an extended resource whose request and limit differ.
@@ -70,23 +70,23 @@ def _ascend(pod: Json, container: Json, vendor: Vendor) -> bool:
 
 
 def _fill_pairs(container: Json, vendor: Vendor, count: int) -> None:
-    """Devices of super pods come in pairs: one becomes two."""
+    """Fill up the devices of super pods, which come in pairs: one becomes two."""
     if vendor.word != "Ascend910C" or not vendor.chip.super_pod or count % 2 == 0:
         return
     if count != 1:
         raise InvalidRequestError(f"Ascend910C device request must be 1 or 2*n, got {count}")
     for field in ("limits", "requests"):
-        if vendor.resources.count in amounts_of(container, field):
+        if vendor.resources.count in get_amounts(container, field):
             set_quantity(container, field, vendor.resources.count, "2")
 
 
-def _template_size(vendor: Vendor, memory_mib: int) -> int:
+def _find_template_size(vendor: Vendor, memory_mib: int) -> int:
     whole_mib = vendor.amounts.whole_mib if memory_mib <= vendor.amounts.capacity_mib else 0
     return next((size for size, _ in vendor.chip.templates if memory_mib <= size), whole_mib)
 
 
-def _iluvatar(_: Json, container: Json, vendor: Vendor) -> bool:
-    limits, names = amounts_of(container, "limits"), vendor.resources
+def _mutate_iluvatar(_: Json, container: Json, vendor: Vendor) -> bool:
+    limits, names = get_amounts(container, "limits"), vendor.resources
     if names.count not in limits:
         return False
     count = round_up(limits[names.count])
@@ -98,18 +98,18 @@ def _iluvatar(_: Json, container: Json, vendor: Vendor) -> bool:
     return True
 
 
-def _metax_sgpu(pod: Json, container: Json, vendor: Vendor) -> bool:
-    limits = amounts_of(container, "limits")
+def _mutate_metax_sgpu(pod: Json, container: Json, vendor: Vendor) -> bool:
+    limits = get_amounts(container, "limits")
     if vendor.resources.count not in limits:
         return False
-    app_class = annotation_of(pod, keys.METAX_CLASS)
+    app_class = get_annotation(pod, keys.METAX_CLASS)
     if app_class is not None:
         if app_class not in (keys.ONLINE, keys.OFFLINE):
             raise InvalidRequestError(f"{keys.METAX_CLASS} must be set one of [{keys.ONLINE}, {keys.OFFLINE}]")
         if round_up(limits[vendor.resources.count]) != 1:
             raise InvalidRequestError("app-class pod must request single device")
     if app_class != keys.ONLINE:
-        policy = annotation_of(pod, keys.METAX_QOS)
+        policy = get_annotation(pod, keys.METAX_QOS)
         if policy is None:
             annotate(pod, keys.METAX_QOS, keys.QOS_POLICIES[0])
         elif policy not in keys.QOS_POLICIES:
@@ -117,15 +117,15 @@ def _metax_sgpu(pod: Json, container: Json, vendor: Vendor) -> bool:
     return True
 
 
-def _mthreads(pod: Json, container: Json, vendor: Vendor) -> bool:
+def _mutate_mthreads(pod: Json, container: Json, vendor: Vendor) -> bool:
     names = vendor.resources
-    asked = quantity_of(container, names.count)
-    if asked is None:
+    requested = get_quantity(container, names.count)
+    if requested is None:
         return False
-    count = round_up(asked)
+    count = round_up(requested)
     if count <= 0:
         raise InvalidRequestError(f"{names.count} must be greater than 0")
-    memory = amounts_of(container, "limits").get(names.memory)
+    memory = get_amounts(container, "limits").get(names.memory)
     if count > 1 or memory is None:
         set_quantity(container, "limits", names.cores, format_quantity(count * _MTHREADS_CORES))
         set_quantity(container, "limits", names.memory, format_quantity(count * _MTHREADS_MEMORY))
@@ -137,8 +137,8 @@ def _mthreads(pod: Json, container: Json, vendor: Vendor) -> bool:
     return True
 
 
-def _xpu(_: Json, container: Json, vendor: Vendor) -> bool:
-    limits, names = amounts_of(container, "limits"), vendor.resources
+def _mutate_xpu(_: Json, container: Json, vendor: Vendor) -> bool:
+    limits, names = get_amounts(container, "limits"), vendor.resources
     if names.count not in limits:
         return False
     if names.memory in limits:
@@ -148,15 +148,15 @@ def _xpu(_: Json, container: Json, vendor: Vendor) -> bool:
     return True
 
 
-def _enflame(_: Json, container: Json, vendor: Vendor) -> bool:
+def _mutate_enflame(_: Json, container: Json, vendor: Vendor) -> bool:
     names = vendor.resources
-    count = quantity_of(container, names.count)
+    count = get_quantity(container, names.count)
     if count is not None:
         if round_up(count) <= 0:
             raise InvalidRequestError(f"{names.count} must be greater than 0")
         _name_in_both(container, names.count)
         return True
-    memory, cores = quantity_of(container, names.memory), quantity_of(container, names.cores)
+    memory, cores = get_quantity(container, names.memory), get_quantity(container, names.cores)
     if memory is not None and round_up(memory) <= 0:
         raise InvalidRequestError(f"{names.memory} must be greater than 0")
     if cores is not None and not 0 < round_up(cores) <= 100:
@@ -168,28 +168,28 @@ def _enflame(_: Json, container: Json, vendor: Vendor) -> bool:
 
 
 def _name_in_both(container: Json, name: str) -> None:
-    """HAMi completes what is named only in limits or only in requests."""
-    quantity = quantity_of(container, name)
+    """Name the resource in both limits and requests, as HAMi completes it."""
+    quantity = get_quantity(container, name)
     for field in ("limits", "requests"):
-        if name not in amounts_of(container, field):
+        if name not in get_amounts(container, field):
             set_quantity(container, field, name, quantity)
 
 
-def _neuron(_: Json, container: Json, vendor: Vendor) -> bool:
+def _mutate_neuron(_: Json, container: Json, vendor: Vendor) -> bool:
     names = vendor.resources
-    count, cores = quantity_of(container, names.count), quantity_of(container, names.cores)
+    count, cores = get_quantity(container, names.count), get_quantity(container, names.cores)
     if count is not None:
         _check_range(count, names.count, _INT32_MAX)
         return True
     if cores is None:
         return False
-    asked = _check_range(cores, names.cores, 2 * _INT32_MAX)
-    if split_cores(asked, vendor) is None:
+    requested = _check_range(cores, names.cores, 2 * _INT32_MAX)
+    if split_cores(requested, vendor) is None:
         device_cores = min(vendor.amounts.default_cores or 2, 2)
-        if asked % device_cores:
-            raise InvalidRequestError(f"{names.cores} must be 1 or a multiple of {device_cores}, got {asked}")
+        if requested % device_cores:
+            raise InvalidRequestError(f"{names.cores} must be 1 or a multiple of {device_cores}, got {requested}")
         raise InvalidRequestError(
-            f"{names.cores} needs {asked // device_cores} devices, which exceeds the maximum of {_INT32_MAX}"
+            f"{names.cores} needs {requested // device_cores} devices, which exceeds the maximum of {_INT32_MAX}"
         )
     return True
 
@@ -206,11 +206,11 @@ def _check_range(quantity: object, name: str, highest: int) -> int:
 
 
 _MUTATIONS: Final[Mapping[Family, Mutate]] = {
-    Family.ASCEND: _ascend,
-    Family.ILUVATAR: _iluvatar,
-    Family.METAX_SGPU: _metax_sgpu,
-    Family.MTHREADS: _mthreads,
-    Family.XPU: _xpu,
-    Family.ENFLAME: _enflame,
-    Family.NEURON: _neuron,
+    Family.ASCEND: _mutate_ascend,
+    Family.ILUVATAR: _mutate_iluvatar,
+    Family.METAX_SGPU: _mutate_metax_sgpu,
+    Family.MTHREADS: _mutate_mthreads,
+    Family.XPU: _mutate_xpu,
+    Family.ENFLAME: _mutate_enflame,
+    Family.NEURON: _mutate_neuron,
 }

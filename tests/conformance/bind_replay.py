@@ -44,16 +44,16 @@ class ScriptedApi:
         if after and self.now - self.started >= durations.parse(after):
             self.node.pop(NODE_LOCK, None)
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         return ""
 
-    def known_node(self, name: str) -> dict[str, Any] | None:
+    def get_node_seen(self, name: str) -> dict[str, Any] | None:
         return self._build_node(name) if self.case["node_in_cache"] else None
 
-    def known_pod(self, namespace: str, name: str) -> dict[str, Any] | None:
+    def get_pod_seen(self, namespace: str, name: str) -> dict[str, Any] | None:
         return self._build_pod() if self.case["pod_in_cache"] else None
 
-    def offered(self, pod: Any) -> None:
+    def note_offered(self, pod: Any) -> None:
         raise AssertionError("a bind offers no pod")
 
     def _build_node(self, name: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class ScriptedApi:
         _merge(self.pod, annotations)
         return self._build_pod()
 
-    def term(self) -> int:
+    def get_term(self) -> int:
         return 0
 
     async def bind(self, pod: PodVersion, node: str) -> None:

@@ -36,20 +36,20 @@ class OnePod:
         self.annotations: dict[str, str | None] = {}
         self.labels: dict[str, str] = {}
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         return ""
 
-    def known_node(self, name: str) -> None:
+    def get_node_seen(self, name: str) -> None:
         return None
 
-    def known_pod(self, namespace: str, name: str) -> Object | None:
+    def get_pod_seen(self, namespace: str, name: str) -> Object | None:
         return self._offered
 
-    def offered(self, pod: Object) -> None:
+    def note_offered(self, pod: Object) -> None:
         # As kube-scheduler sends it, also where a case says that it is gone by the time of the patch.
         self._offered = pod
 
-    def term(self) -> int:
+    def get_term(self) -> int:
         return 0
 
     async def patch_pod(

@@ -48,14 +48,14 @@ class _ObjectHandler:
     def __init__(self, kind: ObjectKind, reader: KubeEvents, events: deque[Event]) -> None:
         self._kind, self._reader, self._events = kind, reader, events
 
-    def changed(self, resource: Json) -> None:
+    def on_changed(self, resource: Json) -> None:
         try:
             self._events.extend(self._reader.read_object(self._kind, resource, time.monotonic()))
         except Exception:
             # A defect that one object reveals must not end the watch of all others.
             log.exception("a defect: a %s could not be read: %.300s", self._kind, resource.get("metadata"))
 
-    def gone(self, ref: ObjectRef) -> None:
+    def on_deleted(self, ref: ObjectRef) -> None:
         if self._kind == "pod":
             pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
             self._events.extend(self._reader.forget_pod(pod, datetime.now(UTC)))
@@ -68,14 +68,14 @@ class _NodeHandler(_ObjectHandler):
         super().__init__("node", reader, events)
         self._checks = checks
 
-    def changed(self, resource: Json) -> None:
-        super().changed(resource)
+    def on_changed(self, resource: Json) -> None:
+        super().on_changed(resource)
         try:
             self._events.extend(self._checks.check_node(resource, datetime.now(UTC)))
         except Exception:
             log.exception("a defect: a node could not be checked: %.300s", resource.get("metadata"))
 
-    def gone(self, ref: ObjectRef) -> None:
+    def on_deleted(self, ref: ObjectRef) -> None:
         self._events.extend(self._checks.forget(ref.key.name, datetime.now(UTC)))
 
 

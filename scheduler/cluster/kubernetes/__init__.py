@@ -2,7 +2,7 @@
 
 connect    from settings to a cluster that is kept up to date, with its metrics
 cluster    the cluster: what is known comes from watches, writes go to the API server
-slim       what is kept of nodes and pods in memory (pure)
+slim       the fields of nodes and pods that stay in memory (pure)
 
 What its service account must be allowed (cluster-wide unless stated otherwise):
 

@@ -21,8 +21,8 @@ from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
 from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Key
 from runtime.kubernetes.store import ObjectRef
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, PodVersion, Watcher, annotation, bound_node
-from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
+from scheduler.cluster.cluster_api import Object, PodVersion, Watcher, get_annotation, get_bound_node
+from scheduler.cluster.kubernetes.slim import select_relevant, slim_node, slim_pod
 from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
@@ -33,9 +33,10 @@ _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _PATIENCE: Final = WatchTimeouts()
 
 
-def _packed(found: Json) -> bytes:
-    """As JSON text. orjson returns buffers larger than their content, so a copy takes a fifth of the memory."""
-    return bytes(memoryview(orjson.dumps(found)))
+def _pack(obj: Json) -> bytes:
+    """Pack the object as JSON. orjson returns buffers larger than their content, so a copy takes a fifth of the
+    memory."""
+    return bytes(memoryview(orjson.dumps(obj)))
 
 
 class _Nodes:
@@ -43,21 +44,21 @@ class _Nodes:
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
-        self.known: dict[str, bytes] = {}
+        self.objects: dict[str, bytes] = {}
         self.locked: set[str] = set()
 
-    def changed(self, found: Json) -> None:
-        node, before = slim_node(found), self.known.get(found["metadata"]["name"])
-        self.known[node["metadata"]["name"]] = _packed(node)
-        (self.locked.discard if annotation(node, NODE_LOCK) is None else self.locked.add)(node["metadata"]["name"])
+    def on_changed(self, obj: Json) -> None:
+        node, before = slim_node(obj), self.objects.get(obj["metadata"]["name"])
+        self.objects[node["metadata"]["name"]] = _pack(node)
+        (self.locked.discard if get_annotation(node, NODE_LOCK) is None else self.locked.add)(node["metadata"]["name"])
         # Locks and heartbeats change nodes all the time: only what a decision can depend on is passed on.
-        if before is None or what_counts(orjson.loads(before)) != what_counts(node):
-            self._watcher.node_changed(node)
+        if before is None or select_relevant(orjson.loads(before)) != select_relevant(node):
+            self._watcher.on_node(node)
 
-    def gone(self, ref: ObjectRef) -> None:
-        del self.known[ref.key.name]
+    def on_deleted(self, ref: ObjectRef) -> None:
+        del self.objects[ref.key.name]
         self.locked.discard(ref.key.name)
-        self._watcher.node_gone(ref.key.name)
+        self._watcher.on_node_deleted(ref.key.name)
 
 
 class _Pods:
@@ -65,27 +66,27 @@ class _Pods:
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
-        self.known: dict[Key, bytes] = {}
+        self.objects: dict[Key, bytes] = {}
 
-    def changed(self, found: Json) -> None:
-        pod = slim_pod(found)
-        self.known[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = _packed(pod)
-        self._watcher.pod_changed(pod)
+    def on_changed(self, obj: Json) -> None:
+        pod = slim_pod(obj)
+        self.objects[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = _pack(pod)
+        self._watcher.on_pod(pod)
 
-    def gone(self, ref: ObjectRef) -> None:
-        del self.known[ref.key]
-        self._watcher.pod_gone(ref.uid)
+    def on_deleted(self, ref: ObjectRef) -> None:
+        del self.objects[ref.key]
+        self._watcher.on_pod_deleted(ref.uid)
 
 
 class _Quotas:
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
-    def changed(self, found: Json) -> None:
-        self._watcher.quota_changed(found)
+    def on_changed(self, obj: Json) -> None:
+        self._watcher.on_quota(obj)
 
-    def gone(self, ref: ObjectRef) -> None:
-        self._watcher.quota_gone(*ref.key)
+    def on_deleted(self, ref: ObjectRef) -> None:
+        self._watcher.on_quota_deleted(*ref.key)
 
 
 class KubernetesCluster:
@@ -109,11 +110,11 @@ class KubernetesCluster:
         self.watches = (self._node_watch, self._pod_watch, self._quota_watch)
         self._read_term = 0
 
-    def locked_nodes(self) -> int:
+    def count_locked_nodes(self) -> int:
         return len(self._nodes.locked)
 
-    def quota_problem(self) -> str:
-        """Why quotas are not known as they are now; empty where they are, also while another scheduler leads."""
+    def find_quota_problem(self) -> str:
+        """Find why quotas may be outdated; empty where they are current, also while another scheduler leads."""
         return self._quota_watch.problem
 
     async def run(self) -> None:
@@ -126,7 +127,8 @@ class KubernetesCluster:
                 tasks.create_task(self._relist_when_leading(self._election))
 
     async def _relist_when_leading(self, election: Leadership) -> None:
-        """Who led before may have written what our watches have not brought yet."""
+        """List everything again when a term begins: the last leader may have written what our watches have not brought
+        yet."""
         waits = backoff_seconds(Random())  # noqa: S311 - no secret
         while True:
             await election.term_began.wait()
@@ -146,9 +148,9 @@ class KubernetesCluster:
     def _begin_term(self, term: int) -> None:
         """Let annotations count again that were void in an earlier term: another leader may have written them since."""
         if voided := self._claims.reset():
-            for pod in map(orjson.loads, self._pods.known.values()):
+            for pod in map(orjson.loads, self._pods.objects.values()):
                 if pod["metadata"]["uid"] in voided:
-                    self._watcher.pod_changed(pod)
+                    self._watcher.on_pod(pod)
         self._read_term = term
 
     async def close(self) -> None:
@@ -157,7 +159,7 @@ class KubernetesCluster:
             await self._election.resign()
         await self._client.close()
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         if self._election and self._election.problem:
             return f"this scheduler does not lead: {self._election.problem}"
         lacking = next((watch.problem for watch in self.watches if watch.problem), "")
@@ -165,31 +167,31 @@ class KubernetesCluster:
             lacking = "the new leader is reading it again"
         return f"the cluster is not known as it is now: {lacking}" if lacking else ""
 
-    def term(self) -> int:
+    def get_term(self) -> int:
         return self._election.term if self._election else 0
 
     # ClusterApi
 
-    def known_node(self, name: str) -> Object | None:
-        found = self._nodes.known.get(name)
-        return orjson.loads(found) if found else None
+    def get_node_seen(self, name: str) -> Object | None:
+        packed = self._nodes.objects.get(name)
+        return orjson.loads(packed) if packed else None
 
-    def known_pod(self, namespace: str, name: str) -> Object | None:
-        found = self._pods.known.get(Key(namespace, name))
-        return orjson.loads(found) if found else None
+    def get_pod_seen(self, namespace: str, name: str) -> Object | None:
+        packed = self._pods.objects.get(Key(namespace, name))
+        return orjson.loads(packed) if packed else None
 
-    def offered(self, pod: Object) -> None:
+    def note_offered(self, pod: Object) -> None:
         pass
 
     async def get_node(self, name: str) -> Object:
-        found = await self._client.get(NODES.item(Key("", name)))
-        self._absorb_node(found)
-        return found
+        node = await self._client.get(NODES.item(Key("", name)))
+        self._absorb_node(node)
+        return node
 
     async def get_pod(self, namespace: str, name: str) -> Object:
-        found = await self._client.get(PODS.item(Key(namespace, name)))
-        self._absorb_pod(found)
-        return found
+        pod = await self._client.get(PODS.item(Key(namespace, name)))
+        self._absorb_pod(pod)
+        return pod
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         # In a merge patch the version is a condition: 409 where the node has changed since.
@@ -199,37 +201,37 @@ class KubernetesCluster:
     async def patch_pod(
         self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
     ) -> Object:
-        bound = bound_node(self.known_pod(*pod.key) or {})
+        bound = get_bound_node(self.get_pod_seen(*pod.key) or {})
         # The containers of a bound pod may use their devices already: no later filter call may assign others.
         if bound and ASSIGNED_NODE in annotations:
             raise KubeApiError(409, f'pod {pod.key.name} is already assigned to node "{bound}"')
-        metadata = _conditions(pod) | {"annotations": annotations} | ({"labels": labels} if labels else {})
-        found = await self._client.patch(PODS.item(Key(*pod.key)), {"metadata": metadata})
-        self._absorb_pod(found)
-        return found
+        metadata = _to_conditions(pod) | {"annotations": annotations} | ({"labels": labels} if labels else {})
+        patched = await self._client.patch(PODS.item(Key(*pod.key)), {"metadata": metadata})
+        self._absorb_pod(patched)
+        return patched
 
     async def bind(self, pod: PodVersion, node: str) -> None:
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace} | _conditions(pod),
+            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace} | _to_conditions(pod),
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self._client.create(PODS.item(Key(*pod.key), "binding"), binding)
 
-    def _absorb_node(self, found: Json) -> None:
+    def _absorb_node(self, node: Json) -> None:
         # A node outside of our selection stays unknown.
-        if found["metadata"]["name"] in self._nodes.known:
-            self._node_watch.apply_own_write(found)
+        if node["metadata"]["name"] in self._nodes.objects:
+            self._node_watch.apply_own_write(node)
 
-    def _absorb_pod(self, found: Json) -> None:
+    def _absorb_pod(self, pod: Json) -> None:
         # The watch leaves ended pods out, so it would never remove this one.
-        if not has_ended(found):
-            self._pod_watch.apply_own_write(found)
+        if not has_ended(pod):
+            self._pod_watch.apply_own_write(pod)
 
 
-def _conditions(pod: PodVersion) -> dict[str, Any]:
-    """What a write names so that it is refused (409) where another pod has the name, or the pod has changed since.
+def _to_conditions(pod: PodVersion) -> dict[str, Any]:
+    """Return the fields that refuse a write (409) where another pod has the name, or the pod has changed since.
 
     Without the version, a write that is late would overwrite what another leader, or a later call, has decided.
     """

@@ -21,17 +21,17 @@ from scheduler.metrics import Metrics
 
 @dataclass(frozen=True, slots=True)
 class ApiServerOptions:
-    """Which API server, and how to use it."""
+    """Options of the connection to an API server."""
 
     kubeconfig: Path | None = None
-    """None: the service account of the pod that we run in."""
+    """Path of the kubeconfig; None: the service account of the pod that we run in."""
     context: str | None = None
     """The name of a context of the kubeconfig; None: its current one."""
     qps: float = 0.0
     """Requests a second; 0: no limit."""
     burst: int = 10
     timeout_seconds: float = 10.0
-    """What one request may take."""
+    """Time limit of one request."""
     node_labels: str = ""
     """Only nodes with these labels are used."""
     lease: Key | None = None
@@ -41,13 +41,13 @@ class ApiServerOptions:
     """The Lease is that of kube-scheduler in our own pod, and we lead while it does."""
 
 
-def lease_namespace() -> str:
-    """The namespace of the Lease by default: that of our own pod, else kube-system."""
+def find_lease_namespace() -> str:
+    """Find the default namespace of the Lease: our own pod's, else kube-system."""
     return os.environ.get("POD_NAMESPACE") or pod_namespace() or "kube-system"
 
 
 async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
-    """A cluster that `run` will keep up to date. Raises `KubeConfigError`.
+    """Connect a cluster that `run` will keep up to date. Raises `KubeConfigError`.
 
     No request is sent yet; whether the API server answers shows later, in `problem`.
     """
@@ -58,13 +58,13 @@ async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, me
         timeout_seconds=server.timeout_seconds,
         count=lambda verb, result: metrics.kube_api_requests.labels(verb, result).inc(),
     )
-    election = _leadership(server, client)
+    election = _create_leadership(server, client)
     cluster = KubernetesCluster(client, watcher, claims, election, node_labels=server.node_labels)
     _watch(metrics, cluster, election)
     return cluster
 
 
-def _leadership(server: ApiServerOptions, client: Client) -> Leadership | None:
+def _create_leadership(server: ApiServerOptions, client: Client) -> Leadership | None:
     if server.lease is None:
         return None
     if server.leads_with_kube_scheduler:

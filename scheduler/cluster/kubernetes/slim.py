@@ -1,4 +1,4 @@
-"""What is kept of nodes and pods: the fields that a decision or a bind reads, a tenth of the whole. Pure.
+"""Slim nodes and pods: only the fields that a decision or a bind reads, a tenth of the object. Pure.
 
 Forty thousand pods as decoded JSON take a gigabyte; slim, and as JSON text, forty megabytes.
 """
@@ -16,58 +16,58 @@ _BULKY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 def slim_node(node: Mapping[str, Any]) -> Json:
     # resourceVersion: the node lock is written on the condition that it has not changed.
-    metadata = _kept(node["metadata"], "name", "uid", "resourceVersion")
-    metadata["annotations"] = _annotations(node)
+    metadata = _select(node["metadata"], "name", "uid", "resourceVersion")
+    metadata["annotations"] = _slim_annotations(node)
     # AWS Neuron's devices are neighbours on some types of instances only.
-    metadata["labels"] = _kept(node["metadata"].get("labels") or {}, INSTANCE_TYPE)
-    return {"metadata": metadata, "status": _kept(node.get("status") or {}, "allocatable", "capacity")}
+    metadata["labels"] = _select(node["metadata"].get("labels") or {}, INSTANCE_TYPE)
+    return {"metadata": metadata, "status": _select(node.get("status") or {}, "allocatable", "capacity")}
 
 
 def slim_pod(pod: Mapping[str, Any]) -> Json:
-    metadata = _kept(pod["metadata"], "name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
-    metadata["annotations"] = _annotations(pod)
+    metadata = _select(pod["metadata"], "name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
+    metadata["annotations"] = _slim_annotations(pod)
     # The only label that a decision reads: members of a pod group wait for a node's lock.
-    metadata["labels"] = _kept(pod["metadata"].get("labels") or {}, POD_GROUP)
+    metadata["labels"] = _select(pod["metadata"].get("labels") or {}, POD_GROUP)
     spec = pod.get("spec") or {}
     described = {}
     if ASSIGNED_NODE in metadata["annotations"]:
         # Of pods with devices, few among many, where they come from is published when they are first seen.
-        metadata |= _kept(pod["metadata"], "creationTimestamp", "ownerReferences", "labels")
-        described = _kept(spec, "priorityClassName", "priority", "serviceAccountName")
+        metadata |= _select(pod["metadata"], "creationTimestamp", "ownerReferences", "labels")
+        described = _select(spec, "priorityClassName", "priority", "serviceAccountName")
     return {
         "metadata": metadata,
-        "spec": _kept(spec, "nodeName")
+        "spec": _select(spec, "nodeName")
         | described
-        | {key: _containers(spec[key]) for key in ("initContainers", "containers") if spec.get(key)},
+        | {key: _slim_containers(spec[key]) for key in ("initContainers", "containers") if spec.get(key)},
         # Once all init containers have succeeded, the pod holds only the app containers' part.
-        "status": _pod_status(pod.get("status") or {}),
+        "status": _slim_status(pod.get("status") or {}),
     }
 
 
-def _pod_status(status: Mapping[str, Any]) -> Json:
+def _slim_status(status: Mapping[str, Any]) -> Json:
     # When a pod was bound that was placed before this scheduler ran.
     scheduled = [condition for condition in status.get("conditions") or () if condition.get("type") == "PodScheduled"]
-    return _kept(status, "phase", "initContainerStatuses") | ({"conditions": scheduled} if scheduled else {})
+    return _select(status, "phase", "initContainerStatuses") | ({"conditions": scheduled} if scheduled else {})
 
 
-def what_counts(node: Mapping[str, Any]) -> Json:
-    """The part of a slim node that a decision depends on: neither its version nor its lock."""
+def select_relevant(node: Mapping[str, Any]) -> Json:
+    """Select the part of a slim node that a decision depends on: neither its version nor its lock."""
     annotations = {key: value for key, value in node["metadata"]["annotations"].items() if key != NODE_LOCK}
     return {"annotations": annotations, "labels": node["metadata"].get("labels", {}), "status": node["status"]}
 
 
-def _annotations(found: Mapping[str, Any]) -> Json:
-    annotations = found["metadata"].get("annotations") or {}
+def _slim_annotations(obj: Mapping[str, Any]) -> Json:
+    annotations = obj["metadata"].get("annotations") or {}
     return {key: value for key, value in annotations.items() if key != _BULKY}
 
 
-def _containers(listed: list[Mapping[str, Any]]) -> list[Json]:
-    return [{"name": container.get("name", ""), "resources": _resources(container)} for container in listed]
+def _slim_containers(listed: list[Mapping[str, Any]]) -> list[Json]:
+    return [{"name": container.get("name", ""), "resources": _slim_resources(container)} for container in listed]
 
 
-def _resources(container: Mapping[str, Any]) -> Json:
-    return _kept(container.get("resources") or {}, "limits", "requests")
+def _slim_resources(container: Mapping[str, Any]) -> Json:
+    return _select(container.get("resources") or {}, "limits", "requests")
 
 
-def _kept(mapping: Mapping[str, Any], *names: str) -> Json:
+def _select(mapping: Mapping[str, Any], *names: str) -> Json:
     return {name: mapping[name] for name in names if name in mapping}

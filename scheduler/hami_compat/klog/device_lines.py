@@ -1,4 +1,4 @@
-"""The lines of HAMi's log about single devices (level 5). Pure."""
+"""Lines of HAMi's log about single devices (level 5). Pure."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -10,49 +10,50 @@ from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
 from engine.fit.judge.judgement import ContainerJudgement
 from engine.hami.reason_codes import ReasonCode
-from scheduler.hami_compat.klog.log_line import LogLine, quoted
+from scheduler.hami_compat.klog.log_line import LogLine, quote
 
 
-def device_lines(pod: str, decision: Decision) -> Iterator[LogLine]:
-    """A line for every device that was tried. pod: its key and value, as they begin each line."""
+def list_device_lines(pod: str, decision: Decision) -> Iterator[LogLine]:
+    """List a line for every device that was tried. pod: its key and value, as they begin each line."""
     for judged in decision.judgements:
         rows = _Rows(decision, judged)
-        for place, index in enumerate(judged.nodes.tolist()):
+        for position, index in enumerate(judged.nodes.tolist()):
             fragment = decision.get_fragment(index)
             if fragment:
-                name = quoted(fragment.name)
+                name = quote(fragment.name)
                 plain = pod.removeprefix("pod=")[1:-1]
                 yield LogLine("filter.go:125", f"Filtering node {name[1:-1]} for pod {plain}")
-                yield from _node_devices(f"{pod} node={name}", rows, place, fragment)
-                if not judged.passed[place]:
+                yield from _list_node_devices(f"{pod} node={name}", rows, position, fragment)
+                if not judged.passed[position]:
                     reason = decision.refusal_texts[int(decision.refusal[index])]
-                    why = quoted(reason)[1:-1] + rows.shortage(place)
+                    why = quote(reason)[1:-1] + rows.describe_shortage(position)
                     yield LogLine("filter.go:150", f"Node {name[1:-1]} filtered out: {why}")
 
 
 def has_several_requests(decision: Decision) -> bool:
-    """Several containers request devices: then lines name the container that they are about, which HAMi's do not."""
+    """Tell whether several containers request devices: then lines name the container, which HAMi's do not."""
     return sum(request.asks for request in decision.containers) > 1
 
 
-def container_key(decision: Decision, request: int) -> str:
-    """The key of the container whose request it is, counted over init containers and containers."""
-    return f" containerIndex={sum(not asked.is_further for asked in decision.containers[: request + 1]) - 1}"
+def to_container_key(decision: Decision, request: int) -> str:
+    """Return the key of the request's container, counted over init containers and containers."""
+    earlier = decision.containers[: request + 1]
+    return f" containerIndex={sum(not vendor_request.is_further for vendor_request in earlier) - 1}"
 
 
-def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) -> Iterator[LogLine]:
-    start, stop = rows.offsets[place], rows.offsets[place + 1]
-    if rows.has_too_few[place]:
-        asked = f"request devices nums={rows.request.count} node device nums (type)={rows.devices[place]}"
-        yield LogLine("score.go:100", f'"{ReasonCode.NODE_INSUFFICIENT_DEVICE}" {node} {asked} type={rows.vendor}')
-    uuids = [quoted(uuid) for uuid in fragment.uuids]
+def _list_node_devices(node: str, rows: "_Rows", position: int, fragment: NodeFragment) -> Iterator[LogLine]:
+    start, stop = rows.offsets[position], rows.offsets[position + 1]
+    if rows.has_too_few[position]:
+        numbers = f"request devices nums={rows.request.count} node device nums (type)={rows.devices[position]}"
+        yield LogLine("score.go:100", f'"{ReasonCode.NODE_INSUFFICIENT_DEVICE}" {node} {numbers} type={rows.vendor}')
+    uuids = [quote(uuid) for uuid in fragment.uuids]
     allocated = 0
     for row in range(start, stop):
         verdict = rows.verdict[row]
         if line_of_verdict := _LINE_OF_VERDICT.get(verdict):
-            line, message, rest = line_of_verdict
+            line, message, describe = line_of_verdict
             yield LogLine(
-                line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}{rows.of_container}'
+                line, f'"{message}" {node} device={uuids[rows.device[row]]}{describe(rows, row)}{rows.of_container}'
             )
         # Found in vain: HAMi counts these devices in one more line (device.go:873).
         allocated += verdict == verdict_codes.ALLOCATED_INSUFFICIENT
@@ -66,9 +67,9 @@ class _Rows:
 
     def __init__(self, decision: Decision, judged: ContainerJudgement) -> None:
         self.request = decision.containers[judged.container]
-        self.vendor = quoted(self.request.vendor)
-        self.of_container = container_key(decision, judged.container) if has_several_requests(decision) else ""
-        self.models = [quoted(kind.model) for kind in decision.kinds]
+        self.vendor = quote(self.request.vendor)
+        self.of_container = to_container_key(decision, judged.container) if has_several_requests(decision) else ""
+        self.models = [quote(kind.model) for kind in decision.kinds]
         self.kinds = decision.kinds
         self.offsets: list[int] = judged.offsets.tolist()
         # The False at the end is for index -1, the refusal of nodes that fit.
@@ -86,11 +87,11 @@ class _Rows:
         self.used_cores: list[int] = judged.used_cores.tolist()
         self.used_slots: list[int] = judged.used_slots.tolist()
 
-    def shortage(self, place: int) -> str:
-        """The memory requested and the most that a device had left, of a node whose devices had too little of it."""
+    def describe_shortage(self, position: int) -> str:
+        """Describe the requested memory and the largest free one, on a node whose devices had too little."""
         short = [
             row
-            for row in range(self.offsets[place], self.offsets[place + 1])
+            for row in range(self.offsets[position], self.offsets[position + 1])
             if self.verdict[row] == verdict_codes.INSUFFICIENT_MEMORY
         ]
         if not short:
@@ -100,24 +101,24 @@ class _Rows:
         return f", requested {self.asked_memory[best]}Mi but available {max(left[best], 0)}Mi"
 
 
-def _nothing(_rows: _Rows, _row: int) -> str:
+def _describe_nothing(_rows: _Rows, _row: int) -> str:
     return ""
 
 
-def _health(_rows: _Rows, _row: int) -> str:
+def _describe_health(_rows: _Rows, _row: int) -> str:
     return " health=false"
 
 
-def _type(rows: _Rows, row: int) -> str:
+def _describe_type(rows: _Rows, row: int) -> str:
     # HAMi writes the model in the place of a key, blanks included.
     return f" {rows.models[rows.kind[row]][1:-1]}={rows.vendor}"
 
 
-def _numa(rows: _Rows, row: int) -> str:
+def _describe_numa(rows: _Rows, row: int) -> str:
     return f" k.nums={rows.request.count} numa=true device numa={rows.numa[row]}"
 
 
-def _whole_device(rows: _Rows, row: int) -> str:
+def _describe_device(rows: _Rows, row: int) -> str:
     kind = rows.kinds[rows.kind[row]]
     return (
         f' current device info is:={{"Index":{rows.device[row]},"Used":{rows.used_slots[row]},"Count":{kind.slots},'
@@ -126,57 +127,57 @@ def _whole_device(rows: _Rows, row: int) -> str:
     )
 
 
-def _slots(rows: _Rows, row: int) -> str:
+def _describe_slots(rows: _Rows, row: int) -> str:
     return f" count={rows.kinds[rows.kind[row]].slots} used={rows.used_slots[row]}"
 
 
-def _conflict(rows: _Rows, row: int) -> str:
+def _describe_conflict(rows: _Rows, row: int) -> str:
     return f" device index={rows.device[row]} used={rows.used_slots[row]}"
 
 
-def _quota(rows: _Rows, row: int) -> str:
+def _describe_quota(rows: _Rows, row: int) -> str:
     return f" memreq={rows.asked_memory[row]} coresreq={rows.request.cores}"
 
 
-def _memory(rows: _Rows, row: int) -> str:
+def _describe_memory(rows: _Rows, row: int) -> str:
     return (
         f" device index={rows.device[row]} device total memory={rows.kinds[rows.kind[row]].memory_mib}"
         f" device used memory={rows.used_memory[row]} request memory={rows.asked_memory[row]}"
     )
 
 
-def _cores(rows: _Rows, row: int) -> str:
+def _describe_cores(rows: _Rows, row: int) -> str:
     return (
         f" device index={rows.device[row]} device total core={rows.kinds[rows.kind[row]].cores}"
         f" device used core={rows.used_cores[row]} request cores={rows.request.cores}"
     )
 
 
-def _index(rows: _Rows, row: int) -> str:
+def _describe_index(rows: _Rows, row: int) -> str:
     return f" device index={rows.device[row]}"
 
 
-_FOUND: Final = ("device.go:830", "find fit device", _nothing)
+_FITTING: Final = ("device.go:830", "find fit device", _describe_nothing)
 
 _LINE_OF_VERDICT: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
-    verdict_codes.PICKED: _FOUND,
-    verdict_codes.FITS: _FOUND,
-    verdict_codes.ALLOCATED_INSUFFICIENT: _FOUND,
-    verdict_codes.NOT_HEALTHY: ("device.go:732", ReasonCode.CARD_NOT_HEALTH, _health),
-    verdict_codes.CORDONED: ("device.go:737", ReasonCode.CARD_CORDONED, _nothing),
-    verdict_codes.TYPE_MISMATCH: ("device.go:743", ReasonCode.CARD_TYPE_MISMATCH, _type),
-    verdict_codes.NUMA_NOT_FIT: ("device.go:749", ReasonCode.NUMA_NOT_FIT, _numa),
-    verdict_codes.UUID_MISMATCH: ("device.go:757", ReasonCode.CARD_UUID_MISMATCH, _whole_device),
-    verdict_codes.TIME_SLICING_EXHAUSTED: ("device.go:764", ReasonCode.CARD_TIME_SLICING_EXHAUSTED, _slots),
+    verdict_codes.PICKED: _FITTING,
+    verdict_codes.FITS: _FITTING,
+    verdict_codes.ALLOCATED_INSUFFICIENT: _FITTING,
+    verdict_codes.NOT_HEALTHY: ("device.go:732", ReasonCode.CARD_NOT_HEALTH, _describe_health),
+    verdict_codes.CORDONED: ("device.go:737", ReasonCode.CARD_CORDONED, _describe_nothing),
+    verdict_codes.TYPE_MISMATCH: ("device.go:743", ReasonCode.CARD_TYPE_MISMATCH, _describe_type),
+    verdict_codes.NUMA_NOT_FIT: ("device.go:749", ReasonCode.NUMA_NOT_FIT, _describe_numa),
+    verdict_codes.UUID_MISMATCH: ("device.go:757", ReasonCode.CARD_UUID_MISMATCH, _describe_device),
+    verdict_codes.TIME_SLICING_EXHAUSTED: ("device.go:764", ReasonCode.CARD_TIME_SLICING_EXHAUSTED, _describe_slots),
     verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: (
         "device.go:769",
         ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT,
-        _conflict,
+        _describe_conflict,
     ),
-    verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", ReasonCode.RESOURCE_QUOTA_NOT_FIT, _quota),
-    verdict_codes.INSUFFICIENT_MEMORY: ("device.go:791", ReasonCode.CARD_INSUFFICIENT_MEMORY, _memory),
-    verdict_codes.INSUFFICIENT_CORE: ("device.go:796", ReasonCode.CARD_INSUFFICIENT_CORE, _cores),
-    verdict_codes.COMPUTE_UNITS_EXHAUSTED: ("device.go:808", ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED, _index),
-    verdict_codes.MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE, _index),
+    verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", ReasonCode.RESOURCE_QUOTA_NOT_FIT, _describe_quota),
+    verdict_codes.INSUFFICIENT_MEMORY: ("device.go:791", ReasonCode.CARD_INSUFFICIENT_MEMORY, _describe_memory),
+    verdict_codes.INSUFFICIENT_CORE: ("device.go:796", ReasonCode.CARD_INSUFFICIENT_CORE, _describe_cores),
+    verdict_codes.COMPUTE_UNITS_EXHAUSTED: ("device.go:808", ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED, _describe_index),
+    verdict_codes.MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE, _describe_index),
 }
-"""By verdict: position in HAMi's source, message, and the keys after the device. NOT_REACHED has no line."""
+"""Position in HAMi's source, message, and the keys after the device, by verdict. NOT_REACHED has no line."""

@@ -1,4 +1,4 @@
-"""One line of HAMi's log, and how values are written in it. Pure."""
+"""Lines of HAMi's log, and the spelling of values in them. Pure."""
 
 from typing import NamedTuple
 
@@ -14,15 +14,15 @@ class LogLine(NamedTuple):
     severity: str = "I"
 
 
-def quoted(text: str) -> str:
-    """A text in double quotes, with everything escaped that could end it or the line."""
+def quote(text: str) -> str:
+    """Quote a text, with everything escaped that could end it or the line."""
     # orjson escapes what JSON demands, and DEL is not among it.
     written: bytes = orjson.dumps(text)
     return written.decode().replace("\x7f", "\\u007f")
 
 
-def float_text(number: float) -> str:
-    """A float32 as Go prints it: the shortest text that reads back as the same number."""
+def format_float(number: float) -> str:
+    """Format a float32 as Go prints it: the shortest text that reads back as the same number."""
     value = np.float32(number)
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else f"{'+' if value > 0 else '-'}Inf"

@@ -24,7 +24,7 @@ MAX_WAITING_DEVICES: Final = 400_000
 """Device rows that may wait, some 100 bytes each: ten attempts on 5,000 nodes of 8."""
 
 _ATTEMPT_WEIGHT: Final = 100
-"""The weight of an attempt beside its rows, so that the number of tiny attempts is bounded too."""
+"""The weight of an attempt besides its rows, so that the number of tiny attempts is bounded too."""
 
 _WRITE_BYTES: Final = 3_500
 """A pipe takes up to 4,096 bytes in one piece (PIPE_BUF), so lines of other threads never end up inside ours. Each
@@ -36,28 +36,29 @@ Render = Callable[[], Iterable[LogLine]]
 
 
 class Klog(Protocol):
-    """Is called by the scheduler for each of its calls."""
+    """Log that the scheduler calls for each of its own calls."""
 
-    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None: ...
-    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None: ...
-    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None: ...
+    def log_decision(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None: ...
+    def log_failure(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None: ...
+    def log_bind(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None: ...
 
 
 class NoKlog:
     """Writes nothing."""
 
-    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
+    def log_decision(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
         pass
 
-    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
+    def log_failure(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
         pass
 
-    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
+    def log_bind(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
         pass
 
 
 class KlogWriter:
-    """Writes lines up to klog level `level` to the file descriptor `to`. `decided`, `failed` and `bound` never wait."""
+    """Writes lines up to klog level `level` to the file descriptor `to`. `log_decision`, `log_failure` and `log_bind`
+    never wait."""
 
     def __init__(self, level: int, to: int = 2, max_waiting: int = MAX_WAITING_DEVICES) -> None:
         self.level, self._to, self._max_waiting = level, to, max_waiting
@@ -72,15 +73,15 @@ class KlogWriter:
         self._thread = threading.Thread(target=self._run, name="klog", daemon=True)
         self._thread.start()
 
-    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
+    def log_decision(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
         rows = sum(len(judged.verdict) for judged in decision.judgements)
-        self._hand_over(lambda: lines.decided(attempt, decision, ended_at, error, self.level), ended_at, rows)
+        self._hand_over(lambda: lines.render_decision(attempt, decision, ended_at, error, self.level), ended_at, rows)
 
-    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
-        self._hand_over(lambda: lines.failed(attempt, answer, ended_at, self.level), ended_at)
+    def log_failure(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
+        self._hand_over(lambda: lines.render_failure(attempt, answer, ended_at, self.level), ended_at)
 
-    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
-        self._hand_over(lambda: lines.bound(attempt, node, error, ended_at), ended_at)
+    def log_bind(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
+        self._hand_over(lambda: lines.render_bind(attempt, node, error, ended_at), ended_at)
 
     def _hand_over(self, render: Render, moment: datetime, rows: int = 0) -> None:
         weight = rows + _ATTEMPT_WEIGHT
@@ -102,7 +103,7 @@ class KlogWriter:
         while (handed := self._queue.get()) is not None:
             render, moment, weight = handed
             try:
-                self._write(itertools.chain(self._left_out(), render()), moment)
+                self._write(itertools.chain(self._report_dropped(), render()), moment)
             except OSError:
                 # The reader has closed the pipe; only the metric can still show it.
                 self._is_broken = True
@@ -112,7 +113,7 @@ class KlogWriter:
                 self.dropped += 1
             self._written += weight
 
-    def _left_out(self) -> Iterator[LogLine]:
+    def _report_dropped(self) -> Iterator[LogLine]:
         # Read once: the other thread may count further meanwhile.
         dropped = self.dropped
         if dropped != self._logged_drops:
@@ -122,7 +123,7 @@ class KlogWriter:
 
     def _write(self, log_lines: Iterable[LogLine], moment: datetime) -> None:
         waiting = bytearray()
-        for rendered in headed(log_lines, moment, os.getpid()):
+        for rendered in add_headers(log_lines, moment, os.getpid()):
             if waiting and len(waiting) + len(rendered) > _WRITE_BYTES:
                 self._put(waiting)
                 waiting = bytearray()
@@ -130,14 +131,14 @@ class KlogWriter:
         self._put(waiting)
 
     def _put(self, content: bytearray) -> None:
-        rest = memoryview(content)
-        while rest:
+        remaining = memoryview(content)
+        while remaining:
             # A pipe may take less than it was given.
-            rest = rest[os.write(self._to, rest) :]
+            remaining = remaining[os.write(self._to, remaining) :]
 
 
-def headed(log_lines: Iterable[LogLine], moment: datetime, pid: int) -> Iterator[bytes]:
-    """The lines with klog's header, `Lmmdd hh:mm:ss.uuuuuu threadid file:line] `, in local time."""
+def add_headers(log_lines: Iterable[LogLine], moment: datetime, pid: int) -> Iterator[bytes]:
+    """Add klog's header to the lines, `Lmmdd hh:mm:ss.uuuuuu threadid file:line] `, in local time."""
     when = moment.astimezone().strftime("%m%d %H:%M:%S.%f")
     for line in log_lines:
         # Names come from annotations, which may hold half of a surrogate pair.

@@ -1,4 +1,5 @@
-"""The two small files beside a spool's segments: the lock of the folder, and how far Kafka has the records."""
+"""Two small files next to a spool's segments: the lock of the folder, and the position up to which Kafka has the
+records."""
 
 import errno
 import json
@@ -22,8 +23,8 @@ class SpoolInUseError(Exception):
     """Another scheduler uses the folder; the text names it and the remedy."""
 
 
-def locked(folder: Path) -> int | None:
-    """The descriptor of the folder's lock: held until it is closed, which the kernel does however the process ends.
+def take_lock(folder: Path) -> int | None:
+    """Take the folder's lock; return its descriptor, held until it is closed, which the kernel does however we end.
 
     None where the disk is too full for the lock's file: scheduling continues without. Raises `SpoolInUseError`, or
     `OSError` where the folder can't be used at all.
@@ -36,7 +37,7 @@ def locked(folder: Path) -> int | None:
             return None
         raise
     try:
-        is_ours = files.is_locked(handle)
+        is_ours = files.try_lock(handle)
     except files.FAILURES:
         files.close(handle)
         raise
@@ -47,13 +48,14 @@ def locked(folder: Path) -> int | None:
 
 
 def read_checkpoint(folder: Path) -> Position:
-    """The position up to which Kafka has the records; the very start where it is unknown, so that none is left out.
+    """Read the position up to which Kafka has the records; the very start where it is unknown, so that none is left
+    out.
 
     Raises one of `FAILURES` where a checkpoint that can't be read can't be removed either.
     """
     path = folder / _CHECKPOINT
     try:
-        position = json.loads(files.content_of(path))
+        position = json.loads(files.read_all(path))
         return max(int(position["segment"]), 0), max(int(position["offset"]), 0)
     except FileNotFoundError:
         return (0, 0)

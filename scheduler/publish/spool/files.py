@@ -14,38 +14,38 @@ from pathlib import Path
 from typing import Final
 
 FAILURES: Final = (OSError, MemoryError)
-"""What a call raises: no descriptor, memory or space is left, or the disk is broken."""
+"""Errors of a call: no descriptor, memory or space is left, or the disk is broken."""
 READ: Final = os.O_RDONLY
 WRITE: Final = os.O_RDWR | os.O_CREAT
 APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 DRAFT: Final = ".draft"
-"""Ends the name of what is to replace a file; one that a crash left can be discarded."""
+"""Suffix of a draft that is to replace a file; one that a crash left can be discarded."""
 _EMPTIED: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MAX_PARTS: Final = 512
 """Below the number of parts that one `writev` takes (IOV_MAX, 1024 on Linux)."""
 
 
-def explained(error: BaseException) -> str:
-    """One of ``FAILURES`` in words."""
+def explain(error: BaseException) -> str:
+    """Explain one of ``FAILURES`` in words."""
     return (error.strerror if isinstance(error, OSError) else "") or str(error) or "Cannot allocate memory"
 
 
 def make_folder(folder: Path) -> None:
-    """Unless it is there."""
+    """Make the folder unless it is there."""
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - Path.mkdir makes other calls
 
 
-def names_in(folder: Path) -> list[str]:
+def list_names(folder: Path) -> list[str]:
     return os.listdir(folder)  # noqa: PTH208 - Path.iterdir hides some errors
 
 
 def open_file(path: Path, flags: int) -> int:
-    """A descriptor. flags: ``READ``, ``WRITE`` (at any place) or ``APPEND``."""
+    """Open a descriptor. flags: ``READ``, ``WRITE`` (at any position) or ``APPEND``."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def close(file: int | None) -> None:
-    """If there is one. Never raises: it is given back in any case, and what has to be durable was synced before."""
+    """Close the file, if there is one. Never raises: what has to be durable was synced before."""
     with suppress(*FAILURES):
         if file is not None:
             os.close(file)
@@ -64,8 +64,8 @@ def opened(path: Path, flags: int) -> Iterator[int]:
         close(file)
 
 
-def is_locked(file: int) -> bool:
-    """Whether the lock was free, and is this descriptor's now."""
+def try_lock(file: int) -> bool:
+    """Try to take the lock for this descriptor; return whether it was free."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -75,19 +75,19 @@ def is_locked(file: int) -> bool:
 
 def is_there(path: Path) -> bool:
     try:
-        size_of(path)
+        measure(path)
     except FileNotFoundError:
         return False
     return True
 
 
-def size_of(file: Path | int) -> int:
-    """Bytes."""
+def measure(file: Path | int) -> int:
+    """Measure the file in bytes."""
     return os.stat(file).st_size  # noqa: PTH116 - of a descriptor too
 
 
 def read(file: int, length: int, offset: int) -> bytes:
-    """So many bytes; fewer at the end of the file alone."""
+    """Read the bytes; fewer only at the end of the file."""
     data = os.pread(file, length, offset)
     # The kernel may return fewer: a broken place is an error of the next call, which must not pass for the file's end.
     while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
@@ -95,25 +95,25 @@ def read(file: int, length: int, offset: int) -> bytes:
     return data
 
 
-def content_of(path: Path) -> bytes:
+def read_all(path: Path) -> bytes:
     with opened(path, READ) as file:
-        return read(file, size_of(file), 0)
+        return read(file, measure(file), 0)
 
 
 def write(file: int, parts: Sequence[bytes], offset: int) -> None:
-    """All parts, one behind the other. Where it fails, some of the bytes may be there."""
+    """Write all parts, one behind the other. Where it fails, some of the bytes may be there."""
     for start in range(0, len(parts), _MAX_PARTS):
         run = parts[start : start + _MAX_PARTS]
         missing = sum(map(len, run)) - os.pwritev(file, run, offset)
         offset += sum(map(len, run))
         # The kernel may write less than it was given; the rest follows in further writes.
-        rest = memoryview(b"".join(run))[-missing:] if missing else memoryview(b"")
-        while len(rest):
-            rest = rest[os.pwrite(file, rest, offset - len(rest)) :]
+        remainder = memoryview(b"".join(run))[-missing:] if missing else memoryview(b"")
+        while len(remainder):
+            remainder = remainder[os.pwrite(file, remainder, offset - len(remainder)) :]
 
 
 def append(file: int, text: bytes) -> None:
-    """Where a disk that fills up takes a part of the text alone, that is an error too."""
+    """Append the text. A disk that fills up and takes only a part of it is an error too."""
     if os.write(file, text) < len(text):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -123,7 +123,7 @@ def truncate(file: Path | int, size: int) -> None:
 
 
 def sync(file: int) -> None:
-    """Make what was written durable; of the metadata, the size of the file alone."""
+    """Make what was written durable; of the metadata, only the size of the file."""
     os.fdatasync(file)
 
 

@@ -1,4 +1,4 @@
-"""How records lie in a spool file: framed, checksummed, and found again behind damage.
+"""Frames of records in a spool file: checksummed, and readable again behind damage.
 
 A frame is a head (magic, length of the body, CRC-32 of everything behind it, kind, time, rows) and a body (topic, key,
 headers, value of one Kafka record). Behind damage the scan continues at the next magic whose checksum is right.
@@ -29,7 +29,7 @@ HEAD_BYTES: Final = _HEAD.size + _CHECKED.size
 
 
 class EntryKind(IntEnum):
-    """In which order records are dropped when the spool is full."""
+    """Kind of a record, which decides the order in which a full spool drops records."""
 
     DETAIL = 1
     """Device rows of an attempt: dropped first."""
@@ -56,8 +56,8 @@ class Entry:
         return next((value.decode() for name, value in self.record.headers if name == "ce_id"), "")
 
 
-def frame(entry: Entry) -> tuple[bytes, bytes]:
-    """The frame in two parts; the second is the record's value itself, which is not copied."""
+def encode_frame(entry: Entry) -> tuple[bytes, bytes]:
+    """Encode the frame in two parts; the second is the record's value itself, which is not copied."""
     record = entry.record
     topic = entry.topic.encode()
     parts = [
@@ -76,17 +76,17 @@ def frame(entry: Entry) -> tuple[bytes, bytes]:
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
 
 
-def frames(entries: Iterable[Entry]) -> list[bytes]:
-    """The frames of all entries, as parts to be written one after the other."""
-    return [part for entry in entries for part in frame(entry)]
+def encode_frames(entries: Iterable[Entry]) -> list[bytes]:
+    """Encode the frames of all entries, as parts to be written one after the other."""
+    return [part for entry in entries for part in encode_frame(entry)]
 
 
-def size_of(entries: Iterable[Entry]) -> int:
-    """Bytes that the entries take in a file."""
-    return sum(map(_size, entries))
+def measure(entries: Iterable[Entry]) -> int:
+    """Measure the bytes that the entries take in a file."""
+    return sum(map(_measure_entry, entries))
 
 
-def _size(entry: Entry) -> int:
+def _measure_entry(entry: Entry) -> int:
     record = entry.record
     headers = sum([_HEADER.size + len(name.encode()) + len(value) for name, value in record.headers])
     return HEAD_BYTES + _LENGTHS.size + len(entry.topic.encode()) + len(record.key) + headers + len(record.value)
@@ -94,20 +94,20 @@ def _size(entry: Entry) -> int:
 
 @dataclass(slots=True)
 class Scan:
-    """What a run of bytes holds.
+    """Result of scanning a run of bytes.
 
-    found: entries, each with the offset behind it. consumed: bytes that need not be read again. wanted: bytes that are
+    intact: entries, each with the offset behind it. consumed: bytes that need not be read again. wanted: bytes that are
     needed to read the next entry, 0 when all were read. damaged: gaps between entries.
     """
 
-    found: list[tuple[Entry, int]] = field(default_factory=list)
+    intact: list[tuple[Entry, int]] = field(default_factory=list)
     consumed: int = 0
     wanted: int = 0
     damaged: int = 0
 
 
 def scan(data: bytes, *, is_end: bool) -> Scan:
-    """Every intact entry of `data`, which starts at a frame; damaged bytes are skipped.
+    """Scan `data`, which starts at a frame, for intact entries; damaged bytes are skipped.
 
     is_end: no byte follows, so a frame that is cut off is damage; otherwise the scan stops there for more bytes.
     """
@@ -122,16 +122,16 @@ def scan(data: bytes, *, is_end: bool) -> Scan:
             result.damaged += not is_lost
             is_lost = True
             # One byte further, not behind the frame: its length may be what is damaged.
-            offset = _next_magic(data, offset + 1, is_end=is_end)
+            offset = _find_magic(data, offset + 1, is_end=is_end)
         else:
             entry, offset = read
             is_lost = False
-            result.found.append((entry, offset))
+            result.intact.append((entry, offset))
     result.consumed = min(offset, len(data))
     return result
 
 
-def _next_magic(data: bytes, start: int, *, is_end: bool) -> int:
+def _find_magic(data: bytes, start: int, *, is_end: bool) -> int:
     offset = data.find(MAGIC, start)
     if offset >= 0:
         return offset
@@ -140,7 +140,8 @@ def _next_magic(data: bytes, start: int, *, is_end: bool) -> int:
 
 
 def _read(data: bytes, offset: int) -> tuple[Entry, int] | int:
-    """The entry at `offset` and the offset behind it; or how many bytes it would take; 0 where there is none."""
+    """Read the entry at `offset` and the offset behind it; or the number of bytes it would take; 0 where there is
+    none."""
     if len(data) - offset < HEAD_BYTES:
         # Fewer than four bytes may still be the beginning of a magic.
         return HEAD_BYTES if MAGIC.startswith(data[offset : offset + len(MAGIC)]) else 0
@@ -154,33 +155,34 @@ def _read(data: bytes, offset: int) -> tuple[Entry, int] | int:
     # A view: slicing the bytes would copy every frame to check it.
     if zlib.crc32(memoryview(data)[start:end]) != crc:
         return 0
-    return _entry(data, start, end), end
+    return _decode_entry(data, start, end), end
 
 
-def _entry(data: bytes, start: int, end: int) -> Entry:
-    """The entry of a frame whose checksum is right: all lengths in it are those that were written."""
+def _decode_entry(data: bytes, start: int, end: int) -> Entry:
+    """Decode the entry of a frame whose checksum is right, so that all lengths in it are right too."""
     kind, written, rows = _CHECKED.unpack_from(data, start)
     topic_length, key_length, header_count = _LENGTHS.unpack_from(data, start + _CHECKED.size)
-    place = start + _CHECKED.size + _LENGTHS.size
-    topic = data[place : place + topic_length].decode()
-    key = data[place + topic_length : place + topic_length + key_length]
-    place += topic_length + key_length
+    position = start + _CHECKED.size + _LENGTHS.size
+    topic = data[position : position + topic_length].decode()
+    key = data[position + topic_length : position + topic_length + key_length]
+    position += topic_length + key_length
     headers = []
     for _ in range(header_count):
-        name_length, value_length = _HEADER.unpack_from(data, place)
-        place += _HEADER.size
-        middle, place = place + name_length, place + name_length + value_length
-        headers.append((data[middle - name_length : middle].decode(), data[middle:place]))
-    return Entry(EntryKind(kind), topic, EncodedRecord(key, data[place:end], headers), written, rows)
+        name_length, value_length = _HEADER.unpack_from(data, position)
+        position += _HEADER.size
+        middle, position = position + name_length, position + name_length + value_length
+        headers.append((data[middle - name_length : middle].decode(), data[middle:position]))
+    return Entry(EntryKind(kind), topic, EncodedRecord(key, data[position:end], headers), written, rows)
 
 
-def entries_of(data: bytes) -> Iterator[Entry]:
-    """Every intact entry of a whole file."""
-    return (entry for entry, _ in scan(data, is_end=True).found)
+def decode_entries(data: bytes) -> Iterator[Entry]:
+    """Decode every intact entry of a file's content."""
+    return (entry for entry, _ in scan(data, is_end=True).intact)
 
 
-def written_at(head: bytes) -> int | None:
-    """When the entry whose frame begins with `head` was written, in microseconds since 1970; None where none begins."""
+def read_time(head: bytes) -> int | None:
+    """Read when the entry whose frame begins with `head` was written, in microseconds since 1970; None without a
+    frame."""
     if len(head) < HEAD_BYTES or not head.startswith(MAGIC):
         return None
     written: int = _CHECKED.unpack_from(head, _HEAD.size)[1]

@@ -21,7 +21,7 @@ class GroupCommit:
         self._appended = self._durable = 0
         self._syncing: asyncio.Task[None] | None = None
 
-    def appended(self) -> None:
+    def note_append(self) -> None:
         """Note that one more append is to become durable."""
         self._appended += 1
 
@@ -40,7 +40,7 @@ class GroupCommit:
             await asyncio.shield(self._syncing)
 
     async def sync(self) -> None:
-        """One fsync for all appends so far, in a thread: the event loop answers other calls meanwhile."""
+        """Sync all appends so far with one fsync, in a thread: the event loop answers other calls meanwhile."""
         # Read before the thread starts: what is appended during the sync may not be covered by it.
         upto = self._appended
         try:

@@ -1,4 +1,4 @@
-"""Where entries wait while the spool's disk can't be written: in memory, bounded, lost with the process."""
+"""Buffer of entries while the spool's disk can't be written: in memory, bounded, lost with the process."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -25,44 +25,44 @@ class MemoryBuffer:
 
     def append(self, entries: Sequence[Entry], now: datetime) -> None:
         self._entries.extend(entries)
-        self.bytes += sum(map(_bytes, entries))
+        self.bytes += sum(map(_measure, entries))
         if self.bytes > self._max_bytes:
             self._thin(now)
         while self.bytes > self._max_bytes:
             self.dropped_verdicts += 1
-            self.bytes -= _bytes(self._entries.popleft())
+            self.bytes -= _measure(self._entries.popleft())
 
     def _thin(self, now: datetime) -> None:
         # Without detail, thinning would copy all entries and free nothing.
         if any(entry.kind is EntryKind.DETAIL for entry in self._entries):
             thinned = Thinned(self._entries, now, CAUSE)
             self.dropped_detail += thinned.dropped_records
-            self._entries = deque(thinned.kept)
-            self.bytes = sum(map(_bytes, self._entries))
+            self._entries = deque(thinned.remaining)
+            self.bytes = sum(map(_measure, self._entries))
 
     def peek(self, max_bytes: int) -> list[Entry]:
-        """The oldest entries, about `max_bytes` of them, at least one if there is any."""
-        found: list[Entry] = []
+        """Peek at the oldest entries, about `max_bytes` of them, at least one if there is any."""
+        batch: list[Entry] = []
         left = max_bytes
         for entry in self._entries:
-            if found and left < _bytes(entry):
+            if batch and left < _measure(entry):
                 break
-            found.append(entry)
-            left -= _bytes(entry)
-        return found
+            batch.append(entry)
+            left -= _measure(entry)
+        return batch
 
     def remove(self, entries: Sequence[Entry]) -> None:
         """Take out what `peek` returned, as far as it was not dropped or written to disk since."""
         for entry in entries:
             if self._entries and self._entries[0] is entry:
                 self._entries.popleft()
-                self.bytes -= _bytes(entry)
+                self.bytes -= _measure(entry)
 
-    def all(self) -> list[Entry]:
+    def list_entries(self) -> list[Entry]:
         return list(self._entries)
 
-    def oldest(self) -> int | None:
-        """When the oldest was written, in microseconds since 1970."""
+    def get_oldest_time(self) -> int | None:
+        """Return when the oldest entry was written, in microseconds since 1970."""
         return self._entries[0].written_at_us if self._entries else None
 
     def clear(self) -> None:
@@ -70,5 +70,5 @@ class MemoryBuffer:
         self.bytes = 0
 
 
-def _bytes(entry: Entry) -> int:
+def _measure(entry: Entry) -> int:
     return len(entry.record.value) + len(entry.record.key) + 256

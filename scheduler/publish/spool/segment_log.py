@@ -38,7 +38,7 @@ class SpoolLimits:
 
 @dataclass(slots=True)
 class LossCounts:
-    """What was lost since the start, in places, bytes and records."""
+    """Losses since the start, in damaged spots, bytes and records."""
 
     damaged: int = 0
     torn_bytes: int = 0
@@ -55,7 +55,7 @@ class SegmentLog:
     def __init__(self, folder: Path, limits: SpoolLimits, sent: Position, counts: LossCounts) -> None:
         """Open the files that hold anything behind `sent`, and delete the others. Raises one of `FAILURES`."""
         self._folder, self._limits, self._counts = folder, limits, counts
-        self._segments = deque(segments.existing(folder))
+        self._segments = deque(segments.list_existing(folder))
         while self._segments and self._segments[0].number < sent[0]:
             self._segments.popleft().delete()
         if self._segments:
@@ -81,21 +81,21 @@ class SegmentLog:
 
     @property
     def bytes(self) -> int:
-        """What the files take."""
+        """Bytes of the files."""
         return sum(segment.size for segment in self._segments)
 
-    def at(self, position: Position) -> Segment | None:
-        """The file that a reader at `position` continues with."""
+    def find_segment(self, position: Position) -> Segment | None:
+        """Find the file that a reader at `position` continues with."""
         return next((segment for segment in self._segments if segment.number >= position[0]), None)
 
     def append(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> None:
         """Write all entries or none; drop older ones where the limit demands it. Raises one of `FAILURES`, where there
         are no entries too, if some could not be written.
         """
-        size = frames.size_of(entries)
+        size = frames.measure(entries)
         if self.bytes + size > self._limits.max_bytes:
             entries = self._free_space(entries, cursor, now)
-            size = frames.size_of(entries)
+            size = frames.measure(entries)
         if self.active.size and self.active.size + size > self._limits.segment_limit:
             self.rotate()
         if entries:
@@ -122,7 +122,7 @@ class SegmentLog:
             self.rotate()
 
     def delete_sent(self, sent: Position) -> Position:
-        """Delete the files that are sent to their end; returns `sent` as a position in a file that exists."""
+        """Delete the files that are sent to their end; return `sent` as a position in a file that exists."""
         while len(self._segments) > 1 and (self.first.number, self.first.size) <= sent:
             self.first.delete()
             self._segments.popleft()
@@ -130,15 +130,15 @@ class SegmentLog:
         return sent
 
     def _free_space(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> Sequence[Entry]:
-        """Drop records until the entries fit; returns what is left of the entries."""
-        while self.bytes + frames.size_of(entries) > self._limits.max_bytes:
+        """Drop records until the entries fit; return what is left of the entries."""
+        while self.bytes + frames.measure(entries) > self._limits.max_bytes:
             if self._thin_oldest(cursor, now):
                 continue
             # The files hold verdicts only by now: the new detail is dropped before any of them.
             if any(entry.kind is EntryKind.DETAIL for entry in entries):
                 thinned = Thinned(entries, now, FULL)
                 self._counts.dropped_detail += thinned.dropped_records
-                entries = thinned.kept
+                entries = thinned.remaining
             elif not self._drop_oldest(cursor):
                 break
         return entries
@@ -155,11 +155,11 @@ class SegmentLog:
         if oldest is self.active:
             self.rotate()
         keep = cursor[1] if oldest.number == cursor[0] else 0
-        thinned = Thinned((entry for entry, _ in oldest.scan(keep).found), now, FULL)
+        thinned = Thinned((entry for entry, _ in oldest.scan(keep).intact), now, FULL)
         if thinned.dropped_records:
             lost = thinned.dropped_records
             log.error("spool %s is full: dropped %d records of device detail; verdicts are kept", self._folder, lost)
-            oldest.rewrite(keep, thinned.kept)
+            oldest.rewrite(keep, thinned.remaining)
             self._counts.dropped_detail += lost
         # Also where nothing was dropped, else `_free_space` would find this file again without an end.
         oldest.is_thin = True
@@ -174,7 +174,7 @@ class SegmentLog:
         oldest = self.first
         # What the reader was handed already is not lost with the file.
         start = min(cursor[1], oldest.size) if oldest.number == cursor[0] else oldest.size * (oldest.number < cursor[0])
-        lost = len(oldest.scan(start).found)
+        lost = len(oldest.scan(start).intact)
         self._segments.popleft()
         self._counts.dropped_verdicts += lost
         log.error("spool %s is full: lost %d decisions", self._folder, lost)

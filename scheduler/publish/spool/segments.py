@@ -1,4 +1,4 @@
-"""The files of a spool: `000000000001.spool`, … Each is only appended to, and sealed when it is large.
+"""Files of a spool: `000000000001.spool`, … Each is only appended to, and sealed when it is large.
 
 What touches a file raises one of `files.FAILURES`, unless it says that it never does.
 """
@@ -22,13 +22,13 @@ class Segment:
     def __init__(self, folder: Path, number: int) -> None:
         self.number = number
         self.path = folder / f"{number:012}{SUFFIX}"
-        self.size = files.size_of(self.path) if files.is_there(self.path) else 0
+        self.size = files.measure(self.path) if files.is_there(self.path) else 0
         self.is_thin = False
         self._file: int | None = None
 
     @property
     def is_there(self) -> bool:
-        """Whether it is in the folder, from which somebody else may have removed it."""
+        """True while it is in the folder, from which somebody else may have removed it."""
         return files.is_there(self.path)
 
     @property
@@ -52,7 +52,7 @@ class Segment:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all entries or none; of a write that fails, what was written by then is cut off again."""
-        file, parts = self.create(), frames.frames(entries)
+        file, parts = self.create(), frames.encode_frames(entries)
         try:
             files.write(file, parts, self.size)
         except files.FAILURES:
@@ -64,7 +64,7 @@ class Segment:
         self.is_thin = False
 
     def probe(self) -> None:
-        """Raises where no more can be written now; nothing of the probe remains."""
+        """Probe whether more can be written now; raises where it can't. Nothing of the probe remains."""
         file = self.create()
         try:
             files.write(file, [_PROBE], self.size)
@@ -77,7 +77,7 @@ class Segment:
             files.sync(self._file)
 
     def duplicate_handle(self) -> int | None:
-        """A file descriptor of its own for another thread to sync and close; None where nothing was appended."""
+        """Duplicate the file descriptor for another thread to sync and close; None where nothing was appended."""
         return None if self._file is None else files.duplicate(self._file)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Segment:
         self._file = None
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes of whole frames from `offset`."""
+        """Read up to `length` bytes of complete frames from `offset`."""
         length = max(min(length, self.size - offset), 0)
         if self._file is not None:
             return files.read(self._file, length, offset)  # works also after the file's name was deleted
@@ -93,17 +93,17 @@ class Segment:
             return files.read(file, length, offset)
 
     def cut_torn_tail(self) -> int:
-        """Cut off what follows the last intact frame; returns how many bytes that were."""
-        data = files.content_of(self.path)
-        found = frames.scan(data, is_end=True).found
-        self.size = found[-1][1] if found else 0
+        """Cut off what follows the last intact frame; return the number of bytes."""
+        data = files.read_all(self.path)
+        entries = frames.scan(data, is_end=True).intact
+        self.size = entries[-1][1] if entries else 0
         if torn := len(data) - self.size:
             files.truncate(self.path, self.size)
         return torn
 
     def rewrite(self, keep_bytes: int, entries: Sequence[Entry]) -> None:
-        """The first `keep_bytes` unchanged, then `entries`. Verdicts of the old file are in the new one too."""
-        parts = [self.read(0, keep_bytes), *frames.frames(entries)]
+        """Write the first `keep_bytes` unchanged, then `entries`. Verdicts of the old file are in the new one too."""
+        parts = [self.read(0, keep_bytes), *frames.encode_frames(entries)]
         # A crash may bring the old file back after all: what was sent of the new one is sent again.
         files.replace(self.path, parts)
         self.size = sum(map(len, parts))
@@ -114,13 +114,13 @@ class Segment:
         files.discard(self.path)
 
     def scan(self, start: int) -> frames.Scan:
-        """The entries from byte `start` to the end."""
+        """Scan the entries from byte `start` to the end."""
         return frames.scan(self.read(start, self.size), is_end=True)
 
 
-def existing(folder: Path) -> Iterator[Segment]:
-    """The segments in a folder, oldest first."""
-    names = files.names_in(folder)
+def list_existing(folder: Path) -> Iterator[Segment]:
+    """List the segments in a folder, oldest first."""
+    names = files.list_names(folder)
     for name in names:
         if name.endswith(files.DRAFT):
             files.discard(folder / name)

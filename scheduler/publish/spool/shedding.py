@@ -1,4 +1,4 @@
-"""Drops device detail from a run of entries and reports the loss by events in its place. Pure."""
+"""Shedding of device detail: drops it from a run of entries and reports the loss by events in its place. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,12 +11,13 @@ from schemas.topics import DECISIONS
 
 
 class Thinned:
-    """kept: every verdict, in order, and in the place of an attempt's detail one `DetailDropped` event."""
+    """A thinned run of entries. remaining: every verdict, in order, and a `DetailDropped` event for each attempt's
+    detail."""
 
     def __init__(self, entries: Iterable[Entry], dropped_at: datetime, cause: str) -> None:
-        self.kept: list[Entry] = []
+        self.remaining: list[Entry] = []
         self.dropped_records = 0
-        self._at, self._cause = dropped_at, cause
+        self._dropped_at, self._cause = dropped_at, cause
         self._open: list[Entry] = []
         for entry in entries:
             self._take(entry)
@@ -25,9 +26,9 @@ class Thinned:
     def _take(self, entry: Entry) -> None:
         if entry.kind is not EntryKind.DETAIL:
             self._close()
-            self.kept.append(entry)
+            self.remaining.append(entry)
             return
-        if self._open and _attempt(self._open[0]) != _attempt(entry):
+        if self._open and _get_attempt_id(self._open[0]) != _get_attempt_id(entry):
             self._close()
         self._open.append(entry)
 
@@ -35,26 +36,26 @@ class Thinned:
         """Put the event in the place of the detail of the attempt that ends here."""
         if self._open:
             self.dropped_records += len(self._open)
-            report = _dropped_event(self._open, self._at, self._cause)
-            self.kept += [report] if report else []
+            report = _make_dropped_event(self._open, self._dropped_at, self._cause)
+            self.remaining += [report] if report else []
             self._open = []
 
 
-def _attempt(entry: Entry) -> str:
+def _get_attempt_id(entry: Entry) -> str:
     # A record's id begins with that of its attempt, so grouping needs no decoding.
     return entry.ce_id.split("/", 1)[0]
 
 
-def _dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None:
-    about = decode(detail[0].record.value, detail[0].record.headers)
-    if not isinstance(about, DevicesJudged):
+def _make_dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None:
+    detail_event = decode(detail[0].record.value, detail[0].record.headers)
+    if not isinstance(detail_event, DevicesJudged):
         return None
     event = DetailDropped(
-        cluster=about.cluster,
-        attempt_id=about.attempt_id,
-        pod=about.pod,
-        scheduler=about.scheduler,
-        started_at=about.started_at,
+        cluster=detail_event.cluster,
+        attempt_id=detail_event.attempt_id,
+        pod=detail_event.pod,
+        scheduler=detail_event.scheduler,
+        started_at=detail_event.started_at,
         dropped_at=dropped_at,
         device_records=len(detail),
         judged_devices=sum(entry.rows for entry in detail),

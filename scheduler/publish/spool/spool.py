@@ -21,7 +21,7 @@ from typing import Final
 
 from runtime.log_once import LoggedProblem
 from scheduler.publish.spool import files, frames
-from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
+from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, read_checkpoint, take_lock, write_checkpoint
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.memory_buffer import MemoryBuffer
@@ -46,7 +46,7 @@ class SpoolBatch:
     behind: Position | None
 
 
-def now_utc() -> datetime:
+def get_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -57,16 +57,16 @@ class Spool:
         self,
         folder: Path,
         limits: SpoolLimits = DEFAULTS,
-        clock: Callable[[], datetime] = now_utc,
+        clock: Callable[[], datetime] = get_now,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Opens what is there. Raises `SpoolInUseError`, or one of `FAILURES` where the folder can't be used at all."""
+        """Open the folder. Raises `SpoolInUseError`, or one of `FAILURES` where the folder can't be used at all."""
         self.folder, self._limits, self._clock, self._monotonic = folder, limits, clock, monotonic
         self.counts = LossCounts()
         self.problem = ""
         self.arrived, self.acknowledged = asyncio.Event(), asyncio.Event()
         self.reading = LoggedProblem(partial(log.error, "spool: %s; nothing behind it is sent, it is tried again"))
-        self._lock = locked(folder)
+        self._lock = take_lock(folder)
         try:
             self._sent = read_checkpoint(folder)
             self._files = SegmentLog(folder, limits, self._sent, self.counts)
@@ -88,7 +88,7 @@ class Spool:
             return
         now = self._clock()
         # What waits in memory is older and goes first, so that records keep their order.
-        if self._is_written((*self._memory.all(), *entries), now):
+        if self._try_write((*self._memory.list_entries(), *entries), now):
             self._memory.clear()
         else:
             self._memory.append(entries, now)
@@ -96,10 +96,10 @@ class Spool:
 
     def retry_disk(self) -> None:
         """Move what waits in memory to the disk, or find out where nothing waits, if that can be written again."""
-        if (len(self._memory) or self.problem) and self._is_written(self._memory.all(), self._clock()):
+        if (len(self._memory) or self.problem) and self._try_write(self._memory.list_entries(), self._clock()):
             self._memory.clear()
 
-    def _is_written(self, entries: Sequence[Entry], now: datetime) -> bool:
+    def _try_write(self, entries: Sequence[Entry], now: datetime) -> bool:
         # Not by the clock: one that is set back would keep a mended disk from being tried.
         if self.problem and self._monotonic() - self._failed_at < _RETRY_SECONDS:
             return False
@@ -110,7 +110,7 @@ class Spool:
         except files.FAILURES as error:
             self._fail(error)
             return False
-        self._sync.appended()
+        self._sync.note_append()
         if self.problem:
             log.warning("spool %s: can be written again; %d records were taken from memory", self.folder, len(entries))
         self.problem = ""
@@ -118,7 +118,7 @@ class Spool:
 
     def _fail(self, error: BaseException) -> None:
         self._failed_at = self._monotonic()
-        problem = f"spool {self.folder} can't be written: {files.explained(error)}"
+        problem = f"spool {self.folder} can't be written: {files.explain(error)}"
         if problem != self.problem:
             log.error(
                 "%s. Scheduling continues; decisions are kept in memory, at most %d MiB, and those that Kafka does not"
@@ -136,7 +136,7 @@ class Spool:
             await self._sync.flush()
 
     async def sync_every(self, seconds: float = 0.5) -> None:
-        """With `sync="interval"`: sync every so many seconds, until cancelled."""
+        """Sync every so many seconds, until cancelled, for `sync="interval"`."""
         while True:
             await asyncio.sleep(seconds)
             if self._sync.is_behind:
@@ -144,12 +144,12 @@ class Spool:
 
     # Reading
 
-    def next_batch(self, max_bytes: int = 4 * MIB) -> SpoolBatch | None:
-        """The next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
-        while (segment := self._files.at(self._cursor)) is not None:
-            found = self._read(segment, max_bytes)
-            if found or found is None:
-                return SpoolBatch(tuple(found), self._cursor) if found else None
+    def take_batch(self, max_bytes: int = 4 * MIB) -> SpoolBatch | None:
+        """Take the next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
+        while (segment := self._files.find_segment(self._cursor)) is not None:
+            entries = self._read(segment, max_bytes)
+            if entries or entries is None:
+                return SpoolBatch(tuple(entries), self._cursor) if entries else None
             if segment is self._files.active:
                 break
             self._cursor = (segment.number + 1, 0)
@@ -157,7 +157,8 @@ class Spool:
         return SpoolBatch(tuple(waiting), None) if waiting else None
 
     def _read(self, segment: Segment, max_bytes: int) -> list[Entry] | None:
-        """None where it can't be read now: what is behind it waits too, so that records keep their order."""
+        """Read the next entries; None where that fails now: what is behind waits too, so that records keep their
+        order."""
         offset = self._cursor[1] if segment.number == self._cursor[0] else 0
         wanted = max_bytes
         while offset < segment.size:
@@ -173,14 +174,14 @@ class Spool:
                 return []
             except files.FAILURES as error:
                 # Descriptors, memory or the disk may come back, and the records are still there.
-                self.reading.note(f"{segment.path} can't be read: {files.explained(error)}")
+                self.reading.note(f"{segment.path} can't be read: {files.explain(error)}")
                 return None
             self.reading.note("")
             self._note_damage(segment, offset, scanned.damaged)
             offset += scanned.consumed
             self._cursor = (segment.number, offset)
-            if scanned.found:
-                return [entry for entry, _ in scanned.found]
+            if scanned.intact:
+                return [entry for entry, _ in scanned.intact]
             # The next entry is longer than a batch: read as many bytes as it takes.
             wanted = max(scanned.wanted, max_bytes)
         return []
@@ -208,12 +209,12 @@ class Spool:
 
     @property
     def disk_bytes(self) -> int:
-        """What the files take."""
+        """Bytes of the files."""
         return self._files.bytes
 
     @property
     def unsent_bytes(self) -> int:
-        """What Kafka does not have yet, on disk and in memory."""
+        """Bytes that Kafka does not have yet, on disk and in memory."""
         done = self._sent[1] if self._sent[0] == self._files.first.number else 0
         return self._files.bytes - done + self._memory.bytes
 
@@ -225,17 +226,17 @@ class Spool:
     def dropped_verdicts(self) -> int:
         return self.counts.dropped_verdicts + self._memory.dropped_verdicts
 
-    def oldest_age_seconds(self) -> float:
-        """How long the oldest unsent record has waited; 0 when there is none."""
-        written = self._oldest_on_disk() or self._memory.oldest()
+    def measure_oldest_age(self) -> float:
+        """Measure how long the oldest unsent record has waited; 0 when there is none."""
+        written = self._find_oldest_on_disk() or self._memory.get_oldest_time()
         return max((count_microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
 
-    def _oldest_on_disk(self) -> int | None:
-        if (segment := self._files.at(self._sent)) is None:
+    def _find_oldest_on_disk(self) -> int | None:
+        if (segment := self._files.find_segment(self._sent)) is None:
             return None
         try:
             offset = self._sent[1] if segment.number == self._sent[0] else 0
-            return frames.written_at(segment.read(offset, frames.HEAD_BYTES))
+            return frames.read_time(segment.read(offset, frames.HEAD_BYTES))
         except files.FAILURES:
             return None
 

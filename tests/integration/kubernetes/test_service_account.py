@@ -58,8 +58,8 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
         on_api = OnApi(tmp_path, client, "me", PATIENT)
         running = asyncio.create_task(on_api.cluster.run())
         try:
-            await eventually_async(lambda: running.done() or not on_api.cluster.problem())
-            assert not on_api.cluster.problem()
+            await eventually_async(lambda: running.done() or not on_api.cluster.find_problem())
+            assert not on_api.cluster.find_problem()
             calls.clear()
             assert (await on_api.filter(pod, (node,)))["NodeNames"] == [node]
             assert await on_api.bind(pod, node) == ""

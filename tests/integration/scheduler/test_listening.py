@@ -170,7 +170,7 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     serving = Serving(tmp_path, a_node("node1"))
     app = create_app(serving.scheduler, serving.metrics, dict, Bodies(100_000, SHORTER_BODIES))
     with server.bind(HostPort(LOOPBACK, 0)) as listener:
-        uvicorn_server = server.HttpServer(server.config(app, None, HostPort(*listener.getsockname()[:2])))
+        uvicorn_server = server.HttpServer(server.create_config(app, None, HostPort(*listener.getsockname()[:2])))
         running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))
         yield listener.getsockname()[:2]
         uvicorn_server.should_exit = True

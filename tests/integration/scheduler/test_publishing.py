@@ -33,7 +33,7 @@ async def kafka(backends: Addresses) -> str:
 def spooled(folder: Path) -> list[Entry]:
     """What lies in the spool's files, in order."""
     paths = sorted(folder.glob("*.spool"))
-    return [entry for path in paths for entry in frames.entries_of(path.read_bytes())]
+    return [entry for path in paths for entry in frames.decode_entries(path.read_bytes())]
 
 
 def concluded(reads: list[Read], pod: str) -> int:

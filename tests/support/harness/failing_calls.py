@@ -94,7 +94,7 @@ class Faults:
                 patch.setattr(files, module.__name__, _FailingModule(module, self))
             if not self._has_memory:
                 # What takes memory without a system call.
-                for name in ("frames", "scan"):
+                for name in ("encode_frames", "scan"):
                     patch.setattr(frames, name, self.wrap(name, getattr(frames, name)))
             yield
 

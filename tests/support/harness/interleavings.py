@@ -29,10 +29,10 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.cluster.cluster_api import Object, get_annotation
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.metrics import Metrics
-from scheduler.observe import Observer
+from scheduler.publish.observer import Observer
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
@@ -186,7 +186,7 @@ class Walk:
     def _list_to_allocate(self) -> list[str]:
         """List the locked nodes that have a bound pod."""
         bound = set(map(self._get_node, self.askers))
-        return [node for node in NODES if node in bound and annotation(self._get(_name_path(node)), NODE_LOCK)]
+        return [node for node in NODES if node in bound and get_annotation(self._get(_name_path(node)), NODE_LOCK)]
 
     def _reply(self, call: Call) -> None:
         self.api.calls.remove(call)
@@ -236,7 +236,7 @@ class Walk:
         used: Counter[str] = Counter()
         for path, pod in self.api.objects.items():
             if node := "/pods/" in path and pod["spec"].get("nodeName"):
-                says, devices = annotation(pod, ASSIGNED_NODE), list_devices(pod)
+                says, devices = get_annotation(pod, ASSIGNED_NODE), list_devices(pod)
                 self._hold(says == node, f"{path} is on {node}, its annotation says {says}")
                 self._hold(devices == [f"GPU-{node}"], f"{path} is on {node} with {devices}")
                 used.update(devices)
@@ -267,7 +267,7 @@ class Walk:
         leader = next(scheduler for scheduler in self.both if scheduler.lease.is_leading)
         for _ in range(12):
             await self._settle()
-            self._hold(not leader.cluster.problem(), f"the leader can't decide: {leader.cluster.problem()}")
+            self._hold(not leader.cluster.find_problem(), f"the leader can't decide: {leader.cluster.find_problem()}")
             self._check_columns(leader)
             for asker in self.askers:
                 if not asker.call and not self._get_node(asker):
@@ -290,5 +290,5 @@ def _name_path(node: str) -> str:
 
 
 def list_devices(pod: Object) -> list[str]:
-    text = annotation(pod, DEVICES_ALLOCATED) or ""
+    text = get_annotation(pod, DEVICES_ALLOCATED) or ""
     return [device.uuid for container in decode_devices(text) for device in container]

@@ -23,10 +23,10 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, PodVersion, annotation
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.cluster_api import Object, PodVersion, get_annotation
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.metrics import Metrics
-from scheduler.observe import Observer
+from scheduler.publish.observer import Observer
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.json_types import Json
@@ -96,7 +96,7 @@ class Late:
             getattr(self._watcher, name)(*arguments)
 
 
-class SlowCluster(FileCluster):
+class SlowCluster(SimulatedCluster):
     """Takes a random time over each write of a decision; now and then refuses, or does it and says that it failed."""
 
     def __init__(self, watcher: Any, draw: random.Random) -> None:
@@ -172,8 +172,8 @@ class Race:
         self.ledger.drop(metadata["uid"])
         answer = json.loads(await self.scheduler.filter(FilterRequest(_drop_marks(pod), NODES)))
         for node in answer["NodeNames"] or ():
-            current = self.cluster.known_pod(metadata["namespace"], metadata["name"]) or {}
-            self.ledger.hold(metadata["uid"], annotation(current, DEVICES_ALLOCATED) or "")
+            current = self.cluster.get_pod_seen(metadata["namespace"], metadata["name"]) or {}
+            self.ledger.hold(metadata["uid"], get_annotation(current, DEVICES_ALLOCATED) or "")
             if self.draw.random() < 0.3:
                 await self._bind(pod, node)
         pod["busy"] = pod.get("bound", False)
@@ -184,8 +184,8 @@ class Race:
         pod["bound"] = True
         self.ledger.drop(metadata["uid"])
         if not json.loads(await self.scheduler.bind(request))["Error"]:
-            current = self.cluster.known_pod(metadata["namespace"], metadata["name"]) or {}
-            self.ledger.hold(metadata["uid"], annotation(current, DEVICES_ALLOCATED) or "")
+            current = self.cluster.get_pod_seen(metadata["namespace"], metadata["name"]) or {}
+            self.ledger.hold(metadata["uid"], get_annotation(current, DEVICES_ALLOCATED) or "")
 
     def _end(self, uid: str) -> None:
         self.cluster.end(self.pods.pop(uid))

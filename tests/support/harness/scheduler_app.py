@@ -18,10 +18,10 @@ from scheduler.answering.service import Scheduler
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.http.app import SHORTER_BODIES, create_app
 from scheduler.metrics import Metrics
-from scheduler.observe import Observer
+from scheduler.publish.observer import Observer
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
@@ -55,7 +55,7 @@ class Serving:
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
         identity = Identity(cluster_name, "hami-scheduler")
-        self.cluster = FileCluster(Observer(identity, self.columns, claims, event_writer, self.clock))
+        self.cluster = SimulatedCluster(Observer(identity, self.columns, claims, event_writer, self.clock))
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
@@ -111,7 +111,7 @@ class Serving:
     def take_events(self) -> list[Event]:
         """Take the events that were recorded since the last call."""
         events: list[Event] = []
-        while batch := self.spool.next_batch():
+        while batch := self.spool.take_batch():
             for entry in batch.entries:
                 event = decode(entry.record.value, entry.record.headers)
                 assert isinstance(event, Event), event

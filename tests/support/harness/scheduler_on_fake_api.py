@@ -25,8 +25,8 @@ from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.metrics import Metrics
-from scheduler.observe import Observer
-from scheduler.publish.spool.spool import Spool, now_utc
+from scheduler.publish.observer import Observer
+from scheduler.publish.spool.spool import Spool, get_now
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_node, a_pod
@@ -64,15 +64,15 @@ class OnApi:
     def __init__(self, folder: Path, client: Client, identity: str = "", terms: LeaseTimings = TERMS) -> None:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
-        event_writer = SpoolWriter(self.spool, now_utc, metrics)
-        observer = Observer(Identity("default", "hami-scheduler"), self.columns, self.claims, event_writer, now_utc)
+        event_writer = SpoolWriter(self.spool, get_now, metrics)
+        observer = Observer(Identity("default", "hami-scheduler"), self.columns, self.claims, event_writer, get_now)
         self.election = Election(client, LEASE, identity, terms) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
         self.binder = Binder(self.cluster, LockPolicy())
         self.binds = BindJournal(self.spool.folder)
-        self.recovery = BindRecovery(self.binds, self.cluster, event_writer, now_utc)
+        self.recovery = BindRecovery(self.binds, self.cluster, event_writer, get_now)
         records = Records(event_writer, metrics, binds=self.binds)
-        parts = (self.columns, self.cluster, self.claims, self.binder, records, now_utc)
+        parts = (self.columns, self.cluster, self.claims, self.binder, records, get_now)
         self.scheduler = Scheduler(Identity("default", "hami-scheduler"), SchedulingPolicy(), *parts)
 
     async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
@@ -98,7 +98,7 @@ async def running(api: FakeApi, folder: Path, *identities: str, **how: Any) -> A
         schedulers = tuple(OnApi(folder, client, identity) for identity in identities or ("",))
         tasks = [asyncio.create_task(scheduler.cluster.run()) for scheduler in schedulers]
         try:
-            await eventually_async(lambda: any(not scheduler.cluster.problem() for scheduler in schedulers))
+            await eventually_async(lambda: any(not scheduler.cluster.find_problem() for scheduler in schedulers))
             yield schedulers
         finally:
             for task in tasks:

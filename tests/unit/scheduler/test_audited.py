@@ -21,10 +21,10 @@ from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.metrics import Metrics
-from scheduler.node_check_task import CheckPolicy, NodeChecks
-from scheduler.observe import Observer
+from scheduler.publish.node_checks import CheckPolicy, NodeChecks
+from scheduler.publish.observer import Observer
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
@@ -43,7 +43,7 @@ class Audited:
         self.spool = Spool(folder, clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, metrics)
         self.checks = NodeChecks(Identity("default", "hami"), CheckPolicy(), columns, event_writer, self.clock, metrics)
-        self.cluster = FileCluster(
+        self.cluster = SimulatedCluster(
             Observer(Identity("default", "hami"), columns, claims, event_writer, self.clock, self.checks)
         )
         binder = Binder(self.cluster, LockPolicy(), self.clock)
@@ -65,7 +65,7 @@ class Audited:
 
     def found(self) -> list[FindingReported]:
         judge, attempt = PlacementAuditor(), list[AttemptEvent]()
-        while batch := self.spool.next_batch():
+        while batch := self.spool.take_batch():
             for event in (decode(entry.record.value, entry.record.headers) for entry in batch.entries):
                 match event:
                     case NodeChecked() | NodeRegistered():

@@ -13,9 +13,9 @@ from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from engine.hami.pod_allocations import list_allocations
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import SimulatedCluster
 from scheduler.cluster.kubernetes.slim import slim_pod
-from scheduler.observe import Observer
+from scheduler.publish.observer import Observer
 from schemas.events import DeviceAllocation, Event, PodObserved
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
@@ -40,7 +40,7 @@ class Collected(list[Event]):
 def observed_by_the_scheduler() -> list[Event]:
     found = Collected()
     observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
-    cluster = FileCluster(observer)
+    cluster = SimulatedCluster(observer)
     cluster.apply(manifests.read(CLUSTER))
     return found
 
@@ -112,7 +112,7 @@ def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:
 def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself() -> None:
     found = Collected()
     observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
-    observer.node_changed(a_node("node1"))
+    observer.on_node(a_node("node1"))
     found.clear()
     earlier = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
     earlier["spec"]["nodeName"] = "node1"
@@ -123,8 +123,8 @@ def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself
     earlier["spec"]["serviceAccountName"] = "trainer"
     # As the watch of a real cluster delivers it.
     earlier = slim_pod(earlier)
-    observer.pod_changed(earlier)
-    observer.pod_changed(earlier)
+    observer.on_pod(earlier)
+    observer.on_pod(earlier)
     (event,) = found
     assert isinstance(event, PodObserved)
     assert [device.uuid for device in event.allocations] == ["GPU-1"]
@@ -135,7 +135,7 @@ def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself
     found.clear()
     ours = annotated("GPU-2,NVIDIA,1000,10:;", [a_container("main")])
     ours["metadata"] |= {"name": "pod2", "uid": "uid-pod2"}
-    observer.pod_changed(ours)
+    observer.on_pod(ours)
     ours = ours | {"spec": ours["spec"] | {"nodeName": "node1"}}
-    observer.pod_changed(ours)
+    observer.on_pod(ours)
     assert found == []

@@ -15,7 +15,7 @@ from engine.hami.registered_event import to_node_registered
 from engine.hami.registration import Registration, decode_registration
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
-from scheduler.observe import Observer
+from scheduler.publish.observer import Observer
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeRegistered
 
@@ -49,7 +49,7 @@ def a_node(annotations: Mapping[str, str], capacity: Mapping[str, str] | None = 
 def of_the_scheduler(node: dict[str, Any]) -> NodeRegistered:
     collector = Collector()
     observer = Observer(Identity("default", "hami"), ClusterColumns(VENDORS), Claims(), collector, lambda: NOW)  # type: ignore[arg-type]
-    observer.node_changed(node)
+    observer.on_node(node)
     (event,) = (event for event in collector.events if isinstance(event, NodeRegistered))
     return event
 

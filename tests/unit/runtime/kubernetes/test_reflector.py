@@ -27,11 +27,11 @@ class Names:
         self.there: dict[str, str] = {}
         self.reports = 0
 
-    def changed(self, obj: Json) -> None:
+    def on_changed(self, obj: Json) -> None:
         self.there[obj["metadata"]["name"]] = obj["metadata"]["resourceVersion"]
         self.reports += 1
 
-    def gone(self, ref: ObjectRef) -> None:
+    def on_deleted(self, ref: ObjectRef) -> None:
         del self.there[ref.key.name]
         self.reports += 1
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, NODE_LOCK
 from runtime.kubernetes.errors import missing
 from scheduler.bind.bind_request import BindRequest
-from scheduler.cluster.cluster_api import annotation
+from scheduler.cluster.cluster_api import get_annotation
 from schemas.codec.trace_context import NO_TRACE
 from schemas.events import (
     AttemptConcluded,
@@ -161,11 +161,11 @@ async def test_what_is_reported_about_a_placed_pod_is_under_one_attempt_id(servi
 
 async def test_the_decision_is_written_into_the_pod(serving: Serving) -> None:
     await serving.filter(a_pod())
-    pod = serving.cluster.known_pod("default", "pod1")
+    pod = serving.cluster.get_pod_seen("default", "pod1")
     assert pod
-    assert annotation(pod, ASSIGNED_NODE) == "node1"
-    assert annotation(pod, DEVICES_TO_ALLOCATE) == annotation(pod, DEVICES_ALLOCATED)
-    assert annotation(pod, ASSIGNED_TIME) == str(int(serving.clock().timestamp()))
+    assert get_annotation(pod, ASSIGNED_NODE) == "node1"
+    assert get_annotation(pod, DEVICES_TO_ALLOCATE) == get_annotation(pod, DEVICES_ALLOCATED)
+    assert get_annotation(pod, ASSIGNED_TIME) == str(int(serving.clock().timestamp()))
     assert pod["metadata"]["labels"] == {ASSIGNED_NODE: "node1"}
 
 
@@ -185,7 +185,7 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert (await serving.filter(second))["NodeNames"] is None
     error = "node node1 has been locked within 5m0s: node lock contention"
     assert await serving.bind(first) == error
-    assert serving.cluster.locked_nodes() == 1
+    assert serving.cluster.count_locked_nodes() == 1
     assert (await serving.filter(second))["NodeNames"] == ["node1"]
     (failed,) = [event for event in serving.take_events() if isinstance(event, BindConcluded)]
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
@@ -213,7 +213,7 @@ async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(servi
 
 
 async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving) -> None:
-    serving.cluster.offered(a_pod())
+    serving.cluster.note_offered(a_pod())
     await serving.bind(a_pod())
     (event,) = serving.take_events()
     assert isinstance(event, BindConcluded)
@@ -261,9 +261,9 @@ async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serv
     sent = [a_node(name, devices=2, annotations={"sent": "as it was"}) for name in ("node2", "node1")]
     answer = await serving.post("/filter", whole(a_pod(), *sent))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [sent[1]]}}
-    pod = serving.cluster.known_pod("default", "pod1")
+    pod = serving.cluster.get_pod_seen("default", "pod1")
     assert pod
-    assert annotation(pod, ASSIGNED_NODE) == "node1"
+    assert get_annotation(pod, ASSIGNED_NODE) == "node1"
     assert AttemptConcluded in {type(event) for event in serving.take_events()}
     assert await serving.bind(a_pod()) == ""
 
@@ -288,7 +288,7 @@ async def test_whole_nodes_are_judged_without_a_trace_where_that_is_asked_for(se
     answer = await serving.post("/filter", whole(a_pod(), *nodes))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [nodes[0]]}}
     assert serving.take_events() == []
-    assert serving.cluster.known_pod("default", "pod1") is None
+    assert serving.cluster.get_pod_seen("default", "pod1") is None
 
 
 async def test_field_names_are_read_without_regard_to_case(serving: Serving) -> None:
@@ -412,8 +412,8 @@ def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
     """What the pods' own annotations add up to, per device."""
     sums: dict[str, Counter[str]] = {}
     for asked in pods:
-        pod = serving.cluster.known_pod("default", asked["metadata"]["name"])
-        for device in (annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
+        pod = serving.cluster.get_pod_seen("default", asked["metadata"]["name"])
+        for device in (get_annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
             if device:
                 uuid, _, memory, cores = device.split(",")
                 sums.setdefault(uuid, Counter()).update(memory=int(memory), cores=int(cores), slots=1)
@@ -535,9 +535,9 @@ async def test_a_pod_that_has_ended_is_reported_with_its_phase(serving: Serving)
     annotations = {ASSIGNED_NODE: "node1"}
     running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
     running["spec"]["nodeName"] = "node1"
-    serving.cluster._watcher.pod_changed(running)
+    serving.cluster._watcher.on_pod(running)
     serving.take_events()
-    serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
-    serving.cluster._watcher.pod_gone("uid-pod1")
+    serving.cluster._watcher.on_pod(running | {"status": {"phase": "Failed"}})
+    serving.cluster._watcher.on_pod_deleted("uid-pod1")
     written = [event for event in serving.take_events() if isinstance(event, PodObserved)]
     assert [(event.phase, event.node, event.deleted) for event in written] == [("Failed", "node1", False)]

@@ -10,8 +10,8 @@ import pytest
 
 from engine.hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
-from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
-from scheduler.bind.binder import bind_time
+from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, derive_end
+from scheduler.bind.binder import format_bind_time
 from scheduler.publish.spool import files
 from schemas.json_types import Json
 from tests.support.builders.binds import BEGAN, LATER, a_bind
@@ -19,7 +19,7 @@ from tests.support.builders.kube_objects import STARTED
 from tests.support.harness.failing_calls import TO_THE_END, Faults
 
 
-def a_bound_pod(node: str = "node1", when: str = bind_time(BEGAN), **status: object) -> Json:
+def a_bound_pod(node: str = "node1", when: str = format_bind_time(BEGAN), **status: object) -> Json:
     metadata = {"name": "pod1", "uid": "uid-pod1", "annotations": {BIND_TIME: when}}
     return {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": status}
 
@@ -38,7 +38,7 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
     opened = (tmp_path / FILE).stat().st_size
     binds.record_end(bind, end)
     written = (tmp_path / FILE).stat().st_size
-    binds.done(bind)
+    binds.forget(bind)
     whole = (tmp_path / FILE).read_bytes()
     binds.close()
     for cut in range(len(whole) + 1):
@@ -75,7 +75,7 @@ def test_h6_a_journal_that_can_not_be_read_refuses_the_start_and_forgets_nothing
         raise OSError(errno.EMFILE, "Too many open files")
 
     with monkeypatch.context() as context:
-        context.setattr(files, "content_of", fail)
+        context.setattr(files, "read_all", fail)
         with pytest.raises(OSError, match="Too many open files"):
             BindJournal(tmp_path)
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind()]
@@ -88,7 +88,7 @@ def test_what_is_open_remains_open_over_many_restarts(tmp_path: Path) -> None:
         assert list(binds.unresolved.values()) == [a_bind()]
         binds.close()
     binds = BindJournal(tmp_path)
-    binds.done(a_bind())
+    binds.forget(a_bind())
     assert BindJournal(tmp_path).unresolved == {}
 
 
@@ -107,7 +107,7 @@ def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, mon
         bind = a_bind(f"pod{number}")
         asyncio.run(binds.open(bind))
         binds.record_end(bind, BindEnd("", LATER))
-        binds.done(bind)
+        binds.forget(bind)
     assert (tmp_path / FILE).stat().st_size < 11_000
     binds.close()
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("stays")]
@@ -120,7 +120,7 @@ def test_a_disk_that_is_full_is_reported_once_and_binding_continues(
     with Faults("ENOSPC", 1, TO_THE_END).injected():
         for name in ("pod1", "pod2"):
             asyncio.run(binds.open(a_bind(name)))
-            binds.done(a_bind(name))
+            binds.forget(a_bind(name))
     assert [record.message for record in caplog.records if "No space left" in record.message] != []
     assert len(caplog.records) == 1
     binds.close()
@@ -132,15 +132,15 @@ def test_a_bind_that_took_place_ended_when_the_cluster_says_so_but_not_before_it
         ("2026-11-21T03:00:00Z", BEGAN),
     ):
         pod = a_bound_pod(conditions=[{"type": "PodScheduled", "lastTransitionTime": at}])
-        assert end_of(a_bind(), pod, LATER) == BindEnd("", expected)
-    assert end_of(a_bind(), a_bound_pod(), LATER) == BindEnd("", BEGAN)
+        assert derive_end(a_bind(), pod, LATER) == BindEnd("", expected)
+    assert derive_end(a_bind(), a_bound_pod(), LATER) == BindEnd("", BEGAN)
 
 
 def test_a_pod_that_another_bound_was_not_bound_by_us() -> None:
-    elsewhere, later = a_bound_pod("node2"), a_bound_pod(when=bind_time(BEGAN + timedelta(seconds=3)))
-    assert end_of(a_bind(), elsewhere, LATER) == end_of(a_bind(), later, LATER) == BindEnd(NOT_BOUND, BEGAN)
+    elsewhere, later = a_bound_pod("node2"), a_bound_pod(when=format_bind_time(BEGAN + timedelta(seconds=3)))
+    assert derive_end(a_bind(), elsewhere, LATER) == derive_end(a_bind(), later, LATER) == BindEnd(NOT_BOUND, BEGAN)
 
 
 def test_a_pod_that_is_not_bound_may_still_be_for_a_minute() -> None:
-    assert end_of(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT) is None
-    assert end_of(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT * 1.01) == BindEnd(NOT_BOUND, BEGAN)
+    assert derive_end(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT) is None
+    assert derive_end(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT * 1.01) == BindEnd(NOT_BOUND, BEGAN)

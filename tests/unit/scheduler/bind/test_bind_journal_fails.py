@@ -57,7 +57,7 @@ class Life:
                 binds.record_end(bind, end)
                 self.unended[bind.key] = OpenBind(bind.attempt, bind.node, bind.started_at, end)
             if steps == 2:
-                binds.done(bind)
+                binds.forget(bind)
                 del self.unended[bind.key]
 
 

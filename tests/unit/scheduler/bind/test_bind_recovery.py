@@ -24,7 +24,7 @@ STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 def binds_written(scheduler: OnApi) -> list[BindConcluded]:
     """By its spool, in all its lives."""
     events = []
-    while batch := scheduler.spool.next_batch():
+    while batch := scheduler.spool.take_batch():
         events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
     scheduler.spool.rewind()
     return [event for event in events if isinstance(event, BindConcluded)]

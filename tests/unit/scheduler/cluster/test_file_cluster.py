@@ -12,8 +12,8 @@ import yaml
 from engine.fit.manifests import Manifest, parse
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
 from runtime.kubernetes.errors import KubeApiError
-from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, annotation
-from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
+from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, get_annotation
+from scheduler.cluster.file_cluster import MAX_OFFERED, SimulatedCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.metrics import Metrics
 from schemas.json_types import Json
@@ -26,22 +26,22 @@ class Seen:
     def __init__(self) -> None:
         self._changes: list[tuple[str, str]] = []
 
-    def node_changed(self, node: Object) -> None:
+    def on_node(self, node: Object) -> None:
         self._changes.append(("node changed", node["metadata"]["name"]))
 
-    def node_gone(self, name: str) -> None:
+    def on_node_deleted(self, name: str) -> None:
         self._changes.append(("node gone", name))
 
-    def pod_changed(self, pod: Object) -> None:
+    def on_pod(self, pod: Object) -> None:
         self._changes.append(("pod changed", pod["metadata"]["uid"]))
 
-    def pod_gone(self, uid: str) -> None:
+    def on_pod_deleted(self, uid: str) -> None:
         self._changes.append(("pod gone", uid))
 
-    def quota_changed(self, quota: Object) -> None:
+    def on_quota(self, quota: Object) -> None:
         self._changes.append(("quota changed", quota["metadata"]["name"]))
 
-    def quota_gone(self, namespace: str, name: str) -> None:
+    def on_quota_deleted(self, namespace: str, name: str) -> None:
         self._changes.append(("quota gone", f"{namespace}/{name}"))
 
     def news(self) -> list[tuple[str, str]]:
@@ -53,24 +53,24 @@ def a_file(*objects: Json) -> Manifest:
     return parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
 
 
-def a_cluster_of(*objects: Json) -> tuple[FileCluster, Seen]:
+def a_cluster_of(*objects: Json) -> tuple[SimulatedCluster, Seen]:
     seen = Seen()
-    cluster = FileCluster(seen)
+    cluster = SimulatedCluster(seen)
     cluster.apply(a_file(*objects))
     seen.news()
     return cluster, seen
 
 
-def version(cluster: FileCluster, node: str) -> str:
-    found = cluster.known_node(node)
+def version(cluster: SimulatedCluster, node: str) -> str:
+    found = cluster.get_node_seen(node)
     assert found
     return str(found["metadata"]["resourceVersion"])
 
 
-def node_annotation(cluster: FileCluster, node: str, key: str) -> str | None:
-    found = cluster.known_node(node)
+def node_annotation(cluster: SimulatedCluster, node: str, key: str) -> str | None:
+    found = cluster.get_node_seen(node)
     assert found
-    return annotation(found, key)
+    return get_annotation(found, key)
 
 
 def test_only_the_difference_of_an_edit_is_reported() -> None:
@@ -115,7 +115,7 @@ async def test_what_is_not_there_is_not_found(call: Any) -> None:
 
 async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    cluster.offered(a_pod("pod1"))
+    cluster.note_offered(a_pod("pod1"))
     devices = "GPU-a,NVIDIA,3000,30:;;"
     annotations = {ASSIGNED_NODE: "node1", DEVICES_TO_ALLOCATE: devices}
     await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), annotations, {"l": "v"})
@@ -123,7 +123,7 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     pod = await cluster.get_pod("default", "pod1")
     assert pod["spec"]["nodeName"] == "node1"
-    assert (annotation(pod, BIND_PHASE), annotation(pod, DEVICES_TO_ALLOCATE)) == ("success", ";;")
+    assert (get_annotation(pod, BIND_PHASE), get_annotation(pod, DEVICES_TO_ALLOCATE)) == ("success", ";;")
     assert pod["metadata"]["labels"] == {"l": "v"}
     assert node_annotation(cluster, "node1", NODE_LOCK) is None
 
@@ -131,14 +131,14 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
 async def test_another_pods_lock_is_not_released() -> None:
     lock = "2026-11-21T03:00:00Z,default,other"
     cluster, _ = a_cluster_of(a_node("node1", annotations={NODE_LOCK: lock}))
-    cluster.offered(a_pod("pod1"))
+    cluster.note_offered(a_pod("pod1"))
     await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     assert node_annotation(cluster, "node1", NODE_LOCK) == lock
 
 
 async def test_a_pod_is_bound_once() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    cluster.offered(a_pod("pod1"))
+    cluster.note_offered(a_pod("pod1"))
     await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     with pytest.raises(KubeApiError, match='pod pod1 is already assigned to node "node1"'):
         await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node2")
@@ -146,7 +146,7 @@ async def test_a_pod_is_bound_once() -> None:
 
 async def test_a_pod_that_was_made_again_is_not_bound_for_the_old_one() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    cluster.offered(a_pod("pod1", uid="new"))
+    cluster.note_offered(a_pod("pod1", uid="new"))
     with pytest.raises(KubeApiError, match="UID in precondition: old, UID in object meta: new"):
         await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "old", ""), "node1")
 
@@ -162,34 +162,34 @@ async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
 
 async def test_what_we_bound_remains_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
-    cluster.offered(a_pod("pod1"))
+    cluster.note_offered(a_pod("pod1"))
     await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), {ASSIGNED_NODE: "node1"})
     seen.news()
     cluster.apply(a_file(a_node("node1"), a_pod("other")))
     assert seen.news() == [("pod changed", "uid-other")]
     cluster.apply(a_file(a_node("node1"), a_pod("pod1")))
     assert ("pod gone", "uid-pod1") in seen.news()
-    pod = cluster.known_pod("default", "pod1")
+    pod = cluster.get_pod_seen("default", "pod1")
     assert pod
-    assert annotation(pod, ASSIGNED_NODE) is None
+    assert get_annotation(pod, ASSIGNED_NODE) is None
 
 
 def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
     cluster, seen = a_cluster_of()
-    cluster.offered(a_pod("pod1", uid="first"))
-    cluster.offered(a_pod("pod1", uid="second"))
+    cluster.note_offered(a_pod("pod1", uid="first"))
+    cluster.note_offered(a_pod("pod1", uid="second"))
     assert seen.news() == [("pod gone", "first")]
 
 
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     cluster, _ = a_cluster_of()
-    cluster.offered(a_pod("placed"))
+    cluster.note_offered(a_pod("placed"))
     await cluster.patch_pod(PodVersion(NamespacedName("default", "placed"), "uid-placed", ""), {ASSIGNED_NODE: "node1"})
     for number in range(MAX_OFFERED + 5):
-        cluster.offered(a_pod(f"pod{number}"))
-    assert cluster.known_pod("default", "placed")
-    assert cluster.known_pod("default", "pod0") is None
-    assert cluster.known_pod("default", f"pod{MAX_OFFERED + 4}")
+        cluster.note_offered(a_pod(f"pod{number}"))
+    assert cluster.get_pod_seen("default", "placed")
+    assert cluster.get_pod_seen("default", "pod0") is None
+    assert cluster.get_pod_seen("default", f"pod{MAX_OFFERED + 4}")
 
 
 def test_a_kind_that_is_not_used_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -206,7 +206,7 @@ class Followed:
 
     def __init__(self, folder: Path) -> None:
         self.path, self.metrics, self.seen = folder / "cluster.yaml", Metrics(), Seen()
-        self.watch = FileWatch(self.path, FileCluster(self.seen), self.metrics)
+        self.watch = FileWatch(self.path, SimulatedCluster(self.seen), self.metrics)
         self._edits = 0
 
     def write(self, text: str) -> float:

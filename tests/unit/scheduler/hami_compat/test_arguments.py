@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from runtime.errors import SettingError
 from scheduler.__main__ import app
-from scheduler.hami_compat.arguments import translated
+from scheduler.hami_compat.arguments import translate
 from tests.support.builders.kube_objects import a_node
 
 SWITCHES = {"--leader-elect": "--no-leader-elect"}
@@ -26,7 +26,7 @@ CHART = [
 
 
 def test_the_charts_arguments_mean_here_what_they_mean_there() -> None:
-    words, notes = translated(CHART, SWITCHES)
+    words, notes = translate(CHART, SWITCHES)
     assert words == [
         "--http_bind=0.0.0.0:443", "--cert_file=/tls/tls.crt", "--key_file=/tls/tls.key", "--name=hami-scheduler",
         "--metrics-bind-address=0.0.0.0:9395", "--node-policy=binpack", "--device-policy=spread",
@@ -58,7 +58,7 @@ def test_the_charts_arguments_mean_here_what_they_mean_there() -> None:
     ],
 )
 def test_each_form_is_read_as_go_reads_it(words: str, ours: str) -> None:
-    assert translated(words.split(), SWITCHES).words == ours.split()
+    assert translate(words.split(), SWITCHES).words == ours.split()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_each_form_is_read_as_go_reads_it(words: str, ours: str) -> None:
 )
 def test_what_can_not_be_taken_over_is_refused_by_name(word: str, reason: str) -> None:
     with pytest.raises(SettingError) as raised:
-        translated([word], SWITCHES)
+        translate([word], SWITCHES)
     assert str(raised.value).startswith(reason)
 
 

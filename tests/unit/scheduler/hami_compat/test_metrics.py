@@ -28,7 +28,7 @@ def scraped(objects: list[dict[str, Any]]) -> list[Metric]:
     }
     for item in objects:
         apply[item["kind"]](item)
-    return list(text_string_to_metric_families(HamiMetrics(columns).text()))
+    return list(text_string_to_metric_families(HamiMetrics(columns).render()))
 
 
 def held_by_device() -> dict[str, list[tuple[int, int]]]:

@@ -49,7 +49,7 @@ class Writing:
     def new(self) -> list[NodeStateChanged]:
         """The states that were written since the last call."""
         found = []
-        while batch := self.spool.next_batch():
+        while batch := self.spool.take_batch():
             for entry in batch.entries:
                 assert entry.topic == NODE_STATES.name
                 event = decode(entry.record.value, entry.record.headers)
@@ -248,7 +248,7 @@ def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_
         for part in range(20):
             spool.append([build_detail(part=part, devices=1_000)])
         events = []
-        while batch := spool.next_batch():
+        while batch := spool.take_batch():
             events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
             spool.acknowledge(batch)
     assert isinstance(events[0], NodeStateChanged)

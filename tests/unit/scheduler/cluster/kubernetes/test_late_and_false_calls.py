@@ -104,7 +104,7 @@ async def test_h1_a_body_that_contradicts_the_cluster_frees_nothing(
         if not change:
             await scheduler.bind(pod)
             await eventually_async(
-                lambda: "nodeName" in (scheduler.cluster.known_pod("default", "pod1") or {}).get("spec", {})
+                lambda: "nodeName" in (scheduler.cluster.get_pod_seen("default", "pod1") or {}).get("spec", {})
             )
         false = a_pod(**({"name": "pod1"} | change), uid=pod["metadata"]["uid"])
         api.put(build_pod_path("unknown"), a_pod("unknown"))

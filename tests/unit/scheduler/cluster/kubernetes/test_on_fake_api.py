@@ -88,7 +88,7 @@ async def test_an_observation_that_arrives_while_the_decision_is_being_written_w
         version = api.objects[build_pod_path("pod1")]["metadata"]["resourceVersion"]
 
         def is_known() -> bool:
-            known = scheduler.cluster.known_pod("default", "pod1")
+            known = scheduler.cluster.get_pod_seen("default", "pod1")
             return known is not None and known["metadata"]["resourceVersion"] == version
 
         await eventually_async(is_known)
@@ -107,7 +107,7 @@ async def test_a_failed_bind_frees_at_once_and_remains_free_whatever_the_annotat
         # kube-scheduler writes a condition into the pod, whose annotations still stand.
         api.put(build_pod_path("pod1"), {**api.objects[build_pod_path("pod1")], "status": {"conditions": []}})
         api.put(build_pod_path("marker"), {"metadata": {"namespace": "default"}})
-        await eventually_async(lambda: scheduler.cluster.known_pod("default", "marker") is not None)
+        await eventually_async(lambda: scheduler.cluster.get_pod_seen("default", "marker") is not None)
         assert scheduler.count_used_slots() == 0
         assert (await scheduler.filter(api.objects[build_pod_path("pod2")]))["NodeNames"] == ["node1"]
 
@@ -173,8 +173,8 @@ def uids(api: FakeApi) -> list[str]:
 async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read_everything(tmp_path: Path) -> None:
     api = a_cluster("pod1", "pod2", devices=1, slots=1)
     async with running(api, tmp_path, "a", "b") as both:
-        await eventually_async(lambda: all("nobody" not in scheduler.cluster.problem() for scheduler in both))
-        leader, other = sorted(both, key=lambda scheduler: scheduler.cluster.problem())
+        await eventually_async(lambda: all("nobody" not in scheduler.cluster.find_problem() for scheduler in both))
+        leader, other = sorted(both, key=lambda scheduler: scheduler.cluster.find_problem())
         api.mute_watches = True
         await leader.filter(api.objects[build_pod_path("pod1")])
         answer = await other.filter(api.objects[build_pod_path("pod2")])
@@ -184,8 +184,8 @@ async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read
         await leader.election.resign()
         assert "does not lead" in (await leader.filter(api.objects[build_pod_path("pod2")]))["Error"]
         # The same one may lead again; the one that does has read the cluster since.
-        await eventually_async(lambda: not all(scheduler.cluster.problem() for scheduler in both))
-        now = next(scheduler for scheduler in both if not scheduler.cluster.problem())
+        await eventually_async(lambda: not all(scheduler.cluster.find_problem() for scheduler in both))
+        now = next(scheduler for scheduler in both if not scheduler.cluster.find_problem())
         refused = await now.filter(api.objects[build_pod_path("pod2")])
         assert refused["FailedNodes"] == {"node1": "1/1 CardTimeSlicingExhausted"}
 
@@ -237,7 +237,7 @@ async def test_a_nodes_heartbeat_or_lock_is_no_news_for_the_devices(tmp_path: Pa
         api.put(build_node_path("node1"), node)
         version = api.objects[build_node_path("node1")]["metadata"]["resourceVersion"]
         await eventually_async(
-            lambda: (scheduler.cluster.known_node("node1") or {})["metadata"]["resourceVersion"] == version
+            lambda: (scheduler.cluster.get_node_seen("node1") or {})["metadata"]["resourceVersion"] == version
         )
         assert applied == []
         node["metadata"]["annotations"]["hami.io/device-cordon"] = "GPU-node1-0"

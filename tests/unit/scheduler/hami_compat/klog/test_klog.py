@@ -14,8 +14,8 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from scheduler.hami_compat.klog import lines
-from scheduler.hami_compat.klog.log_line import LogLine, float_text
-from scheduler.hami_compat.klog.writer import KlogWriter, headed
+from scheduler.hami_compat.klog.log_line import LogLine, format_float
+from scheduler.hami_compat.klog.writer import KlogWriter, add_headers
 from schemas.events import PodRef
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import STARTED, a_cluster, a_container, a_device, a_node, a_pod
@@ -40,7 +40,7 @@ def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ..
 
 
 def written(decision: Decision, level: int, error: str = "") -> list[str]:
-    return [line.text for line in lines.decided(an_attempt(), decision, STARTED, error, level)]
+    return [line.text for line in lines.render_decision(an_attempt(), decision, STARTED, error, level)]
 
 
 def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
@@ -184,7 +184,7 @@ def test_a_device_that_was_not_wanted_is_described() -> None:
 def test_what_stands_in_annotations_never_makes_a_line_of_its_own() -> None:
     evil = 'GPU-a"\nE1121 00:00:00.000000 1 x.go:1] "forged"'
     found = a_decision(a_node("node1", devices=[a_device(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
-    value = b"".join(headed(lines.decided(an_attempt(), found, STARTED, "", 5), STARTED, 1))
+    value = b"".join(add_headers(lines.render_decision(an_attempt(), found, STARTED, "", 5), STARTED, 1))
     assert all(re.match(rb"I\d{4} ", line) for line in value.splitlines())
 
 
@@ -201,19 +201,19 @@ def test_a_decision_that_could_not_be_written_says_why(mixed: Decision) -> None:
 
 
 def test_an_attempt_that_could_not_be_judged_says_why() -> None:
-    value = [line.text for line in lines.failed(an_attempt(), Failed((), "calcScore failed"), STARTED, 0)]
+    value = [line.text for line in lines.render_failure(an_attempt(), Failed((), "calcScore failed"), STARTED, 0)]
     assert value[-1].endswith('reason="FilteringFailed" message="calcScore failed"')
 
 
 def test_a_bind_is_reported_with_its_event() -> None:
-    value = [line.text for line in lines.bound(an_attempt(), "node3", "", STARTED)]
+    value = [line.text for line in lines.render_bind(an_attempt(), "node3", "", STARTED)]
     assert value[0] == '"Successfully bound pod to node" pod="deepseek" namespace="llm" node="node3"'
     assert value[1].endswith('reason="BindingSucceed" message="Successfully binding node [node3] to llm/deepseek"')
 
 
 def test_a_locked_node_is_an_error() -> None:
     error = "node node5 has been locked within 5m0s: node lock contention"
-    first, event = lines.bound(an_attempt(), "node5", error, STARTED)
+    first, event = lines.render_bind(an_attempt(), "node5", error, STARTED)
     assert (first.severity, first.text) == ("E", f'"Failed to lock node" err="{error}" node="node5" pod="llm/deepseek"')
     assert event.text.endswith(f'type="Warning" reason="BindingFailed" message="{error}"')
 
@@ -225,12 +225,12 @@ def test_a_locked_node_is_an_error() -> None:
 )
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_a_score_is_written_as_go_writes_it(number: float, text: str) -> None:
-    assert float_text(number) == text
+    assert format_float(number) == text
 
 
 def test_the_header_is_klogs() -> None:
     moment = datetime(2026, 11, 21, 3, 6, 23, 218602, tzinfo=UTC)
-    (line,) = headed([LogLine("score.go:275", '"NodeUnfitPod"')], moment, 32118)
+    (line,) = add_headers([LogLine("score.go:275", '"NodeUnfitPod"')], moment, 32118)
     local = moment.astimezone()
     assert line.decode() == f'I{local:%m%d %H:%M:%S}.218602   32118 score.go:275] "NodeUnfitPod"\n'
 
@@ -253,7 +253,7 @@ def read_until(end: int, is_enough: Callable[[bytes], bool]) -> bytes:
 def test_lines_come_out_whole_and_in_order(pipe: tuple[int, int], mixed: Decision) -> None:
     writer = KlogWriter(5, pipe[1])
     for number in range(5):
-        writer.decided(an_attempt(f"pod{number}"), mixed, STARTED, "")
+        writer.log_decision(an_attempt(f"pod{number}"), mixed, STARTED, "")
     writer.close()
     value = read_until(pipe[0], lambda value: value.count(b"Event occurred") == 5).decode().splitlines()
     assert [line.split('uuid="uid-')[1].split('"')[0] for line in value if "Starting" in line] == [
@@ -265,14 +265,14 @@ def test_lines_come_out_whole_and_in_order(pipe: tuple[int, int], mixed: Decisio
 def test_who_does_not_read_costs_lines_and_never_the_filter(pipe: tuple[int, int], mixed: Decision) -> None:
     writer = KlogWriter(5, pipe[1], max_waiting=2_000)
     for number in range(500):
-        writer.decided(an_attempt(f"pod{number}"), mixed, STARTED, "")
+        writer.log_decision(an_attempt(f"pod{number}"), mixed, STARTED, "")
     # It came to its end although nobody read: what did not fit was left out.
     assert writer.dropped > 300
     # As soon as somebody continues to read, the number of lines left out is reported.
     read_until(pipe[0], lambda value: b'"Log lines left out: they are read too slowly" attempts=' in value)
     while True:
         before = writer.dropped
-        writer.decided(an_attempt("late"), mixed, STARTED, "")
+        writer.log_decision(an_attempt("late"), mixed, STARTED, "")
         if writer.dropped == before:
             break
         os.read(pipe[0], 65536)
@@ -285,7 +285,7 @@ def test_a_log_that_is_gone_does_no_harm(mixed: Decision) -> None:
     os.close(reading)
     writer = KlogWriter(5, writing)
     for _ in range(3):
-        writer.decided(an_attempt(), mixed, STARTED, "")
+        writer.log_decision(an_attempt(), mixed, STARTED, "")
         time.sleep(0.01)
     writer.close()
     os.close(writing)

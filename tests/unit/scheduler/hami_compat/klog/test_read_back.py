@@ -18,7 +18,7 @@ from engine.summaries.text import write_refusal
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
 from scheduler.hami_compat.klog import lines
-from scheduler.hami_compat.klog.writer import headed
+from scheduler.hami_compat.klog.writer import add_headers
 from schemas.events import (
     FITS,
     NOT_REACHED,
@@ -59,7 +59,7 @@ def both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list
     published: list[Event] = list(build_events(ATTEMPT, decision, STARTED, epoch=1))
     own = summarize(event for event in published if isinstance(event, AttemptEvent))
     # Times go through the log in the machine's own zone.
-    written = b"".join(headed(lines.decided(ATTEMPT, decision, STARTED, "", 5), STARTED, 1)).splitlines()
+    written = b"".join(add_headers(lines.render_decision(ATTEMPT, decision, STARTED, "", 5), STARTED, 1)).splitlines()
     reader = HamiLog(zone=STARTED.astimezone().tzinfo or UTC)
     events = [*reader.feed(Lines(Origin("klog", STARTED), written)), *reader.close()]
     assert reader.counts.lines["unknown"] == 0

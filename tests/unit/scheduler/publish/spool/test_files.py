@@ -54,7 +54,7 @@ def test_a_read_continues_behind_what_the_kernel_returned(tmp_path: Path, monkey
     (tmp_path / "file").write_bytes(bytes(range(100)))
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda file, length, offset: pread(file, min(length, 7), offset))
-    assert files.content_of(tmp_path / "file") == bytes(range(100))
+    assert files.read_all(tmp_path / "file") == bytes(range(100))
 
 
 def test_a_file_that_can_not_be_replaced_is_as_it_was_and_leaves_no_draft(
@@ -86,7 +86,7 @@ async def test_a_call_that_the_pool_keeps_although_it_has_no_thread_closes_no_ot
     monkeypatch.setattr(asyncio, "to_thread", to_thread)
     handle = os.open(tmp_path, os.O_RDONLY)
     commit = GroupCommit(lambda: handle, lambda: None, lambda _: None)
-    commit.appended()
+    commit.note_append()
     await commit.flush()
     # The lowest number that is free: the one that was closed.
     other = os.open(tmp_path, os.O_RDONLY)

@@ -5,7 +5,7 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from scheduler.publish.spool.frames import Entry, EntryKind, entries_of, frames, scan, size_of
+from scheduler.publish.spool.frames import Entry, EntryKind, decode_entries, encode_frames, measure, scan
 from schemas.codec.records import EncodedRecord
 from tests.support.builders.spool_entries import a_verdict
 from tests.support.stress import count_examples
@@ -26,28 +26,28 @@ entries = st.builds(
 
 
 def written(*content: Entry) -> bytes:
-    return b"".join(frames(content))
+    return b"".join(encode_frames(content))
 
 
 @given(st.lists(entries, max_size=5))
 def test_what_was_written_is_read(content: list[Entry]) -> None:
     data = written(*content)
     found = scan(data, is_end=True)
-    assert [entry for entry, _ in found.found] == content
+    assert [entry for entry, _ in found.intact] == content
     assert (found.consumed, found.damaged) == (len(data), 0)
 
 
 @given(st.lists(entries, max_size=5))
 def test_the_size_is_reported_before_anything_is_written(content: list[Entry]) -> None:
-    assert size_of(content) == len(written(*content))
+    assert measure(content) == len(written(*content))
 
 
 def test_the_last_record_cut_at_every_byte_costs_nothing_but_itself() -> None:
     intact, last = written(a_verdict("a"), a_verdict("b")), written(a_verdict("c"))
     for cut in range(len(last)):
         found = scan(intact + last[:cut], is_end=True)
-        assert [entry.ce_id for entry, _ in found.found] == ["a/concluded", "b/concluded"]
-        assert found.found[-1][1] == len(intact)
+        assert [entry.ce_id for entry, _ in found.intact] == ["a/concluded", "b/concluded"]
+        assert found.intact[-1][1] == len(intact)
         assert found.damaged == (cut > 0)
 
 
@@ -55,7 +55,7 @@ def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
     last = written(a_verdict("c"))
     for cut in range(1, len(last)):
         found = scan(last[:cut], is_end=False)
-        assert (found.found, found.consumed, found.damaged) == ([], 0, 0)
+        assert (found.intact, found.consumed, found.damaged) == ([], 0, 0)
         assert found.wanted > 0
 
 
@@ -68,20 +68,20 @@ def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> N
     whole[bit // 8] ^= 1 << (bit % 8)
     hit = next(place for place in range(5) if bit // 8 < sum(map(len, parts[: place + 1])))
     found = scan(bytes(whole), is_end=True)
-    assert [entry.ce_id[0] for entry, _ in found.found] == [name for name in "abcde" if name != "abcde"[hit]]
+    assert [entry.ce_id[0] for entry, _ in found.intact] == [name for name in "abcde" if name != "abcde"[hit]]
     assert found.damaged == 1
 
 
 def test_a_zeroed_stretch_is_one_damaged_place() -> None:
     first, last = written(a_verdict("a")), written(a_verdict("b"))
     found = scan(first + bytes(4096) + last, is_end=True)
-    assert ([entry.ce_id for entry, _ in found.found], found.damaged) == (["a/concluded", "b/concluded"], 1)
+    assert ([entry.ce_id for entry, _ in found.intact], found.damaged) == (["a/concluded", "b/concluded"], 1)
 
 
 def test_a_record_that_holds_frames_is_one_record() -> None:
     inner = written(a_verdict("inner"))
     outer = Entry(EntryKind.VERDICT, "t", EncodedRecord(b"k", inner * 3, [("ce_id", b"outer")]), 0)
-    assert [entry.ce_id for entry in entries_of(written(outer))] == ["outer"]
+    assert [entry.ce_id for entry in decode_entries(written(outer))] == ["outer"]
 
 
 @given(st.binary(max_size=400))
@@ -97,6 +97,6 @@ def test_random_damage_never_yields_what_was_not_written() -> None:
         for _ in range(draw.randrange(1, 6)):
             start = draw.randrange(len(data))
             data[start : start + draw.randrange(80)] = draw.randbytes(draw.randrange(80))
-        found = [entry for entry, _ in scan(bytes(data), is_end=True).found]
+        found = [entry for entry, _ in scan(bytes(data), is_end=True).intact]
         assert all(entry in content for entry in found)
         assert len(found) >= 50 - 20

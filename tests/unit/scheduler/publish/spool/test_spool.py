@@ -29,7 +29,7 @@ def ids(entries: list[Entry]) -> list[str]:
 def rest_of(spool: Spool) -> list[Entry]:
     """Everything that the spool still hands out, acknowledged as it comes."""
     found: list[Entry] = []
-    while batch := spool.next_batch(300):
+    while batch := spool.take_batch(300):
         found += batch.entries
         spool.acknowledge(batch)
     return found
@@ -58,10 +58,10 @@ def test_a_restart_continues_behind_the_last_acknowledgement(tmp_path: Path) -> 
     spool = Spool(tmp_path, SMALL)
     for number in range(50):
         spool.append([a_verdict(str(number))])
-    first = spool.next_batch(1000)
+    first = spool.take_batch(1000)
     assert first
     spool.acknowledge(first)
-    assert spool.next_batch(1000)  # in flight, never acknowledged
+    assert spool.take_batch(1000)  # in flight, never acknowledged
     spool.close()
     again = Spool(tmp_path, SMALL)
     again.append([a_verdict("new")])
@@ -72,8 +72,8 @@ def test_a_restart_continues_behind_the_last_acknowledgement(tmp_path: Path) -> 
 def test_what_was_not_acknowledged_is_handed_out_again(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append([a_verdict("a")])
-    assert spool.next_batch()
-    assert spool.next_batch() is None
+    assert spool.take_batch()
+    assert spool.take_batch() is None
     spool.rewind()
     assert ids(rest_of(spool)) == ["a"]
     spool.close()
@@ -82,7 +82,7 @@ def test_what_was_not_acknowledged_is_handed_out_again(tmp_path: Path) -> None:
 def test_a_lost_checkpoint_sends_again_what_is_there(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.append([a_verdict("a")])
-    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.acknowledge(spool.take_batch())  # type: ignore[arg-type]
     spool.append([a_verdict("b")])
     spool.close()
     (tmp_path / "checkpoint.json").write_text("{not json")
@@ -106,7 +106,7 @@ def test_h6_a_checkpoint_that_one_start_can_not_read_deletes_nothing_at_the_next
 
     Spool(tmp_path).close()
     with monkeypatch.context() as context:
-        context.setattr(files, "content_of", fail)
+        context.setattr(files, "read_all", fail)
         spool = Spool(tmp_path)
     spool.append([a_verdict("d")])
     spool.close()
@@ -119,7 +119,7 @@ def test_a_checkpoint_in_whose_place_something_longer_stands_is_written_whole(tm
     (tmp_path / "checkpoint.json").write_text("x" * 4096)
     spool = Spool(tmp_path)
     spool.append([a_verdict("a")])
-    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.acknowledge(spool.take_batch())  # type: ignore[arg-type]
     spool.append([a_verdict("b")])
     spool.close()
     again = Spool(tmp_path)
@@ -135,7 +135,7 @@ def test_a_checkpoint_is_never_written_through_a_link(tmp_path: Path) -> None:
     (folder / "checkpoint.json").symlink_to(elsewhere)
     spool = Spool(folder)
     spool.append([a_verdict("a")])
-    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.acknowledge(spool.take_batch())  # type: ignore[arg-type]
     spool.close()
     assert elsewhere.read_text() == "kept"
 
@@ -254,7 +254,7 @@ def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(t
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
     spool = Spool(tmp_path, SpoolLimits(max_bytes=one * 12, segment_bytes=one * 6))
     spool.append(attempt(0))
-    first = spool.next_batch(one * 50)
+    first = spool.take_batch(one * 50)
     assert first
     for number in range(1, 40):
         spool.append(attempt(number))
@@ -282,7 +282,7 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
         if step == "append":
             spool.append(attempt(written))
             written += 1
-        elif step == "read" and (batch := spool.next_batch(600)):
+        elif step == "read" and (batch := spool.take_batch(600)):
             flying.append(batch)
         elif step == "acknowledge" and flying:
             batch = flying.pop(0)
@@ -342,7 +342,7 @@ async def test_that_the_disk_is_back_is_noticed_where_nothing_waits(
     spool = Spool(tmp_path, clock=clock, monotonic=lambda: clock.now.timestamp())
     disk.is_full = True
     spool.append([a_verdict("a")])
-    batch = spool.next_batch()
+    batch = spool.take_batch()
     assert batch
     spool.acknowledge(batch)
     clock.advance(2)
@@ -394,13 +394,13 @@ def test_memory_is_bounded_too_and_verdicts_go_last_there(tmp_path: Path, monkey
 def test_its_age_is_that_of_the_oldest_record_that_is_not_sent(tmp_path: Path) -> None:
     clock = Clock()
     spool = Spool(tmp_path, clock=clock)
-    assert spool.oldest_age_seconds() == 0
+    assert spool.measure_oldest_age() == 0
     spool.append([a_verdict("a")])
     clock.advance(90)
     assert clock() != NOW
-    assert spool.oldest_age_seconds() == 90
+    assert spool.measure_oldest_age() == 90
     rest_of(spool)
-    assert spool.oldest_age_seconds() == 0
+    assert spool.measure_oldest_age() == 0
     spool.close()
 
 

@@ -49,7 +49,7 @@ class Life:
                     await self._accept(spool)
                     if number % 4 == 3:
                         self._send(spool, 300)
-                spool.oldest_age_seconds()
+                spool.measure_oldest_age()
                 left = spool
         spool = left or self.opened()
         self.clock.advance(2)
@@ -75,7 +75,7 @@ class Life:
         self.accepted.append(name)
 
     def _send(self, spool: Spool, max_bytes: int) -> bool:
-        batch = spool.next_batch(max_bytes)
+        batch = spool.take_batch(max_bytes)
         if batch:
             spool.acknowledge(batch)
             self.sent += [e.ce_id.removesuffix("/concluded") for e in batch.entries if e.ce_id.endswith("/concluded")]

@@ -1,4 +1,4 @@
-"""Applies changes of the cluster to the columns, and writes events about registrations and ended pods."""
+"""Observer of the cluster: applies changes to the columns, and writes events about registrations and ended pods."""
 
 import logging
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from runtime.kubernetes.object_fields import conditions
 from runtime.kubernetes.pod_description import pod_description
 from runtime.telemetry.logs import about
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, annotation
-from scheduler.node_check_task import NodeChecks
+from scheduler.cluster.cluster_api import Object, get_annotation
+from scheduler.publish.node_checks import NodeChecks
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef
 
 log = logging.getLogger(__name__)
 
-_GONE: Final = "the node is gone"
+_DELETED: Final = "the node is gone"
 
 
 class _Reported(NamedTuple):
@@ -65,46 +65,46 @@ class Observer:
         self._reported: dict[str, _Reported] = {}
         self._placed: dict[str, _Placed] = {}
         self._unusable: set[str] = set()
-        """UIDs of the pods whose devices are not believed."""
+        """UIDs of the pods that claim more devices than there are; their devices are ignored."""
         self._waiting: set[str] = set()
         """UIDs of the pods that were not bound when they were last seen."""
 
-    def node_changed(self, node: Object) -> None:
+    def on_node(self, node: Object) -> None:
         # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
         self._columns.apply_node(node)
         name = node["metadata"]["name"]
         registration, cause = self._columns.get_registration(name), self._columns.get_cause(name) or ""
         devices = frozenset(device.uuid for device in registration.devices) if registration else frozenset()
         cordoned = devices & list_cordoned_devices(node["metadata"].get("annotations") or {})
-        self._report(name, _Reported(registration, cause, cordoned), annotation(node, HANDSHAKE) or "")
+        self._report(name, _Reported(registration, cause, cordoned), get_annotation(node, HANDSHAKE) or "")
         if self._checks:
-            self._checks.node_changed(node)
+            self._checks.on_node(node)
 
-    def node_gone(self, name: str) -> None:
+    def on_node_deleted(self, name: str) -> None:
         self._columns.delete_node(name)
         # A node that never registered devices has nothing to take back.
         if self._reported.get(name, _Reported()).registration:
-            self._report(name, _Reported(cause=_GONE), "")
+            self._report(name, _Reported(cause=_DELETED), "")
         self._reported.pop(name, None)
         if self._checks:
-            self._checks.node_gone(name)
+            self._checks.on_node_deleted(name)
 
-    def _report(self, name: str, found: _Reported, handshake: str) -> None:
-        if self._reported.get(name, _Reported()) != found:
-            self._reported[name] = found
+    def _report(self, name: str, registered: _Reported, handshake: str) -> None:
+        if self._reported.get(name, _Reported()) != registered:
+            self._reported[name] = registered
             cluster, scheduler = self._identity
             event = to_node_registered(
-                cluster, name, self._clock(), found.registration, cause=found.cause, handshake=handshake,
-                scheduler=scheduler, cordoned=found.cordoned,
+                cluster, name, self._clock(), registered.registration, cause=registered.cause, handshake=handshake,
+                scheduler=scheduler, cordoned=registered.cordoned,
             )  # fmt: skip
             self._events.write([event])
 
-    def pod_changed(self, pod: Object) -> None:
-        if self._claims.count(pod) and self._is_believed(pod):
+    def on_pod(self, pod: Object) -> None:
+        if self._claims.accept(pod) and self._check_claims(pod):
             self._columns.apply_pod(pod)
         self._follow(pod)
 
-    def _is_believed(self, pod: Object) -> bool:
+    def _check_claims(self, pod: Object) -> bool:
         uid, problem = pod["metadata"]["uid"], explain_overclaim(pod, self._columns.vendors)
         if problem and uid not in self._unusable:
             self._unusable.add(uid)
@@ -119,7 +119,7 @@ class Observer:
         metadata, uid = pod["metadata"], pod["metadata"]["uid"]
         node = (pod.get("spec") or {}).get("nodeName") or ""
         # Other pods hold no device, and a cluster has many of them.
-        if node and annotation(pod, ASSIGNED_NODE) is not None:
+        if node and get_annotation(pod, ASSIGNED_NODE) is not None:
             ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
             placed = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
             if uid not in self._placed and uid not in self._waiting and not has_ended(pod):
@@ -127,7 +127,7 @@ class Observer:
             self._placed[uid] = placed
         (self._waiting.discard if node else self._waiting.add)(uid)
         if has_ended(pod):
-            self._report_end(uid, is_gone=False)
+            self._report_end(uid, is_deleted=False)
 
     def _report_earlier(self, placed: _Placed, pod: Object) -> None:
         """Report a pod that was bound before it was first seen: no bind of ours shows what it holds."""
@@ -140,11 +140,11 @@ class Observer:
             conditions=conditions(pod),
             description=pod_description(pod, self._pod_labels),
             allocations=list_allocations(pod),
-            bind_phase=annotation(pod, BIND_PHASE) or "",
+            bind_phase=get_annotation(pod, BIND_PHASE) or "",
         )
         self._events.write([event])
 
-    def _report_end(self, uid: str, *, is_gone: bool) -> None:
+    def _report_end(self, uid: str, *, is_deleted: bool) -> None:
         # Popped: a pod that has ended is deleted later, and its end is one event.
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
@@ -156,20 +156,20 @@ class Observer:
                         observed_at=self._clock(),
                         phase=phase,
                         node=node,
-                        deleted=is_gone,
+                        deleted=is_deleted,
                     )
                 ]
             )
 
-    def pod_gone(self, uid: str) -> None:
+    def on_pod_deleted(self, uid: str) -> None:
         self._claims.forget(uid)
         self._waiting.discard(uid)
         self._unusable.discard(uid)
         self._columns.delete_pod(uid)
-        self._report_end(uid, is_gone=True)
+        self._report_end(uid, is_deleted=True)
 
-    def quota_changed(self, quota: Object) -> None:
+    def on_quota(self, quota: Object) -> None:
         self._columns.apply_quota(quota)
 
-    def quota_gone(self, namespace: str, name: str) -> None:
+    def on_quota_deleted(self, namespace: str, name: str) -> None:
         self._columns.delete_quota(namespace, name)

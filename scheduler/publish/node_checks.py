@@ -1,4 +1,4 @@
-"""Checks how nodes register their devices, at every change and as time passes: writes node events, sets metrics."""
+"""Checks of the registrations of nodes, at every change and as time passes: writes node events, sets metrics."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
 
 PAUSE_SECONDS: Final = 15.0
-"""As often as HAMi's scheduler checks its nodes (register(), every 15 s)."""
+"""Pause between two checks, as long as HAMi's (register(), every 15 s)."""
 _NODES_PER_SLICE: Final = 200
 """Nodes that are checked before other tasks of the event loop get a turn: well below a millisecond."""
 
@@ -52,7 +52,7 @@ class NodeChecks:
         self._oldest: dict[str, datetime] = {}
         self._reported: dict[str, list[tuple[str, str]]] = {}
 
-    def node_changed(self, node: Object) -> None:
+    def on_node(self, node: Object) -> None:
         """Check a node; call it after the columns were updated with the same node."""
         name = node["metadata"]["name"]
         self._registrations[name] = registrations = list_vendor_registrations(node, self._columns.vendors)
@@ -61,7 +61,7 @@ class NodeChecks:
             self._oldest[name] = oldest
         self._check(name, self._clock())
 
-    def node_gone(self, name: str) -> None:
+    def on_node_deleted(self, name: str) -> None:
         self._registrations.pop(name, None)
         self._oldest.pop(name, None)
         if self._reported.pop(name, None):

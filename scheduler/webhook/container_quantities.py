@@ -1,4 +1,4 @@
-"""The quantities of a container, and what its changes to the pod have in common."""
+"""Quantities of a container, and the changes to pods that several vendors share."""
 
 from typing import Any
 
@@ -9,16 +9,17 @@ class InvalidRequestError(ValueError):
     """A container requests an impossible amount; the text is HAMi's, and goes into an answer with code 500."""
 
 
-def amounts_of(container: Json, field: str) -> Json:
-    """The quantities under `limits` or `requests`."""
+def get_amounts(container: Json, field: str) -> Json:
+    """Return the quantities under `limits` or `requests`."""
     amounts = (container.get("resources") or {}).get(field)
     return amounts if isinstance(amounts, dict) else {}
 
 
-def quantity_of(container: Json, name: str) -> Any:
-    """The container's quantity of a resource: of its limits, else of its requests; None where neither names it."""
+def get_quantity(container: Json, name: str) -> Any:
+    """Return the container's quantity of a resource: of its limits, else of its requests; None where neither names
+    it."""
     for field in ("limits", "requests"):
-        amounts = amounts_of(container, field)
+        amounts = get_amounts(container, field)
         if name and name in amounts:
             return amounts[name]
     return None
@@ -27,7 +28,7 @@ def quantity_of(container: Json, name: str) -> Any:
 def set_quantity(container: Json, field: str, name: str, quantity: str) -> None:
     """Write a quantity, as text, as Kubernetes does."""
     resources = container.get("resources") or {}
-    container["resources"] = {**resources, field: {**amounts_of(container, field), name: quantity}}
+    container["resources"] = {**resources, field: {**get_amounts(container, field), name: quantity}}
 
 
 def append_variable(container: Json, name: str, value: str) -> None:
@@ -41,6 +42,6 @@ def annotate(pod: Json, key: str, value: str) -> None:
     pod["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), key: value}}
 
 
-def annotation_of(pod: Json, key: str) -> str | None:
-    found: str | None = ((pod.get("metadata") or {}).get("annotations") or {}).get(key)
-    return found
+def get_annotation(pod: Json, key: str) -> str | None:
+    value: str | None = ((pod.get("metadata") or {}).get("annotations") or {}).get(key)
+    return value

@@ -9,7 +9,7 @@ from engine.hami.annotations import SCORING_WEIGHTS
 from runtime.cli.version import VERSION
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.settings.settings import read
-from scheduler.own_settings import own_settings
+from scheduler.assembly import describe_settings
 from scheduler.settings import Settings
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptConcluded
@@ -27,7 +27,7 @@ def settings(**given: object) -> Settings:
 
 def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAME", "scheduler-0")
-    event = own_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), KAFKA, NOW)
+    event = describe_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), KAFKA, NOW)
     assert (event.cluster, event.scheduler, event.instance, event.version) == (
         "east", "hami-scheduler", "scheduler-0", VERSION,
     )  # fmt: skip
@@ -45,10 +45,10 @@ def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.Mon
 def test_the_digest_follows_from_the_settings(tmp_path: Path) -> None:
     config = tmp_path / "device-config.yaml"
     config.write_text("nvidia: {}\n")
-    first, again = (own_settings(settings(device_config_file=config), KAFKA, NOW) for _ in range(2))
+    first, again = (describe_settings(settings(device_config_file=config), KAFKA, NOW) for _ in range(2))
     config.write_text("nvidia: {resourceCountName: example.com/gpu}\n")
-    edited = own_settings(settings(device_config_file=config), KAFKA, NOW)
-    spread = own_settings(settings(device_config_file=config, node_policy="spread"), KAFKA, NOW)
+    edited = describe_settings(settings(device_config_file=config), KAFKA, NOW)
+    spread = describe_settings(settings(device_config_file=config, node_policy="spread"), KAFKA, NOW)
     assert first == again
     assert len({event.settings_digest for event in (first, edited, spread)}) == 3
 

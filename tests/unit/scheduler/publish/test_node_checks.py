@@ -14,8 +14,8 @@ from engine.hami.node_checks import check_registrations, list_vendor_registratio
 from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
 from scheduler.metrics import Metrics
-from scheduler.node_check_task import CheckPolicy, NodeChecks
-from scheduler.observe import Observer
+from scheduler.publish.node_checks import CheckPolicy, NodeChecks
+from scheduler.publish.observer import Observer
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
@@ -113,7 +113,7 @@ class Checked:
     def new_events(self) -> list[tuple[str, list[str]]]:
         """(node, codes) of each event since the last call."""
         found = []
-        while batch := self.spool.next_batch():
+        while batch := self.spool.take_batch():
             events = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
             found += [
                 (event.node, [p.code for p in event.problems]) for event in events if isinstance(event, NodeChecked)
@@ -137,7 +137,7 @@ def reported(clock: Clock) -> dict[str, str]:
 
 
 async def test_a_node_that_falls_silent_is_reported_once_and_again_when_it_is_back(checked: Checked) -> None:
-    checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
+    checked.observer.on_node(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
     assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([], 0)
     checked.clock.advance(310)
@@ -146,16 +146,16 @@ async def test_a_node_that_falls_silent_is_reported_once_and_again_when_it_is_ba
         checked.clock.advance(15)
     assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
     assert checked.metrics.registry.get_sample_value("schedulerlog_scheduler_handshake_oldest_age_seconds") == 340
-    checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
+    checked.observer.on_node(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
     assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
 async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(checked: Checked) -> None:
-    checked.observer.node_changed(a_gpu_node("Requesting_0001-01-02 00:00:00"))
-    checked.observer.node_gone("node1")
-    checked.observer.node_changed(a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC", allocatable="8"))
-    batch = checked.spool.next_batch()
+    checked.observer.on_node(a_gpu_node("Requesting_0001-01-02 00:00:00"))
+    checked.observer.on_node_deleted("node1")
+    checked.observer.on_node(a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC", allocatable="8"))
+    batch = checked.spool.take_batch()
     assert batch
     written = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
     first, second = [event.problems[0] for event in written if isinstance(event, NodeChecked) and event.problems]
@@ -166,15 +166,15 @@ async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(check
 
 
 async def test_a_registration_that_breaks_is_reported_at_once(checked: Checked) -> None:
-    checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
+    checked.observer.on_node(a_node("node1", annotations={REGISTER: "[{"}))
     assert checked.new_events() == [("node1", ["RegistrationUnusable"])]
     await checked.checks.check()
     assert checked.count("RegistrationUnusable") == 1
 
 
 async def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
-    checked.observer.node_changed(a_gpu_node(register=None))
-    checked.observer.node_gone("node1")
+    checked.observer.on_node(a_gpu_node(register=None))
+    checked.observer.on_node_deleted("node1")
     await checked.checks.check()
     assert checked.new_events() == [("node1", ["RegistrationMissing"]), ("node1", [])]
     assert checked.count("RegistrationMissing") == 0
