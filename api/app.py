@@ -35,11 +35,10 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
-from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
-from api.handlers.trends import TrendHandlers
+from api.handlers.trends import ReportHandlers, TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import WaitingPods
 from api.handlers.watching import WatchHandlers

@@ -10,11 +10,10 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
-from api.handlers.reports import ReportHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
-from api.handlers.trends import TrendHandlers
+from api.handlers.trends import ReportHandlers, TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, ROOT
 from api.http.operation import Operation, OperationRoute
@@ -82,47 +81,60 @@ def list_routes(
     operations_of_cluster = [
         *_list_attempt_operations(schedulerlog),
         *_list_comparison_operations(comparisons),
-        Operation(POD + "/diagnosis", diagnosis.diagnosis, Diagnosis, "Diagnosis of a pod", {}, (400, 404, 503)),
+        Operation(POD + "/diagnosis", diagnosis.get_diagnosis, Diagnosis, "Diagnosis of a pod", {}, (400, 404, 503)),
         Operation(
-            POD + "/suggestions", suggestions.suggestions, Suggestions, "Suggestions for a pod", {}, (400, 404, 503)
+            POD + "/suggestions",
+            suggestions.list_suggestions,
+            Suggestions,
+            "Suggestions for a pod",
+            {},
+            (400, 404, 503),
         ),
         Operation(
             "/simulate", simulation.simulate, Simulation, "Simulation of a pod", {}, (400, 413, 503), body=_A_POD
         ),
         Operation(
             "/suggestions",
-            admission.suggestions,
+            admission.list_suggestions,
             SuggestionsForMany,
             "Suggestions for all waiting pods",
             {},
             (400, 503),
         ),
         *_list_waiting_operations(pending, waiting),
-        Operation("/trends", trends.trends, Trends, "Counts over time", {}, (400, 503), CSV),
-        Operation("/reports/failures", reports.failures, FailureReport, "Report of failures", {}, (400, 503), CSV),
-        *_list_placement_operations(placements),
-        Operation("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
+        Operation("/trends", trends.list_trends, Trends, "Counts over time", {}, (400, 503), CSV),
         Operation(
-            "/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503), "application/yaml"
+            "/reports/failures", reports.report_failures, FailureReport, "Report of failures", {}, (400, 503), CSV
+        ),
+        *_list_placement_operations(placements),
+        Operation("/nodes", clusters.list_nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
+        Operation(
+            "/cluster-file",
+            cluster_file.write_cluster_at,
+            None,
+            "A cluster as a file",
+            {},
+            (400, 404, 503),
+            "application/yaml",
         ),
         Operation(
             "/attempts/{attempt_id}/cluster-file",
-            cluster_file.of_attempt,
+            cluster_file.write_cluster_of_attempt,
             None,
             "The cluster of an attempt as a file",
             {},
             (400, 404, 503),
             "application/yaml",
         ),
-        Operation("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
+        Operation("/schedulers", clusters.list_schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [
         *(OperationRoute(ROOT, operation) for operation in operations_of_cluster),
-        OperationRoute(ROOT, Operation("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503))),
+        OperationRoute(ROOT, Operation("/clusters", clusters.list_clusters, Clusters, "Clusters", {}, (400, 503))),
         *(OperationRoute(CLUSTER, operation) for operation in operations_of_cluster),
-        OperationRoute("", Operation("/healthz", health.healthz, Alive, "Liveness", {}, ())),
-        OperationRoute("", Operation("/readyz", health.readyz, Readiness, "Readiness", {}, ())),
-        OperationRoute("", Operation("/metrics", health.metrics_text, None, "Metrics", {}, (), "text/plain")),
+        OperationRoute("", Operation("/healthz", health.get_health, Alive, "Liveness", {}, ())),
+        OperationRoute("", Operation("/readyz", health.get_readiness, Readiness, "Readiness", {}, ())),
+        OperationRoute("", Operation("/metrics", health.write_metrics, None, "Metrics", {}, (), "text/plain")),
     ]
 
 
@@ -131,7 +143,7 @@ def _list_attempt_operations(schedulerlog: SchedulerlogHandlers) -> list[Operati
     return [
         Operation(
             POD + "/schedulerlog",
-            schedulerlog.schedulerlog,
+            schedulerlog.get_schedulerlog,
             log,
             "A pod's schedulerlog",
             _TAGGED,
@@ -139,9 +151,14 @@ def _list_attempt_operations(schedulerlog: SchedulerlogHandlers) -> list[Operati
             has_watch=True,
         ),
         Operation(
-            POD + "/schedulerlog/history", schedulerlog.history, History, "A pod's history", _PAGED, (400, 404, 503)
+            POD + "/schedulerlog/history",
+            schedulerlog.list_episodes,
+            History,
+            "A pod's history",
+            _PAGED,
+            (400, 404, 503),
         ),
-        Operation("/attempts/{attempt_id}", schedulerlog.attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
+        Operation("/attempts/{attempt_id}", schedulerlog.get_attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
         Operation("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE, has_watch=True),
     ]
 
@@ -150,33 +167,41 @@ def _list_comparison_operations(comparisons: ComparisonHandlers) -> list[Operati
     statuses = (400, 404, 503)
     two = "Two attempts side by side"
     return [
-        Operation(POD + "/scores", comparisons.scores, PodScores, "Scores of a pod's nodes", {}, statuses),
-        Operation(POD + "/groups", comparisons.groups, PodNodeGroups, "Nodes by identical refusal", {}, statuses),
-        Operation(POD + "/comparison", comparisons.nodes, NodeComparison, "Two nodes side by side", {}, statuses),
+        Operation(POD + "/scores", comparisons.list_scores, PodScores, "Scores of a pod's nodes", {}, statuses),
+        Operation(POD + "/groups", comparisons.group_nodes, PodNodeGroups, "Nodes by identical refusal", {}, statuses),
         Operation(
-            "/attempts/{attempt_id}/comparison", comparisons.attempt_comparison, AttemptComparison, two, {}, statuses
+            POD + "/comparison", comparisons.compare_nodes, NodeComparison, "Two nodes side by side", {}, statuses
+        ),
+        Operation(
+            "/attempts/{attempt_id}/comparison", comparisons.compare_attempts, AttemptComparison, two, {}, statuses
         ),
     ]
 
 
 def _list_waiting_operations(pending: PendingHandlers, waiting: WaitingHandlers) -> list[Operation]:
     return [
-        Operation("/pending", pending.pending, PendingAnswer, "Pending pods", _COUNTED, _PAGE, CSV, has_watch=True),
-        Operation("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, (400, 503)),
-        Operation("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
+        Operation(
+            "/pending", pending.list_pending, PendingAnswer, "Pending pods", _COUNTED, _PAGE, CSV, has_watch=True
+        ),
+        Operation(
+            "/pods", waiting.list_pods_by_state, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, (400, 503)
+        ),
+        Operation(
+            "/refusals", waiting.list_refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)
+        ),
     ]
 
 
 def _list_placement_operations(placements: PlacementHandlers) -> list[Operation]:
     on_node = NodeOccupancy | PodPlacements
     return [
-        Operation("/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 503)),
+        Operation("/findings", placements.list_findings, Findings, "Findings", _COUNTED, (400, 503)),
         Operation(
-            POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, (400, 404, 503)
+            POD + "/findings", placements.list_findings_of_pod, Findings, "A pod's findings", _COUNTED, (400, 404, 503)
         ),
         Operation(
             POD + "/occupancy",
-            placements.occupancy_of_pod,
+            placements.list_placements_of_pod,
             PodPlacements,
             "A pod's placements",
             _COUNTED,
@@ -184,14 +209,19 @@ def _list_placement_operations(placements: PlacementHandlers) -> list[Operation]
         ),
         Operation(
             POD + "/observations",
-            placements.observations_of_pod,
+            placements.list_observations_of_pod,
             PodObservations,
             "A pod's observations",
             _COUNTED,
             (400, 404, 503),
         ),
-        Operation(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
+        Operation(NODE, placements.get_node_state, NodeState, "A node", {}, (400, 404, 503)),
         Operation(
-            NODE + "/occupancy", placements.occupancy_of_node, on_node, "A node's occupancy", _COUNTED, (400, 404, 503)
+            NODE + "/occupancy",
+            placements.get_occupancy_of_node,
+            on_node,
+            "A node's occupancy",
+            _COUNTED,
+            (400, 404, 503),
         ),
     ]

@@ -1,4 +1,4 @@
-"""Looks up the latest attempt of a pod: in memory while that is current, else in memory and in the index."""
+"""Lookup of the latest attempt of a pod: in memory while that is current, or else in memory and in the index."""
 
 import asyncio
 import time
@@ -14,16 +14,16 @@ from api.metrics import Metrics
 from schemas.events import AttemptSummarized
 
 LOOK_SECONDS: Final = 0.02
-"""How often a request that waits for the index looks whether the topic has brought the pod meanwhile."""
+"""Interval in which a request that waits for the index looks for the pod in memory, which the topic may fill."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedAttempt:
-    """An attempt from the index, with the same attributes as ``CachedAttempt``."""
+    """Attempt from the index, with the attributes of ``CachedAttempt``."""
 
     indexed_summary: AttemptSummarized
     original_id: str
-    """The attempt that was stored as a whole: this one, or the one that it repeats."""
+    """Attempt that is stored complete: this one, or the one that it repeats."""
 
     @property
     def attempt_id(self) -> str:
@@ -35,7 +35,7 @@ class IndexedAttempt:
 
     @property
     def recency(self) -> tuple[float, int, str]:
-        """Greater is newer."""
+        """Key that is greater for a newer attempt."""
         return self.indexed_summary.started_at.timestamp(), self.version, self.attempt_id
 
     def read_summary(self) -> AttemptSummarized:
@@ -47,40 +47,40 @@ StoredAttempt = CachedAttempt | IndexedAttempt
 
 @dataclass(frozen=True, slots=True)
 class AttemptLookup:
-    """Why memory and index, and when which: docs/decisions/0008."""
+    """Lookup in memory and index; docs/decisions/0008 says when in which."""
 
     memory: LatestAttempts
     topic: TopicState
     index: OpenSearch
     metrics: Metrics
 
-    def current_in_memory(self, pod: PodName) -> CachedAttempt | None:
-        """The pod's attempt in memory; None where there is none, or while memory may be behind the index."""
-        return self._cached(pod) if self._memory_is_current() else None
+    def find_current_in_memory(self, pod: PodName) -> CachedAttempt | None:
+        """Find the pod's attempt in memory; None without one, or while memory may be behind the index."""
+        return self._find_cached(pod) if self._is_memory_current() else None
 
-    def has(self, pod: PodName, recency: tuple[float, int, str]) -> bool:
-        """Would ``latest`` answer the attempt of this recency from memory? Counts as a lookup where it would."""
-        cached = self.current_in_memory(pod)
+    def check_latest(self, pod: PodName, recency: tuple[float, int, str]) -> bool:
+        """Check whether the attempt of this recency is still the pod's latest in memory, and count that lookup."""
+        cached = self.find_current_in_memory(pod)
         is_latest = cached is not None and cached.recency == recency
         if is_latest:
             self.metrics.hits.inc()
         return is_latest
 
-    async def latest(self, pod: PodName) -> StoredAttempt | None:
-        """The newer of the attempts in memory and index; None for a pod without any.
+    async def find_latest(self, pod: PodName) -> StoredAttempt | None:
+        """Find the newer of the attempts in memory and index; None for a pod without any.
 
         Raises ``IndexDownError`` for a pod that is not in memory while the index is down.
         """
-        cached = self._cached(pod)
+        cached = self._find_cached(pod)
         (self.metrics.hits if cached else self.metrics.misses).inc()
-        if cached and self._memory_is_current():
+        if cached and self._is_memory_current():
             return cached
-        # While this process can't read Kafka, the index may get an attempt that memory does not have.
+        # While this process can't read Kafka, the index may get an attempt that memory lacks.
         reading = asyncio.ensure_future(read_latest_attempt(self.index, pod))
         try:
             while not (await asyncio.wait({reading}, timeout=LOOK_SECONDS))[0]:
-                # An index that stands still would hold the request until its time-out, while the topic has the pod.
-                if arrived := self.current_in_memory(pod):
+                # An index that hangs would hold the request until its time-out, while the topic has the pod.
+                if arrived := self.find_current_in_memory(pod):
                     return arrived
             indexed = await reading
         # An attempt that may be out of date is a better answer than none.
@@ -93,14 +93,14 @@ class AttemptLookup:
         stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
         return max(stored, key=lambda attempt: attempt.recency, default=None)
 
-    async def by_id(self, cluster: str, attempt_id: str) -> StoredAttempt | None:
-        """The attempt with this id, or with a report of this id; None where neither memory nor index has it.
+    async def find_by_id(self, cluster: str, attempt_id: str) -> StoredAttempt | None:
+        """Find the attempt with this id, or with a report of this id; None if neither memory nor index has it.
 
         Raises ``IndexDownError`` for an attempt that is not in memory while the index is down.
         """
         # Memory has the latest version; the index may have an older one for about a second.
         cached = self.memory.find(cluster, attempt_id)
-        if cached and self._memory_is_current():
+        if cached and self._is_memory_current():
             return cached
         try:
             indexed = await read_attempt(self.index, cluster, attempt_id)
@@ -111,8 +111,8 @@ class AttemptLookup:
         stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
         return max(stored, key=lambda attempt: attempt.version, default=None)
 
-    def _cached(self, pod: PodName) -> CachedAttempt | None:
+    def _find_cached(self, pod: PodName) -> CachedAttempt | None:
         return self.memory.get(*pod, time.time())
 
-    def _memory_is_current(self) -> bool:
+    def _is_memory_current(self) -> bool:
         return self.topic.is_following(time.monotonic())

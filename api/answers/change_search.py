@@ -1,4 +1,4 @@
-"""Finds what would have to change for a pod to fit: reads what the fit has to know, and asks it under the lock."""
+"""Search for changes after which a pod fits: reads the facts that the fit needs, and asks the fit under the lock."""
 
 import asyncio
 from collections.abc import Awaitable, Collection, Mapping, Sequence
@@ -32,11 +32,11 @@ from schemas.events import AttemptSummarized, BindOutcome
 T = TypeVar("T")
 
 MAX_LOST: Final = 50
-"""How many nodes without devices the API server is asked about, each by a request of its own."""
+"""Maximum number of nodes without devices that are looked up, each with one request to the API server."""
 
 
 class _FirstLook(NamedTuple):
-    """fits: the pod fits as it is. unregistered: the offered nodes that have no devices."""
+    """Result of a first trial. fits: the pod fits without a change. unregistered: offered nodes without devices."""
 
     fits: bool
     to_empty: Sequence[str] = ()
@@ -45,81 +45,80 @@ class _FirstLook(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeSearch:
-    """Finds the changes after which a pod fits.
+    """Search for changes after which a pod fits.
 
-    index: what holds the devices that would have to become free, and what nodes registered last. objects: whether the
-    lock that stopped a bind is still there.
+    index: has the holders of devices, and the last registrations of nodes. objects: have the lock that stopped a bind.
     """
 
     index: OpenSearch
     objects: Objects
     home_cluster: str
-    """The one whose objects the API server has."""
+    """Cluster whose objects the API server has."""
 
-    async def found(
+    async def find_changes(
         self,
         request: Request,
         cluster: Cluster,
         summary: AttemptSummarized,
         columns: ClusterColumns,
         lock: AbstractAsyncContextManager[object],
-        at: datetime | None,
+        moment: datetime | None,
         unknown: list[str],
     ) -> tuple[ProvedSuggestions, dict[str, str]]:
-        """The changes, and by uid the pods in them as the caller may see them; by name those that hold a lock.
+        """Find the changes, and the names of the pods in them that the caller may see, by uid (by name for locks).
 
-        ``at``: now, or None for the time of the attempt, of which the holders of devices are not looked up. What can't
-        be known joins ``unknown``.
+        ``moment``: now, or None for the time of the attempt, without the holders of devices. Subjects that can't be
+        read join ``unknown``.
         """
         ask = Ask.from_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
         policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
         trial = Trial(columns, tuple(summary.nodes), policy)
         async with lock:
-            look = await asyncio.to_thread(_first_look, trial, ask)
+            look = await asyncio.to_thread(_try_first, trial, ask)
         if look.fits:
-            return await self._unlocking(request, cluster, summary, trial, ask, lock, at, unknown)
+            return await self._find_unlocking(request, cluster, summary, trial, ask, lock, moment, unknown)
         held_by, unregistered = await asyncio.gather(
-            self._known("holders", self._holders(cluster, look.to_empty, at), unknown),
-            self._known(
+            self._read_or_note("holders", self._read_holders(cluster, look.to_empty, moment), unknown),
+            self._read_or_note(
                 "last registrations",
                 read_unregistered(
-                    self.index, columns.vendors, cluster.name, look.unregistered, at or summary.started_at
+                    self.index, columns.vendors, cluster.name, look.unregistered, moment or summary.started_at
                 ),
                 unknown,
             ),
         )
         if unregistered and unregistered.without:
             unknown.append("registrations")
-        # A new one: what it remembers is of the columns as they are under the lock.
+        # A new trial, because a trial remembers the columns as they were under the lock.
         trial = replace(trial)
         async with lock:
-            found = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
-        return found, await self._names(request, cluster, held_by or {})
+            changes = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
+        return changes, await self._name_pods(request, cluster, held_by or {})
 
-    async def still_there(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
-        """Those of the nodes that have not left the cluster; none where nobody can say, which joins ``unknown``."""
-        found: list[str] = []
+    async def filter_present_nodes(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
+        """Filter the nodes that have not left the cluster; if that can't be read, return none and note it."""
+        present: list[str] = []
         is_known = cluster.name == self.home_cluster and self.objects.is_connected
         if nodes and is_known:
             try:
-                found = await filter_existing_nodes(self.objects, sorted(nodes)[:MAX_LOST])
+                present = await filter_existing_nodes(self.objects, sorted(nodes)[:MAX_LOST])
             except KubeApiError:
                 is_known = False
         if nodes and (not is_known or len(nodes) > MAX_LOST):
             unknown.append("lost nodes")
-        return found
+        return present
 
-    async def _holders(self, cluster: Cluster, nodes: Sequence[str], at: datetime | None) -> dict[str, HeldBy]:
-        return await read_holders(self.index, cluster.name, nodes, at) if at is not None else {}
+    async def _read_holders(self, cluster: Cluster, nodes: Sequence[str], moment: datetime | None) -> dict[str, HeldBy]:
+        return await read_holders(self.index, cluster.name, nodes, moment) if moment is not None else {}
 
-    async def _known(self, subject: str, reading: Awaitable[T], unknown: list[str]) -> T | None:
+    async def _read_or_note(self, subject: str, reading: Awaitable[T], unknown: list[str]) -> T | None:
         try:
             return await reading
         except IndexDownError:
             unknown.append(subject)
             return None
 
-    async def _unlocking(
+    async def _find_unlocking(
         self,
         request: Request,
         cluster: Cluster,
@@ -127,14 +126,14 @@ class ChangeSearch:
         trial: Trial,
         ask: Ask,
         lock: AbstractAsyncContextManager[object],
-        at: datetime | None,
+        moment: datetime | None,
         unknown: list[str],
     ) -> tuple[ProvedSuggestions, dict[str, str]]:
-        """Of a pod that fits as it is: the lock of the node to which its bind failed."""
-        held = await self._held_lock(cluster, summary.bind, at, unknown)
+        """Suggest to remove the lock of the node to which the bind of a fitting pod failed."""
+        held = await self._find_held_lock(cluster, summary.bind, moment, unknown)
         if summary.bind is None or held is None:
             return ProvedSuggestions([], [], fits=True), {}
-        now = at or summary.bind.ended_at
+        now = moment or summary.bind.ended_at
         async with lock:
             items = await asyncio.to_thread(suggest_unlocking, replace(trial), ask, {held.node: held}, now)
         namespace = held.holder.partition("/")[0]
@@ -143,15 +142,15 @@ class ChangeSearch:
             held.holder: held.holder if namespace in readable else HIDDEN_POD
         }
 
-    async def _held_lock(
-        self, cluster: Cluster, bind: BindOutcome | None, at: datetime | None, unknown: list[str]
+    async def _find_held_lock(
+        self, cluster: Cluster, bind: BindOutcome | None, moment: datetime | None, unknown: list[str]
     ) -> HeldNodeLock | None:
-        """The lock for which the bind failed; None where there was none, or where it is gone by now."""
+        """Find the lock for which the bind failed; None if there was none, or if it has been removed."""
         holder = bind.lock_holder if bind else None
         if bind is None or holder is None or holder.locked_at is None:
             return None
         recorded = HeldNodeLock(bind.node, holder.pod, holder.locked_at, bind.ended_at)
-        if at is None:
+        if moment is None:
             return recorded
         if cluster.name != self.home_cluster or not self.objects.is_connected:
             unknown.append("lock")
@@ -161,11 +160,11 @@ class ChangeSearch:
         except KubeApiError:
             unknown.append("lock")
             return recorded
-        # One of another time is of another bind, which no bind of this pod has failed for yet.
+        # A lock of another time belongs to another bind, for which no bind of this pod has failed yet.
         return recorded if now and now.since == recorded.since else None
 
-    async def _names(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
-        """By uid, the pod as the caller may see it."""
+    async def _name_pods(self, request: Request, cluster: Cluster, held_by: Mapping[str, HeldBy]) -> dict[str, str]:
+        """Name the pods by uid as the caller may see them."""
         pods = {uid: pod for held in held_by.values() for uid, pod in held.pods.items()}
         namespaces = {pod.namespace for pod in pods.values()}
         readable = (
@@ -174,7 +173,7 @@ class ChangeSearch:
         return {uid: str(pod) if pod.namespace in readable else HIDDEN_POD for uid, pod in pods.items()}
 
 
-def _first_look(trial: Trial, ask: Ask) -> _FirstLook:
+def _try_first(trial: Trial, ask: Ask) -> _FirstLook:
     if trial.fits(ask):
         return _FirstLook(fits=True)
     unregistered = [name for name in trial.offered if trial.columns.get_entry(name) is None]
@@ -184,7 +183,7 @@ def _first_look(trial: Trial, ask: Ask) -> _FirstLook:
 def _search(
     trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered: UnregisteredNodes | None
 ) -> ProvedSuggestions:
-    # The lock was given back while the index was asked: pods may have ended since.
+    # The lock was free while the index answered: pods may have ended since.
     if trial.fits(ask):
         return ProvedSuggestions([], [], fits=True)
     uses = {node: held.uses for node, held in held_by.items()}

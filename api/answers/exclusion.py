@@ -1,4 +1,4 @@
-"""The constraints that together keep a refused pod from every node of its cluster as it is now."""
+"""Constraints that together keep a refused pod from every node of its cluster now."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -23,39 +23,39 @@ MAX_ANSWERS: Final = 1_000
 _Key = tuple[str, str, int, int]
 
 
-def _kept() -> LRUCache[_Key, list[Constraint]]:
+def _create_cache() -> LRUCache[_Key, list[Constraint]]:
     return LRUCache(MAX_ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """An answer is kept until the cluster's devices or the attempt's record change: at 5,000 nodes it takes 40 ms."""
+    """Cache of excluding constraints, until the cluster's devices or the attempt change: 5,000 nodes take 40 ms."""
 
     devices: ClusterDevices
     index: OpenSearch
-    """What nodes registered last that register nothing now."""
-    kept: LRUCache[_Key, list[Constraint]] = field(default_factory=_kept)
+    """Index with the last registrations of nodes that are unregistered now."""
+    cache: LRUCache[_Key, list[Constraint]] = field(default_factory=_create_cache)
 
-    async def of(self, attempt: AttemptSummarized) -> list[Constraint] | None:
-        """None where the pod is not kept from every node, or the devices or what it asks of them are not known."""
+    async def find_constraints(self, attempt: AttemptSummarized) -> list[Constraint] | None:
+        """Find the constraints that exclude the pod from every node; None if some node is open, or without devices."""
         columns = self.devices.find_columns(attempt.cluster)
         if columns is None or attempt.constraints is None:
             return None
         unregistered = None
-        if self._key(attempt) not in self.kept:
-            # Not under the lock: others would wait for the index.
-            unregistered = await self._unregistered(columns, attempt)
-        # The devices are the same as long as the lock is held; who waited for it may find the answer of another.
+        if self._derive_key(attempt) not in self.cache:
+            # Outside of the lock, because others would wait for the index.
+            unregistered = await self._read_unregistered(columns, attempt)
+        # The devices stay the same under the lock; a caller who waited for it may find the answer of another.
         async with self.devices.lock:
-            key = self._key(attempt)
-            if key not in self.kept:
-                self.kept[key] = await asyncio.to_thread(_excluded_by, columns, attempt, unregistered)
-            return self.kept[key] or None
+            key = self._derive_key(attempt)
+            if key not in self.cache:
+                self.cache[key] = await asyncio.to_thread(_search_constraints, columns, attempt, unregistered)
+            return self.cache[key] or None
 
-    def _key(self, attempt: AttemptSummarized) -> _Key:
+    def _derive_key(self, attempt: AttemptSummarized) -> _Key:
         return attempt.cluster, attempt.attempt_id, attempt.version, self.devices.revisions[attempt.cluster]
 
-    async def _unregistered(self, columns: ClusterColumns, attempt: AttemptSummarized) -> UnregisteredNodes | None:
+    async def _read_unregistered(self, columns: ClusterColumns, attempt: AttemptSummarized) -> UnregisteredNodes | None:
         nodes = [name for name in attempt.nodes if columns.get_entry(name) is None]
         try:
             return await read_unregistered(self.index, columns.vendors, attempt.cluster, nodes, datetime.now(UTC))
@@ -63,7 +63,7 @@ class Exclusion:
             return None
 
 
-def _excluded_by(
+def _search_constraints(
     columns: ClusterColumns, attempt: AttemptSummarized, unregistered: UnregisteredNodes | None
 ) -> list[Constraint]:
     ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)

@@ -1,4 +1,4 @@
-"""Collects the facts of a diagnosis: from memory, the index and the API server, each as far as it answers."""
+"""Collector of the facts of a diagnosis: from memory, the index and the API server, as far as each answers."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -28,29 +28,29 @@ from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 T = TypeVar("T")
 
 MAX_NODES: Final = 200
-"""So many nodes' devices are read: those of the most important reasons."""
+"""Maximum number of nodes whose devices are read, those with the most important reasons."""
 NODES_SECONDS: Final = 10.0
-"""How long the nodes are remembered: several pods are asked about when something is wrong with a cluster."""
+"""Time for which nodes are remembered: people ask about several pods when a cluster has a problem."""
 MAX_ROWS: Final = 20_000
-"""So many judged devices are remembered, some 1.5 kB each: reading 200 nodes' takes most of a diagnosis."""
+"""Number of remembered devices, some 1.5 kB each: to read those of 200 nodes takes most of a diagnosis."""
 ROWS_SECONDS: Final = 60.0
-"""Records of an attempt don't change, but another source may add some later."""
+"""Time for which devices are remembered: records do not change, but another source may add some later."""
 _OF_OBJECTS: Final = ("pod", "claims", "quotas", "events", "nodes")
 
 Nodes = tuple[list[NodeFacts], list[Unknown]]
 _RowsKey = tuple[str | int, ...]
 
 
-def remembered_nodes() -> Remembered[str, Nodes]:
+def create_remembered_nodes() -> Remembered[str, Nodes]:
     return Remembered(max_answers=1, max_questions=1)
 
 
-def _remembered_rows() -> "TTLCache[_RowsKey, list[DeviceLog]]":
+def _create_remembered_rows() -> "TTLCache[_RowsKey, list[DeviceLog]]":
     return TTLCache(MAX_ROWS, ttl=ROWS_SECONDS, getsizeof=len)
 
 
 def may_be_refused(attempt: AttemptSummarized | None) -> TypeGuard[AttemptSummarized]:
-    """Is there an attempt, which placed the pod nowhere and judged nodes without an error?"""
+    """Tell whether there is an attempt that judged nodes without an error and placed the pod nowhere."""
     return attempt is not None and not (attempt.chosen or attempt.error)
 
 
@@ -59,36 +59,36 @@ class FactCollector:
     index: OpenSearch
     objects: Objects
     home_cluster: str
-    """The one whose objects the API server has."""
-    nodes: Remembered[str, Nodes] = field(default_factory=remembered_nodes)
-    judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_remembered_rows)
+    """Cluster whose objects the API server has."""
+    nodes: Remembered[str, Nodes] = field(default_factory=create_remembered_nodes)
+    judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_create_remembered_rows)
 
-    async def of_attempt(
+    async def collect_of_attempt(
         self, pod: PodName, attempt: AttemptSummarized, original_id: str, now: datetime
     ) -> DiagnosisFacts:
-        """The facts of an attempt that others followed: what its records say."""
+        """Collect the facts of an attempt with later ones: only its records."""
         unknown: list[Unknown] = []
-        devices = await self._devices(attempt, original_id, unknown)
+        devices = await self._read_devices(attempt, original_id, unknown)
         return DiagnosisFacts(*pod, now, attempt, is_latest=False, devices=devices, unknown=unknown)
 
-    async def of_pod(
+    async def collect_of_pod(
         self, pod: PodName, attempt: AttemptSummarized | None, original_id: str, now: datetime, *, is_index_down: bool
     ) -> DiagnosisFacts:
-        """The facts of the pod as it is now. ``attempt``: its latest one, None where none is recorded."""
+        """Collect the present facts of the pod. ``attempt``: its latest attempt, None without a record."""
         unknown = [Unknown("attempt", "index-down")] if is_index_down and attempt is None else []
         unknown_devices: list[Unknown] = []
         live, nodes, observed, schedulers, findings, devices = await asyncio.gather(
-            self._live(pod, now),
-            self._live_nodes(pod, now, unknown),
-            self._known("observations", self._observed(pod), unknown),
-            self._known("schedulers", self._schedulers(pod.cluster), unknown),
-            self._known("findings", self._findings(pod), unknown),
-            self._devices(attempt, original_id, unknown_devices),
+            self._read_live(pod, now),
+            self._read_live_nodes(pod, now, unknown),
+            self._read_or_note("observations", self._read_observed(pod), unknown),
+            self._read_or_note("schedulers", self._read_schedulers(pod.cluster), unknown),
+            self._read_or_note("findings", self._read_findings(pod), unknown),
+            self._read_devices(attempt, original_id, unknown_devices),
         )
         unknown += live.unknown
         state = live.pod or observed
         if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
-            # Two pods had this name, one after the other: the later one is asked about.
+            # Two pods had this name, one after the other: the question is about the later one.
             if live.pod is None and state.source.at and state.source.at < attempt.started_at:
                 state = None
             else:
@@ -98,8 +98,10 @@ class FactCollector:
         if attempt and not attempt.complete:
             unknown.append(Unknown("records", "not-recorded", attempt.missing))
         if nodes is None and not (attempt and attempt.chosen):
-            nodes = await self._known("registrations", self._registrations(pod.cluster, attempt, now), unknown)
-        # Not of an attempt of an earlier pod of this name.
+            nodes = await self._read_or_note(
+                "registrations", self._read_registrations(pod.cluster, attempt, now), unknown
+            )
+        # Without the attempt of an earlier pod of this name.
         if attempt:
             unknown += unknown_devices
         return DiagnosisFacts(
@@ -118,13 +120,13 @@ class FactCollector:
             unknown=unknown,
         )
 
-    async def _live(self, pod: PodName, now: datetime) -> ObjectFacts:
-        if cause := self._no_objects(pod):
+    async def _read_live(self, pod: PodName, now: datetime) -> ObjectFacts:
+        if cause := self._explain_missing_objects(pod):
             return ObjectFacts(unknown=[Unknown(subject, cause) for subject in _OF_OBJECTS])
         return await read_circumstances(self.objects, pod.namespace, pod.name, now)
 
-    def _no_objects(self, pod: PodName) -> Cause | None:
-        """Why the objects of the pod's cluster can't be read; None where they can."""
+    def _explain_missing_objects(self, pod: PodName) -> Cause | None:
+        """Find why the objects of the pod's cluster can't be read; None if they can."""
         if pod.cluster != self.home_cluster:
             return "another-cluster"
         # No API server has a namespace of this name.
@@ -132,8 +134,8 @@ class FactCollector:
             return "not-recorded"
         return None if self.objects.is_connected else "outside-cluster"
 
-    async def _live_nodes(self, pod: PodName, now: datetime, unknown: list[Unknown]) -> list[NodeFacts] | None:
-        if self._no_objects(pod):
+    async def _read_live_nodes(self, pod: PodName, now: datetime, unknown: list[Unknown]) -> list[NodeFacts] | None:
+        if self._explain_missing_objects(pod):
             return None
 
         async def ask() -> TimedAnswer[Nodes]:
@@ -150,21 +152,23 @@ class FactCollector:
         unknown += more
         return nodes
 
-    async def _observed(self, pod: PodName) -> ObservedPod | None:
+    async def _read_observed(self, pod: PodName) -> ObservedPod | None:
         return indexed.parse_pod_state(await self.index.search(OBSERVATIONS.alias, indexed.build_pod_query(pod)))
 
-    async def _schedulers(self, cluster: str) -> list[SchedulerState]:
+    async def _read_schedulers(self, cluster: str) -> list[SchedulerState]:
         observed, deciding = await asyncio.gather(
             self.index.search(OBSERVATIONS.alias, build_schedulers_query(cluster)),
             self.index.search(ATTEMPTS.alias, indexed.build_decisions_query(cluster)),
         )
         return indexed.parse_scheduler_states(observed, deciding)
 
-    async def _findings(self, pod: PodName) -> list[Evidence]:
+    async def _read_findings(self, pod: PodName) -> list[Evidence]:
         return indexed.parse_findings(await self.index.search(FINDINGS.alias, indexed.build_findings_query(pod)))
 
-    async def _registrations(self, cluster: str, attempt: AttemptSummarized | None, now: datetime) -> list[NodeFacts]:
-        """Facts about the nodes that the attempt found unregistered; without an attempt, about all nodes."""
+    async def _read_registrations(
+        self, cluster: str, attempt: AttemptSummarized | None, now: datetime
+    ) -> list[NodeFacts]:
+        """Read facts about the nodes that the attempt found unregistered; without an attempt, about all nodes."""
         groups = group_refused_nodes(attempt) if attempt else []
         names = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
         if attempt and not names:
@@ -172,7 +176,7 @@ class FactCollector:
         body = indexed.build_registrations_query(cluster, names)
         return indexed.parse_node_states(await self.index.search(OBSERVATIONS.alias, body), now)
 
-    async def _devices(
+    async def _read_devices(
         self, attempt: AttemptSummarized | None, original_id: str, unknown: list[Unknown]
     ) -> list[DeviceLog] | None:
         if not may_be_refused(attempt):
@@ -182,7 +186,9 @@ class FactCollector:
             return None
         if len(names) > MAX_NODES:
             unknown.append(Unknown("devices", "not-read", f"{MAX_NODES} of {len(names)} nodes were read"))
-        answer = await self._known("devices", self._judged(attempt, original_id, names[:MAX_NODES]), unknown)
+        answer = await self._read_or_note(
+            "devices", self._read_judged(attempt, original_id, names[:MAX_NODES]), unknown
+        )
         if answer is None:
             return None
         rows, note = answer
@@ -190,19 +196,19 @@ class FactCollector:
             unknown.append(Unknown("devices", "not-recorded", note))
         return rows
 
-    async def _judged(
+    async def _read_judged(
         self, attempt: AttemptSummarized, original_id: str, names: list[str]
     ) -> tuple[list[DeviceLog], str]:
         key: _RowsKey = (attempt.cluster, original_id, attempt.version, *names)
         if rows := self.judged.get(key):
             return rows, ""
         rows, note = await read_devices(self.index, attempt.cluster, original_id, attempt.started_at, names)
-        # More than fits is not kept; what was missing may have been written by the next time.
+        # Only complete rows that fit: missing ones may be written by the next time.
         if not note and len(rows) <= self.judged.maxsize:
             self.judged[key] = rows
         return rows, note
 
-    async def _known(self, subject: str, reading: Awaitable[T], unknown: list[Unknown]) -> T | None:
+    async def _read_or_note(self, subject: str, reading: Awaitable[T], unknown: list[Unknown]) -> T | None:
         try:
             return await reading
         except IndexDownError as error:

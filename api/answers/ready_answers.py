@@ -85,7 +85,11 @@ class ReadyAnswers:
         if not self._knows_right(scope, pod.cluster, get_pod(namespace, name)):
             return None
         entry = self._entries.peek(path)
-        if entry is None or b"if-none-match" in dict(scope["headers"]) or not self._attempts.has(pod, entry.recency):
+        if (
+            entry is None
+            or b"if-none-match" in dict(scope["headers"])
+            or not self._attempts.check_latest(pod, entry.recency)
+        ):
             return None
         if self._tracing.is_on:
             parameters = {"namespace": namespace, "name": name} | ({"cluster": cluster} if cluster else {})

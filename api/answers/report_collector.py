@@ -1,4 +1,4 @@
-"""Collects the report of failures of a range of time from the index."""
+"""Collector of the report of failures of a range of time, and the report as a text for the command line."""
 
 import asyncio
 from collections.abc import Sequence
@@ -42,10 +42,10 @@ from schemas.events.summaries import BIND_REASONS
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
 from schemas.reasons import explain
 
-SHOWN: Final = 10
-"""Reasons, namespaces and pools; the rest is in the trends."""
+LISTED: Final = 10
+"""Number of reasons, namespaces and pools in the report; the trends have the others."""
 _TRIED_WITHIN: Final = timedelta(hours=1)
-"""A pod that was not tried for so long may be gone without a trace (docs/api.md, pods that wait)."""
+"""Time after its last attempt for which a pod counts as waiting: later it may be deleted (docs/api.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,29 @@ class ReportCollector:
     vendors: Vendors
 
     async def collect(self, cluster: str, query: ReportQuery, now: datetime, *, sees_nodes: bool) -> FailureReport:
-        """``sees_nodes``: whether the report may have what is free on nodes. Raises as ``OpenSearch.search``."""
-        at = now.astimezone(UTC)
-        counts = [self._counts(cluster, query, by, at) for by in ("reason", "result", "namespace", "pool")]
-        # More than are shown: the reasons with the most devices are not those with the most attempts.
-        devices = self._counts(cluster, query, "reason", at, count="devices", limit=MAX_SERIES)
-        # By themselves: refusals of nodes are so many more that binds would not be among the reasons that are shown.
-        binds = [self._counts(cluster, query, "reason", at, key=code) for code in BIND_REASONS]
+        """Collect the report. With ``sees_nodes`` it has the free devices of nodes. Raises as ``OpenSearch.search``."""
+        moment = now.astimezone(UTC)
+        counts = [
+            self._read_counts(cluster, query, dimension, moment)
+            for dimension in ("reason", "result", "namespace", "pool")
+        ]
+        # More series than the report shows: the reasons with the most devices may not have the most attempts.
+        devices = self._read_counts(cluster, query, "reason", moment, count="devices", limit=MAX_SERIES)
+        # Separate: refusals of nodes are so frequent that failed binds would not be among the largest reasons.
+        binds = [self._read_counts(cluster, query, "reason", moment, key=code) for code in BIND_REASONS]
         reasons, results, namespaces, pools, refused, *bind = await asyncio.gather(*counts, devices, *binds)
         binds_failed = [item for trends in bind for item in trends.items]
-        # Of a code that is only in the range before, the series of what is left counts.
+        # For a code only in the range before, the series of the others counts.
         before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
         since, until = reasons.since, reasons.until
-        tried = format_rfc3339(at - _TRIED_WITHIN)
+        tried = format_rfc3339(moment - _TRIED_WITHIN)
         waiting, placed, findings = await asyncio.gather(
             self.index.search(POD_STATES.alias, build_waiting_query(cluster, query.namespace, tried)),
             self.index.search(OCCUPANCY.alias, build_placed_query(cluster, query.namespace, since, until)),
             self.index.search(FINDINGS.alias, build_findings_query(cluster, query.namespace, since, until)),
         )
-        states = (await read_states_at(self.index, cluster, None, at)).states if sees_nodes else []
-        cordoned = await read_cordoned_nodes(self.index, cluster, at) if states else frozenset()
+        states = (await read_states_at(self.index, cluster, None, moment)).states if sees_nodes else []
+        cordoned = await read_cordoned_nodes(self.index, cluster, moment) if states else frozenset()
         failed = next((item for item in results.items if item.key == "failed"), None)
         return FailureReport(
             cluster=cluster,
@@ -86,37 +89,44 @@ class ReportCollector:
             failed_before=failed.total_before if failed else None,
             bind_failed=sum(item.total for item in binds_failed),
             bind_failed_before=sum(before) if failed and failed.total_before is not None else None,
-            reasons=[_reason(item, refused, query.lang) for item in _with_binds(reasons.items, binds_failed)],
+            reasons=[_to_reason(item, refused, query.lang) for item in _with_binds(reasons.items, binds_failed)],
             over_time=reasons,
-            namespaces=_failed(namespaces),
-            pools=_failed(pools),
-            waiting=parse_waiting(waiting, at.timestamp()),
+            namespaces=_to_reported(namespaces),
+            pools=_to_reported(pools),
+            waiting=parse_waiting(waiting, moment.timestamp()),
             placed=parse_placed(placed),
             time_to_placement=parse_percentiles(placed, "placement"),
             time_to_start=parse_percentiles(placed, "start"),
             fragmentation=measure_fragmentation(states, find_smallest_request(waiting), cordoned) if states else None,
             findings=parse_findings(findings),
-            best_change=await self._best_change(cluster, query.namespace, at, states) if states else None,
+            best_change=await self._find_best_change(cluster, query.namespace, moment, states) if states else None,
         )
 
-    async def _counts(self, cluster: str, query: ReportQuery, by: str, at: datetime, **more: Any) -> Trends:
-        asked: dict[str, Any] = {"by": by, "namespace": query.namespace, "since": query.since, "until": query.until}
-        # By result all of them count: the failed ones are one of its series.
-        asked |= {} if by == "result" else {"result": "failed"}
-        wanted = TrendsQuery.model_validate({"limit": SHOWN} | asked | more)
-        return await read_trends(self.index, cluster, wanted, at)
+    async def _read_counts(
+        self, cluster: str, query: ReportQuery, dimension: str, moment: datetime, **more: Any
+    ) -> Trends:
+        parameters: dict[str, Any] = {
+            "by": dimension,
+            "namespace": query.namespace,
+            "since": query.since,
+            "until": query.until,
+        }
+        # By result all attempts count: the failed ones are one of its series.
+        parameters |= {} if dimension == "result" else {"result": "failed"}
+        wanted = TrendsQuery.model_validate({"limit": LISTED} | parameters | more)
+        return await read_trends(self.index, cluster, wanted, moment)
 
-    async def _best_change(
-        self, cluster: str, namespace: str | None, at: datetime, states: Sequence[NodeStateChanged]
+    async def _find_best_change(
+        self, cluster: str, namespace: str | None, moment: datetime, states: Sequence[NodeStateChanged]
     ) -> AdmittingChangeFound | None:
-        waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(at - _TRIED_WITHIN))
+        waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(moment - _TRIED_WITHIN))
         columns = await asyncio.to_thread(rebuild_columns, states, self.vendors)
-        unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, at)
+        unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, moment)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)
-        return next(iter(build_suggestions_for_many(cluster, namespace, at, waiting.pods, judged, ()).items), None)
+        return next(iter(build_suggestions_for_many(cluster, namespace, moment, waiting.pods, judged, ()).items), None)
 
 
-def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:
+def _to_reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:
     explained = explain(series.key, language)
     return ReasonReported(
         code=series.key,
@@ -130,21 +140,21 @@ def _reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReport
 
 
 def _with_binds(reasons: Sequence[TrendSeries], binds: Sequence[TrendSeries]) -> list[TrendSeries]:
-    shown = {item.key for item in reasons}
-    return [*reasons, *(item for item in binds if item.key not in shown)]
+    listed = {item.key for item in reasons}
+    return [*reasons, *(item for item in binds if item.key not in listed)]
 
 
-def _failed(trends: Trends) -> list[AttemptsReported]:
+def _to_reported(trends: Trends) -> list[AttemptsReported]:
     return [AttemptsReported(key=item.key, failed=item.total, failed_before=item.total_before) for item in trends.items]
 
 
 async def write_report(connection: OpenSearchConnection, cluster: str, query: ReportQuery) -> str:
-    """The text of the report, in the format of the query. Raises as ``OpenSearch.search``."""
+    """Write the report as a text in the format of the query. Raises as ``OpenSearch.search``."""
     client = new_client(connection)
     try:
         index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
         collector = ReportCollector(index, device_config.read_shipped())
-        # Who may read the index as a whole may see nodes.
+        # Who may read the whole index may see nodes.
         report = await collector.collect(cluster, query, datetime.now(UTC), sees_nodes=True)
     finally:
         await client.close()

@@ -1,27 +1,25 @@
-"""Answers requests: each handler asks for its right, looks its subject up, lets pure code build the answer, and adds
-headers.
+"""Handlers of requests: each checks its right, looks its subject up, lets pure code build the answer, and adds headers.
 
 ==============  ================================================================================
-schedulerlog    the latest attempt of a pod, its history, and search over all attempts
+schedulerlog    latest attempt of a pod, its history, and search over all attempts
 placements      findings, pod placements, observations, and nodes at a time
-pending         the pods that wait now: by workload, by obstacle or one by one
-pending_rows    their rows without nesting
-waiting_page    pages of waiting pods, with what the nearest nodes lack
-waiting         pods by state, and what a device refused
-watching        the changes of a pod, of attempts or of pending pods as they happen
-trends          counts over time
-reports         the failures of a range of time
-clusters        which clusters there are, their nodes, and their schedulers
-comparisons     why a node was chosen, nodes by refusal; two nodes or two attempts side by side
-diagnosis       why a pod waits: the decision tree
-suggestions     what would have to change for a pod to fit
-admission       which one change would let most of the waiting pods in
-simulation      where a pod would go that does not exist yet
-cluster_file    a recorded cluster as a file of Kubernetes objects
+pending         pods that wait now: by workload, by obstacle or one by one
+pending_rows    rows of pending pods without nesting
+waiting_page    pages of waiting pods, with the shortfall of the nearest nodes
+waiting         pods by state, and refusals by a device
+watching        changes of a pod, of attempts or of pending pods as they happen
+trends          counts over time, and the report of failures
+clusters        clusters, their nodes, and their schedulers
+comparisons     scores, nodes by refusal, and two nodes or two attempts side by side
+diagnosis       diagnosis of a waiting pod by the decision tree
+suggestions     changes after which a pod fits
+admission       changes that would admit most of the waiting pods
+simulation      placement of a pod that does not exist yet
+cluster_file    recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics
-attempt_rights  an attempt by its id, for callers who may read its pod
-redaction       what an answer about a node shows of pods that the caller may not read
-listing         answers one page of a list
-not_found       the 404 answers: what to check where nothing is recorded
+attempt_rights  attempts for callers who may read their pods
+redaction       answers without pods that the caller may not read
+listing         one page of a list
+not_found       404 answers, with hints what to check
 ==============  ================================================================================
 """

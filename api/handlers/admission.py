@@ -1,4 +1,4 @@
-"""Answers which one change would let most of the waiting pods in, each proved by the scheduler's own fit."""
+"""Handler of changes that would admit most of the waiting pods, each proved by the scheduler's own fit."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from schemas.codec.records import format_rfc3339
 
 
 class AdmissionQuery(Query):
-    namespace: NamespaceName | None = Field(None, description="The pods' namespace; all of them without it.")
+    namespace: NamespaceName | None = Field(None, description="The pods' namespace; without it, all namespaces.")
     since: TimeText = Field(
-        "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
+        "1h", description="Only pods that a scheduler tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
     )
 
 
@@ -34,10 +34,10 @@ class AdmissionHandlers:
     index: OpenSearch
     devices: ClusterDevices
 
-    async def suggestions(self, request: Request, cluster: Cluster, query: AdmissionQuery) -> Response:
-        """The one change that would let most of the waiting pods in, and the next ones.
+    async def list_suggestions(self, request: Request, cluster: Cluster, query: AdmissionQuery) -> Response:
+        """List the changes that would admit most of the waiting pods, the best one first.
 
-        The pods take their devices one after the other, those that wait longest first, on the devices as they are now.
+        The trial gives the pods the present devices one after the other, beginning with the longest wait.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))

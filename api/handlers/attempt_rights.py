@@ -1,55 +1,57 @@
-"""The attempt that a request is about, for callers who may read its pod."""
+"""Attempts of a request, for callers who may read their pods."""
 
 from starlette.requests import Request
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
-from api.handlers.not_found import attempt_of_another_pod, no_attempt, no_attempt_of_pod
+from api.handlers.not_found import to_no_attempt_error, to_no_attempt_of_pod_error, to_other_pod_error
 from api.http.cluster import Cluster
 from api.index.attempts.attempt_queries import PodName
 
 
-async def readable_latest(attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName) -> StoredAttempt:
-    """The pod's latest attempt. Raises ``ForbiddenError``, ``NotFoundError``."""
+async def find_readable_latest(
+    attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName
+) -> StoredAttempt:
+    """Find the pod's latest attempt. Raises ``ForbiddenError``, ``NotFoundError``."""
     await get_access(request).require(cluster, get_pod(pod.namespace, pod.name))
-    latest = await attempts.latest(pod)
+    latest = await attempts.find_latest(pod)
     if latest is None:
-        raise no_attempt_of_pod(pod.namespace, pod.name)
+        raise to_no_attempt_of_pod_error(pod.namespace, pod.name)
     return latest
 
 
-async def readable_of_pod(
+async def find_readable_attempt_or_latest(
     attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName, attempt_id: str | None
 ) -> StoredAttempt:
-    """The named attempt of the pod; None: its latest. Raises ``ForbiddenError``, ``NotFoundError``."""
+    """Find the named attempt of the pod; without a name, its latest. Raises ``ForbiddenError``, ``NotFoundError``."""
     if attempt_id is None:
-        return await readable_latest(attempts, request, cluster, pod)
+        return await find_readable_latest(attempts, request, cluster, pod)
     await get_access(request).require(cluster, get_pod(pod.namespace, pod.name))
-    return await readable_attempt_of(attempts, request, cluster, pod, attempt_id)
+    return await find_readable_attempt_of_pod(attempts, request, cluster, pod, attempt_id)
 
 
-async def readable_attempt_of(
+async def find_readable_attempt_of_pod(
     attempts: AttemptLookup, request: Request, cluster: Cluster, pod: PodName, attempt_id: str
 ) -> StoredAttempt:
-    """An attempt that has to be one of the pod. Raises ``ForbiddenError``, ``NotFoundError``."""
-    attempt = await readable_attempt(attempts, request, cluster, attempt_id)
-    found = attempt.read_summary().pod
-    if (found.namespace, found.name) != (pod.namespace, pod.name):
-        raise attempt_of_another_pod(pod.namespace, pod.name, attempt_id)
+    """Find an attempt that must belong to the pod. Raises ``ForbiddenError``, ``NotFoundError``."""
+    attempt = await find_readable_attempt(attempts, request, cluster, attempt_id)
+    owner = attempt.read_summary().pod
+    if (owner.namespace, owner.name) != (pod.namespace, pod.name):
+        raise to_other_pod_error(pod.namespace, pod.name, attempt_id)
     return attempt
 
 
-async def readable_attempt(
+async def find_readable_attempt(
     attempts: AttemptLookup, request: Request, cluster: Cluster, attempt_id: str
 ) -> StoredAttempt:
-    """Raises ``NotFoundError``, and ``ForbiddenError`` with the same words for an attempt that there is or is not."""
+    """Find an attempt. Raises ``NotFoundError``, and ``ForbiddenError`` with equal words if it exists or not."""
     access = get_access(request)
-    attempt = await attempts.by_id(cluster.name, attempt_id)
+    attempt = await attempts.find_by_id(cluster.name, attempt_id)
     pod = attempt.read_summary().pod if attempt else None
-    # That an id is unknown is for those alone who may read every attempt.
+    # Only callers who may read every attempt learn that an id is unknown.
     if not await access.allows(cluster, get_pod(pod.namespace, pod.name) if pod and pod.namespace else list_pods()):
         raise access.to_forbidden_error(f"read attempt {attempt_id}")
     if attempt is None:
-        raise no_attempt(cluster.name, attempt_id)
+        raise to_no_attempt_error(cluster.name, attempt_id)
     return attempt

@@ -1,4 +1,4 @@
-"""Answers requests about whole clusters: which there are, their nodes, and their schedulers."""
+"""Handlers of requests about clusters, their nodes, and their schedulers."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from api.authority.access import filter_readable_namespaces, get_access
 from api.authority.rights import LIST_NODES
-from api.handlers.redaction import lock_without_others
+from api.handlers.redaction import redact_lock
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
@@ -39,18 +39,20 @@ from schemas.placements import PodPlacement
 class ClusterHandlers:
     index: OpenSearch
 
-    async def clusters(self, request: Request, _: NoQuery) -> Response:
-        """The clusters that the index has records of, by name, and which of them paths without a cluster are about."""
+    async def list_clusters(self, request: Request, _: NoQuery) -> Response:
+        """List the clusters with records, by name, and mark the default one of paths without a cluster."""
         answer = await self.index.search(CLUSTERS_ALIASES, build_clusters_query())
-        found = parse_clusters(answer, request.app.state.default_cluster)
+        clusters = parse_clusters(answer, request.app.state.default_cluster)
         access = get_access(request)
         access.allow_every_caller()
-        return to_json_response(200, Clusters(items=[cluster for cluster in found if await access.knows(cluster.name)]))
+        return to_json_response(
+            200, Clusters(items=[cluster for cluster in clusters if await access.knows(cluster.name)])
+        )
 
-    async def nodes(self, request: Request, cluster: Cluster, query: NodesQuery) -> Response:
-        """All nodes, by name: registrations, problems, lock, pods, and what is free of their devices.
+    async def list_nodes(self, request: Request, cluster: Cluster, query: NodesQuery) -> Response:
+        """List all nodes by name: registrations, problems, lock, pods, and the free part of their devices.
 
-        What is free is what the registered devices have beyond the amounts of the placements that last.
+        The free part is the amount of the registered devices without the amounts of the present placements.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, LIST_NODES)
@@ -62,15 +64,17 @@ class ClusterHandlers:
         observed = node_list.parse_nodes(answer, now)
         names = list(observed)[: query.limit]
         token = encode_token(scope, NodesPosition(after=names[-1])) if len(observed) > len(names) else None
-        items = await self._listed(cluster, {name: observed[name] for name in names}, now)
+        items = await self._list_page(cluster, {name: observed[name] for name in names}, now)
         holders = {item.lock.pod.partition("/")[0] for item in items if item.lock}
         readable = await filter_readable_namespaces(get_access(request), cluster, holders)
-        items = [lock_without_others(item, readable) for item in items]
+        items = [redact_lock(item, readable) for item in items]
         total = node_list.parse_total(answer)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
         return to_json_response(200, page, link_next_page(request, token) | {TOTAL_HEADER: str(total)})
 
-    async def _listed(self, cluster: Cluster, observed: dict[str, list[Observed]], now: datetime) -> list[NodeListed]:
+    async def _list_page(
+        self, cluster: Cluster, observed: dict[str, list[Observed]], now: datetime
+    ) -> list[NodeListed]:
         if not observed:
             return []
         names = list(observed)
@@ -88,8 +92,8 @@ class ClusterHandlers:
             for name, events in observed.items()
         ]
 
-    async def schedulers(self, request: Request, cluster: Cluster, _: NoQuery) -> Response:
-        """The schedulers of the cluster: version, settings in force, and what changed of both in the last 30 days."""
+    async def list_schedulers(self, request: Request, cluster: Cluster, _: NoQuery) -> Response:
+        """List the schedulers of the cluster: version, settings in force, and changes of both in the last 30 days."""
         refuse_repeated(request)
         await get_access(request).require(cluster, LIST_NODES)
         answer: dict[str, Any] = await self.index.search(OBSERVATIONS.alias, build_schedulers_query(cluster.name))

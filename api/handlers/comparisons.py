@@ -1,4 +1,4 @@
-"""Answers requests about why a node was chosen, nodes by refusal, and how two nodes or two attempts differ."""
+"""Handlers of scores, nodes by refusal, and the differences of two nodes or two attempts."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
-from api.handlers.attempt_rights import readable_attempt, readable_of_pod
+from api.handlers.attempt_rights import find_readable_attempt, find_readable_attempt_or_latest
 from api.http.cluster import Cluster
 from api.http.errors import NotFoundError, to_json_response
 from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
@@ -32,7 +32,7 @@ from schemas.events import AttemptSummarized
 class ComparisonHandlers:
     attempts: AttemptLookup
 
-    async def scores(
+    async def list_scores(
         self,
         request: Request,
         cluster: Cluster,
@@ -40,12 +40,12 @@ class ComparisonHandlers:
         name: PodInPath,
         query: AttemptQuery,
     ) -> Response:
-        """Why here: every node that fitted in the pod's latest attempt, or the given one, with the terms of its score.
+        """List every node that fitted in the pod's latest attempt, or in `attempt`, with the terms of its score.
 
-        `runner_up` is the best node that the pod did not get, and by how much.
+        `runner_up` is the best node that the pod did not get, with the difference of its score.
         """
         refuse_repeated(request)
-        summary = await self._summary(request, cluster, namespace, name, query)
+        summary = await self._read_summary(request, cluster, namespace, name, query)
         nodes = list_fitting_nodes(summary)
         body = PodScores(
             attempt_id=summary.attempt_id,
@@ -57,7 +57,7 @@ class ComparisonHandlers:
         )
         return to_json_response(200, body)
 
-    async def groups(
+    async def group_nodes(
         self,
         request: Request,
         cluster: Cluster,
@@ -65,12 +65,12 @@ class ComparisonHandlers:
         name: PodInPath,
         query: AttemptQuery,
     ) -> Response:
-        """Every node of the pod's latest attempt, or the given one, grouped by identical refusal.
+        """Group every node of the pod's latest attempt, or of `attempt`, by identical refusal.
 
-        This is the view that page and terminal show: thousands of nodes are a handful of groups.
+        Page and terminal show this view: thousands of nodes are a handful of groups.
         """
         refuse_repeated(request)
-        summary = await self._summary(request, cluster, namespace, name, query)
+        summary = await self._read_summary(request, cluster, namespace, name, query)
         body = PodNodeGroups(
             attempt_id=summary.attempt_id,
             attempt=cluster.link_attempt(summary.attempt_id),
@@ -79,7 +79,7 @@ class ComparisonHandlers:
         )
         return to_json_response(200, body)
 
-    async def nodes(
+    async def compare_nodes(
         self,
         request: Request,
         cluster: Cluster,
@@ -87,38 +87,38 @@ class ComparisonHandlers:
         name: PodInPath,
         query: NodeComparisonQuery,
     ) -> Response:
-        """Two nodes side by side, as the pod's latest attempt or the given one judged them: verdict, reason, score."""
+        """Compare two nodes as the pod's latest attempt, or `attempt`, judged them: verdict, reason, score."""
         refuse_repeated(request, "nodes")
-        summary = await self._summary(request, cluster, namespace, name, query)
+        summary = await self._read_summary(request, cluster, namespace, name, query)
         judged = map_judged_nodes(summary)
         if missing := [node for node in query.nodes if node not in judged]:
             raise NotFoundError(
                 f"attempt {summary.attempt_id} did not judge node {missing[0]}",
                 f"GET {cluster.link_schedulerlog(namespace, name)} lists the nodes that it judged.",
             )
-        one, other = (judged[node] for node in query.nodes)
+        first, second = (judged[node] for node in query.nodes)
         body = NodeComparison(
             attempt_id=summary.attempt_id,
             attempt=cluster.link_attempt(summary.attempt_id),
             chosen=summary.chosen,
-            nodes=[one, other],
-            difference=subtract_scores(one, other),
+            nodes=[first, second],
+            difference=subtract_scores(first, second),
         )
         return to_json_response(200, body)
 
-    async def attempt_comparison(
+    async def compare_attempts(
         self,
         request: Request,
         cluster: Cluster,
         attempt_id: AttemptInPath,
         query: AttemptComparisonQuery,
     ) -> Response:
-        """Two attempts side by side, the earlier one first: the nodes that they judged differently, and what else
-        differs.
-        """
+        """Compare two attempts, the earlier one first: nodes that they judged differently, and other differences."""
         refuse_repeated(request)
-        found = [await readable_attempt(self.attempts, request, cluster, id_) for id_ in (attempt_id, query.with_)]
-        before, after = sorted((attempt.read_summary() for attempt in found), key=lambda summary: summary.started_at)
+        attempts = [
+            await find_readable_attempt(self.attempts, request, cluster, id_) for id_ in (attempt_id, query.with_)
+        ]
+        before, after = sorted((attempt.read_summary() for attempt in attempts), key=lambda summary: summary.started_at)
         nodes, unchanged = list_changed_nodes(before, after)
         body = AttemptComparison(
             before=cluster.link_attempt(before.attempt_id),
@@ -131,11 +131,13 @@ class ComparisonHandlers:
         )
         return to_json_response(200, body)
 
-    async def _summary(
+    async def _read_summary(
         self, request: Request, cluster: Cluster, namespace: str, name: str, query: AttemptQuery
     ) -> AttemptSummarized:
         pod = PodName(cluster.name, namespace, name)
-        return (await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)).read_summary()
+        return (
+            await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, query.attempt)
+        ).read_summary()
 
 
 def _group(group: NodeGroup) -> NodesAlike:

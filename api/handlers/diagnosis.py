@@ -1,4 +1,4 @@
-"""Answers why a pod waits: collects the facts and walks the decision tree."""
+"""Handler of diagnoses: collects the facts and walks the decision tree."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from api.answers.exclusion import Exclusion
 from api.answers.fact_collector import FactCollector, may_be_refused
 from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
-from api.handlers.attempt_rights import readable_attempt_of
-from api.handlers.not_found import pod_never_observed
-from api.handlers.redaction import attempt_shown
+from api.handlers.attempt_rights import find_readable_attempt_of_pod
+from api.handlers.not_found import to_unobserved_pod_error
+from api.handlers.redaction import redact_attempt
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
@@ -31,10 +31,10 @@ from engine.summaries.named_pods import hide_other_pods
 
 class DiagnosisQuery(Query):
     attempt: Annotated[str, Field(pattern=ATTEMPT_ID)] | None = Field(
-        None, description="Of this attempt of the pod; without it, of the pod as it is now."
+        None, description="Id of one of the pod's attempts; without it, the diagnosis is about the present."
     )
     exclusion: bool = Field(
-        True, description="false: without `excluded_by`, which takes most of the time at thousands of nodes."
+        True, description="`false` omits `excluded_by`, which takes most of the time with thousands of nodes."
     )
 
 
@@ -44,7 +44,7 @@ class DiagnosisHandlers:
     facts: FactCollector
     exclusion: Exclusion
 
-    async def diagnosis(
+    async def get_diagnosis(
         self,
         request: Request,
         cluster: Cluster,
@@ -52,67 +52,72 @@ class DiagnosisHandlers:
         name: PodInPath,
         query: DiagnosisQuery,
     ) -> Response:
-        """Why the pod waits: one main obstacle with its numbers and what to do, and the questions that led to it.
+        """Diagnose why the pod waits: one main obstacle with its numbers and a remedy, and the questions leading to it.
 
-        Also of a pod that no scheduler has judged: from the state of the cluster. What could not be known is named.
+        A pod that no scheduler has judged is diagnosed from the state of the cluster. The answer lists the facts that
+        could not be read.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
-        facts = await self._facts(request, cluster, PodName(cluster.name, namespace, name), query)
-        hidden = _without_others(facts)
+        facts = await self._collect_facts(request, cluster, PodName(cluster.name, namespace, name), query)
+        hidden = _hide_others(facts)
         if hidden is not facts and not await get_access(request).allows(cluster, list_pods()):
             facts = hidden
         path = cluster.link_attempt(facts.attempt.attempt_id) if facts.attempt else None
-        found = diagnose(facts, path)
-        if query.exclusion and found.state == "refused" and facts.attempt and facts.is_latest:
-            found = found.model_copy(update={"excluded_by": await self.exclusion.of(facts.attempt)})
-        return to_json_response(200, found, {"Cache-Control": "no-store"})
+        diagnosis = diagnose(facts, path)
+        if query.exclusion and diagnosis.state == "refused" and facts.attempt and facts.is_latest:
+            diagnosis = diagnosis.model_copy(
+                update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}
+            )
+        return to_json_response(200, diagnosis, {"Cache-Control": "no-store"})
 
-    async def _facts(self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery) -> DiagnosisFacts:
+    async def _collect_facts(
+        self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery
+    ) -> DiagnosisFacts:
         now = datetime.now(UTC)
         if query.attempt is None:
-            return await self._facts_now(request, cluster, pod, now, query)
-        asked = await readable_attempt_of(self.attempts, request, cluster, pod, query.attempt)
+            return await self._collect_facts_now(request, cluster, pod, now, query)
+        requested = await find_readable_attempt_of_pod(self.attempts, request, cluster, pod, query.attempt)
         try:
-            latest = await self.attempts.latest(pod)
+            latest = await self.attempts.find_latest(pod)
         except IndexDownError:
             latest = None
-        if latest and latest.attempt_id == asked.attempt_id:
-            return await self._facts_now(request, cluster, pod, now, query)
-        attempt = await attempt_shown(get_access(request), cluster, asked.read_summary())
-        return await self.facts.of_attempt(pod, attempt, asked.original_id, now)
+        if latest and latest.attempt_id == requested.attempt_id:
+            return await self._collect_facts_now(request, cluster, pod, now, query)
+        attempt = await redact_attempt(get_access(request), cluster, requested.read_summary())
+        return await self.facts.collect_of_attempt(pod, attempt, requested.original_id, now)
 
-    async def _facts_now(
+    async def _collect_facts_now(
         self, request: Request, cluster: Cluster, pod: PodName, now: datetime, query: DiagnosisQuery
     ) -> DiagnosisFacts:
         is_index_down = False
         latest: StoredAttempt | None = None
         try:
-            latest = await self.attempts.latest(pod)
+            latest = await self.attempts.find_latest(pod)
         except IndexDownError:
             is_index_down = True
-        attempt = await attempt_shown(get_access(request), cluster, latest.read_summary()) if latest else None
+        attempt = await redact_attempt(get_access(request), cluster, latest.read_summary()) if latest else None
         original_id = latest.original_id if latest else ""
         facts, _ = await asyncio.gather(
-            self.facts.of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
-            # Computed while the facts are waited for, and kept: the answer takes it from there.
-            self.exclusion.of(attempt) if query.exclusion and may_be_refused(attempt) else _nothing(),
+            self.facts.collect_of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
+            # Computed while the facts arrive, and cached for the answer.
+            self.exclusion.find_constraints(attempt) if query.exclusion and may_be_refused(attempt) else _skip(),
         )
-        # Where every source answers and none knows the pod, its name is most probably wrong.
+        # If every source answers and none knows the pod, its name is probably wrong.
         has_answers = not facts.select_unknown("attempt") and not any(
             unknown.cause in ("index-down", "api-server-down", "not-allowed") for unknown in facts.unknown
         )
         if facts.pod is None and facts.attempt is None and has_answers:
-            raise pod_never_observed(pod.namespace, pod.name)
+            raise to_unobserved_pod_error(pod.namespace, pod.name)
         return facts
 
 
-async def _nothing() -> None:
+async def _skip() -> None:
     return None
 
 
-def _without_others(facts: DiagnosisFacts) -> DiagnosisFacts:
-    """The facts, in which what was reported of the pod names no pod of another namespace; the same where none is."""
+def _hide_others(facts: DiagnosisFacts) -> DiagnosisFacts:
+    """Hide pods of other namespaces in reports about the pod; return the same facts if there are none."""
     hide = partial(hide_other_pods, namespace=facts.namespace)
     recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
     events = [event._replace(words=hide(event.words)) for event in recorded]

@@ -1,7 +1,7 @@
-"""Answers liveness, readiness and metrics.
+"""Handlers of liveness, readiness and metrics.
 
 The process is ready once it has replayed the topic, also while OpenSearch is down: it can answer the latest pods. While
-the topic can't be read at all, OpenSearch alone makes it ready, because every pod can be answered from there.
+the topic can't be read at all, OpenSearch is enough, because it can answer every pod.
 """
 
 import time
@@ -57,29 +57,29 @@ class HealthHandlers:
     index: IndexProbe
     metrics: Metrics
 
-    async def healthz(self, request: Request, _: NoQuery) -> Response:
-        """200 as long as the process answers at all."""
+    async def get_health(self, request: Request, _: NoQuery) -> Response:
+        """Answer 200 as long as the process runs."""
         get_access(request).allow_every_caller()
         return to_json_response(200, Alive())
 
-    async def readyz(self, request: Request, _: NoQuery) -> Response:
-        """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers.
+    async def get_readiness(self, request: Request, _: NoQuery) -> Response:
+        """Tell which parts are ready. 200 once the topic is replayed, or while it can't be and OpenSearch answers.
 
-        The parts name errors: they are shown to callers who may `get` the path `/readyz`.
+        The parts name errors, and only callers who may `get` the path `/readyz` see them.
         """
         why_not = await self.index.find_problem()
         parts = Parts(
-            attempts_topic=topic_part(self.topic, time.monotonic()),
+            attempts_topic=describe_topic(self.topic, time.monotonic()),
             opensearch=Part(ready=not why_not, why_not=why_not),
         )
         readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
-        # A kubelet reads the status only; the parts are for people.
+        # A kubelet reads only the status; the parts are for people.
         if not await _may_see_parts(request):
             readiness = Readiness(ready=readiness.ready, parts=None)
         return to_json_response(200 if readiness.ready else 503, readiness)
 
-    async def metrics_text(self, request: Request, _: NoQuery) -> Response:
-        """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
+    async def write_metrics(self, request: Request, _: NoQuery) -> Response:
+        """Write the metrics of this process in Prometheus' text format, or as OpenMetrics."""
         access = get_access(request)
         if not await access.check_right(PathRight("/metrics")):
             raise access.to_forbidden_error(str(PathRight("/metrics")))
@@ -88,13 +88,13 @@ class HealthHandlers:
 
 
 def is_ready(parts: Parts, topic: TopicState) -> bool:
-    # Before the first try there is no trouble yet: OpenSearch alone is not enough, or a new process would be ready and
-    # answer all pods from the index until its replay ends.
+    # Before the first try there is no trouble yet. If OpenSearch were enough then, a new process would be ready at once
+    # and answer all pods from the index until its replay ends.
     return topic.replayed or (bool(topic.trouble) and parts.opensearch.ready)
 
 
-def topic_part(topic: TopicState, now: float) -> TopicPart:
-    """``now`` is a time of the monotonic clock, in seconds."""
+def describe_topic(topic: TopicState, now: float) -> TopicPart:
+    """Describe the topic's part of readiness. ``now`` is a time of the monotonic clock, in seconds."""
     following = topic.is_following(now)
     # The log names the brokers.
     why_not = "" if following else without_addresses(topic.trouble) or "not replayed to its end yet"
@@ -102,7 +102,7 @@ def topic_part(topic: TopicState, now: float) -> TopicPart:
 
 
 async def _may_see_parts(request: Request) -> bool:
-    # A kubelet asks without a token, and has to learn whether the process is ready also while nobody can be checked.
+    # A kubelet asks without a token, and needs an answer also while the API server can't review callers.
     access = get_access(request)
     access.allow_every_caller()
     try:

@@ -1,4 +1,4 @@
-"""Answers one page of a list: reads it from the index and adds the token of the next page."""
+"""One page of a list: read from the index, with the token of the next page."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -23,12 +23,12 @@ P = TypeVar("P", bound=PagePosition[Any])
 Item = TypeVar("Item", bound=BaseModel)
 
 
-Shown = Callable[[Sequence[Any]], Awaitable[Sequence[BaseModel]]]
-"""What the caller sees of the items of a page."""
+Redact = Callable[[Sequence[Any]], Awaitable[Sequence[BaseModel]]]
+"""Redacts the items of a page for the caller."""
 
 
-async def as_they_are(items: Sequence[BaseModel]) -> Sequence[BaseModel]:
-    """The items; every caller of the list sees all of them."""
+async def return_unredacted(items: Sequence[BaseModel]) -> Sequence[BaseModel]:
+    """Return the items unchanged, because every caller of the list may see all of them."""
     return items
 
 
@@ -39,13 +39,13 @@ async def answer_page(
     definition: ListDefinition[P],
     query: RangeQuery,
     filters: Callable[[P], list[Json]],
-    shown: Shown = as_they_are,
+    redact: Redact = return_unredacted,
     **path_parameters: str,
 ) -> tuple[Page[P], Response]:
-    """The page, and the response that holds it.
+    """Read the page and build its response.
 
-    ``filters`` makes the clauses of the search, beside that of the cluster, from the position, which has the range
-    of time; ``shown`` is what the caller sees of the items. Raises ``BadRequestError``, ``UnreadableError`` and what
+    ``filters`` builds the clauses of the search, in addition to that of the cluster, from the position with its range
+    of time; ``redact`` hides parts of the items. Raises ``BadRequestError``, ``UnreadableError`` and what
     ``OpenSearch.search`` raises.
     """
     scope = derive_token_scope(
@@ -53,21 +53,21 @@ async def answer_page(
     )
     position = parse_position(query.continue_, scope, definition.position_type)
     position = position or build_first_position(definition.position_type, query.since, query.until, datetime.now(UTC))
-    # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
+    # The token carries the position, so that only the first page resolves a range such as "2h".
     page = await read_page(
         index, definition.source, [match_cluster(cluster.name), *filters(position)], position, query.limit
     )
     token = encode_token(scope, page.next_position) if page.next_position else None
-    items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]
-    body = definition.answer_type.model_validate({"total": page.total, "items": await shown(items), "continue": token})
+    items = [convert_hit(hit, partial(definition.item, cluster)) for hit in page.hits]
+    body = definition.answer_type.model_validate({"total": page.total, "items": await redact(items), "continue": token})
     headers = link_next_page(request, token) | {TOTAL_HEADER: str(page.total)}
     return page, to_json_response(200, body, headers)
 
 
-def item_of(hit: Json, item: Callable[[Json], Item]) -> Item:
-    """``item`` of the hit. Raises ``UnreadableError`` for a document that it can't read."""
+def convert_hit(hit: Json, item: Callable[[Json], Item]) -> Item:
+    """Convert the hit by ``item``. Raises ``UnreadableError`` for a document that it can't read."""
     try:
         return item(hit)
     except (KeyError, ValidationError) as error:
-        # Without this a foreign document would be answered as a defect of the API, without its id.
+        # Otherwise a foreign document would look like a defect of the API, without its id.
         raise to_unreadable_error(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None

@@ -1,4 +1,4 @@
-"""The 404 answers: each names what nothing is recorded of, and what to check."""
+"""404 answers: each names the object without a record, and what to check."""
 
 from datetime import datetime
 from typing import Final
@@ -13,8 +13,8 @@ _CHECK_OBSERVERS: Final = (
 )
 
 
-def no_attempt_of_pod(namespace: str, name: str) -> NotFoundError:
-    """For requests that only a scheduling attempt could answer."""
+def to_no_attempt_of_pod_error(namespace: str, name: str) -> NotFoundError:
+    """Build the error for a request that only a scheduling attempt could answer."""
     get_pod = f"kubectl -n {namespace} get pod {name}"
     return NotFoundError(
         f"no scheduling attempt of pod {namespace}/{name} is recorded",
@@ -25,7 +25,7 @@ def no_attempt_of_pod(namespace: str, name: str) -> NotFoundError:
     )
 
 
-def no_attempt(cluster: str, attempt_id: str) -> NotFoundError:
+def to_no_attempt_error(cluster: str, attempt_id: str) -> NotFoundError:
     return NotFoundError(
         f"no attempt {attempt_id} is recorded in cluster {cluster}",
         "Is it of another cluster (GET /api/v1/clusters)? The index shows an attempt about a second after its "
@@ -33,34 +33,34 @@ def no_attempt(cluster: str, attempt_id: str) -> NotFoundError:
     )
 
 
-def attempt_of_another_pod(namespace: str, name: str, attempt_id: str) -> NotFoundError:
+def to_other_pod_error(namespace: str, name: str, attempt_id: str) -> NotFoundError:
     return NotFoundError(
         f"attempt {attempt_id} is not one of pod {namespace}/{name}",
         "Leave the parameter out for the pod's latest attempt; its history lists the ids of all.",
     )
 
 
-def no_states(about: str) -> NotFoundError:
+def to_no_states_error(subject: str) -> NotFoundError:
     return NotFoundError(
-        f"no node states {about} are in the index",
+        f"no node states {subject} are in the index",
         f"They are kept for {NODE_STATES.retention.days} days, and device records for {DEVICES.retention.days}. Does "
         "the index writer run (`schedulerlog pipeline index`)? Is the cluster's name right (GET /api/v1/clusters)?",
     )
 
 
-def pod_never_observed(namespace: str, name: str) -> NotFoundError:
-    """For requests that an observation of the pod could answer as well as an attempt."""
+def to_unobserved_pod_error(namespace: str, name: str) -> NotFoundError:
+    """Build the error for a request that an observation of the pod could answer, too."""
     return NotFoundError(
         f"pod {namespace}/{name} was never observed, and no scheduling attempt of it is recorded",
         f"Does the pod exist: `kubectl -n {namespace} get pod {name}`? {_CHECK_OBSERVERS}",
     )
 
 
-def node_not_observed(node: str, at: datetime | None, first_observed_at: datetime | None) -> NotFoundError:
-    """For a node without records (by the time ``at`` if given); ``first_observed_at`` is the time of its first one."""
-    if at and first_observed_at:
+def to_unobserved_node_error(node: str, moment: datetime | None, first_observed_at: datetime | None) -> NotFoundError:
+    """Build the error for a node without records, until ``moment`` if given; its first is of ``first_observed_at``."""
+    if moment and first_observed_at:
         return NotFoundError(
-            f"nothing is recorded of node {node} at {format_rfc3339(at)}",
+            f"nothing is recorded of node {node} at {format_rfc3339(moment)}",
             f"Its first record is of {format_rfc3339(first_observed_at)}: ask for that time or later.",
         )
     return NotFoundError(

@@ -1,4 +1,4 @@
-"""Rows without nesting, of what a list of pending pods answers. Pure."""
+"""Rows of pending pods without nesting. Pure."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from schemas.answers.waiting import (
 )
 
 
-def row_of(item: PodWaiting | WorkloadWaiting | ObstacleWaiting) -> PendingRow:
-    """An item of a page as a row; of a group, what its pods do not share is empty."""
+def to_row(item: PodWaiting | WorkloadWaiting | ObstacleWaiting) -> PendingRow:
+    """Convert an item of a page into a row; fields that the pods of a group do not share are empty."""
     match item:
         case PodWaiting():
-            return _of_pod(item)
+            return _to_pod_row(item)
         case WorkloadWaiting():
-            return _of_workload(item)
+            return _to_workload_row(item)
         case ObstacleWaiting():
-            return _of_obstacle(item)
+            return _to_obstacle_row(item)
 
 
-def _of_pod(pod: PodWaiting) -> PendingRow:
+def _to_pod_row(pod: PodWaiting) -> PendingRow:
     return PendingRow(
         pods=1,
         namespace=pod.namespace,
@@ -41,17 +41,17 @@ def _of_pod(pod: PodWaiting) -> PendingRow:
         gpu_hours=pod.gpu_hours,
         reasons=" ".join(pod.reasons),
         schedulerlog=pod.schedulerlog,
-        **_obstacle(pod.obstacle),
-        **_nearest(pod.nearest),
+        **_list_obstacle_fields(pod.obstacle),
+        **_list_nearest_fields(pod.nearest),
     )
 
 
-def _of_workload(group: WorkloadWaiting) -> PendingRow:
+def _to_workload_row(group: WorkloadWaiting) -> PendingRow:
     longest = group.examples[0]
-    # Of a workload of one pod, everything is known.
+    # A workload with one pod has all fields of the pod.
     if group.pods == 1:
-        return _of_pod(longest).model_copy(update={"workload": group.workload})
-    return _of_group(group, longest).model_copy(
+        return _to_pod_row(longest).model_copy(update={"workload": group.workload})
+    return _to_group_row(group, longest).model_copy(
         update={
             "namespace": group.namespace,
             "workload": group.workload,
@@ -61,12 +61,12 @@ def _of_workload(group: WorkloadWaiting) -> PendingRow:
     )
 
 
-def _of_obstacle(group: ObstacleWaiting) -> PendingRow:
-    shared = {**_obstacle(group.obstacle), **_nearest(group.nearest)}
-    return _of_group(group, group.examples[0]).model_copy(update=shared)
+def _to_obstacle_row(group: ObstacleWaiting) -> PendingRow:
+    shared = {**_list_obstacle_fields(group.obstacle), **_list_nearest_fields(group.nearest)}
+    return _to_group_row(group, group.examples[0]).model_copy(update=shared)
 
 
-def _of_group(group: WorkloadWaiting | ObstacleWaiting, longest: PodWaiting) -> PendingRow:
+def _to_group_row(group: WorkloadWaiting | ObstacleWaiting, longest: PodWaiting) -> PendingRow:
     return PendingRow(
         pods=group.pods,
         namespace="",
@@ -84,18 +84,18 @@ def _of_group(group: WorkloadWaiting | ObstacleWaiting, longest: PodWaiting) -> 
         gpu_hours=group.gpu_hours,
         reasons="",
         schedulerlog="",
-        **_obstacle(None),
-        **_nearest(None),
+        **_list_obstacle_fields(None),
+        **_list_nearest_fields(None),
     )
 
 
-def _obstacle(obstacle: MainObstacle | None) -> dict[str, str]:
+def _list_obstacle_fields(obstacle: MainObstacle | None) -> dict[str, str]:
     if obstacle is None:
         return {"obstacle": "", "sentence": "", "sentence_zh": ""}
     return {"obstacle": obstacle.code, "sentence": obstacle.sentence.en, "sentence_zh": obstacle.sentence.zh}
 
 
-def _nearest(nearest: NearestNode | None) -> dict[str, Any]:
+def _list_nearest_fields(nearest: NearestNode | None) -> dict[str, Any]:
     return {
         "nearest_node": nearest.node if nearest else "",
         "missing_devices": nearest.missing_devices if nearest else None,

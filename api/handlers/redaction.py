@@ -1,7 +1,7 @@
-"""What an answer shows of pods in namespaces that the caller may not read: amounts, and no name.
+"""Redaction of pods in namespaces that the caller may not read: answers keep amounts and hide names.
 
-What hides a name is the reference to the pod, never a search for its name in a text: a field of the record, or
-NAMESPACE/NAME in the words of a scheduler.
+It finds a name by its reference to a pod, never by a search in a text: by a field of the record, or as NAMESPACE/NAME
+in the words of a scheduler.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -23,39 +23,39 @@ Replace = Callable[[str], str]
 HIDDEN: Final = "{} lines, for callers who may list the pods of all namespaces"
 
 
-def occupancy_without_others(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:
-    """The occupancy with the sums of each device, and the names of pods in ``readable`` alone."""
-    shown = [pod for pod in occupancy.pods if pod.namespace in readable]
+def redact_occupancy(occupancy: NodeOccupancy, readable: Collection[str]) -> NodeOccupancy:
+    """Keep the sums of each device, and the names of pods only in the namespaces ``readable``."""
+    readable_pods = [pod for pod in occupancy.pods if pod.namespace in readable]
     devices = [
-        device.model_copy(update={"held_by": [_holder(holder, readable) for holder in device.held_by]})
+        device.model_copy(update={"held_by": [_redact_holder(holder, readable) for holder in device.held_by]})
         for device in occupancy.devices
     ]
-    others = len(occupancy.pods) - len(shown)
-    return occupancy.model_copy(update={"devices": devices, "pods": shown, "other_pods": others})
+    others = len(occupancy.pods) - len(readable_pods)
+    return occupancy.model_copy(update={"devices": devices, "pods": readable_pods, "other_pods": others})
 
 
-def _holder(holder: Holder, readable: Collection[str]) -> Holder:
+def _redact_holder(holder: Holder, readable: Collection[str]) -> Holder:
     if holder.namespace in readable:
         return holder
-    # The start would tell one pod of a namespace from another, as its names would.
+    # The start would distinguish pods of a namespace as their names would.
     hidden = {"namespace": "", "name": "", "container": "", "attempt_id": "", "started_at": ""}
     return holder.model_copy(update=hidden)
 
 
-def lock_without_others(node: NodeListed, readable: Collection[str]) -> NodeListed:
-    """The node; the holder of its lock is named if its namespace is in ``readable``."""
+def redact_lock(node: NodeListed, readable: Collection[str]) -> NodeListed:
+    """Hide the holder of the node's lock unless its namespace is in ``readable``."""
     if node.lock is None or node.lock.pod.partition("/")[0] in readable:
         return node
     return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": HIDDEN_POD if node.lock.pod else ""})})
 
 
-async def attempt_shown(
+async def redact_attempt(
     access: Access, cluster: Cluster, attempt: AttemptSummarized, *, has_detail: bool = True
 ) -> AttemptSummarized:
-    """The attempt as its caller may see it: in the scheduler's words and as the holder of a lock, a pod of another
-    namespace is named only to who may read it. The same one where nothing is hidden.
+    """Redact the attempt for its caller: only a caller with the right sees pods of other namespaces in the scheduler's
+    words and as the holder of a lock. Returns the same attempt if nothing is hidden.
 
-    ``has_detail``: whether the answer has the holder of a lock.
+    ``has_detail``: true if the answer has the holder of a lock.
     """
     hidden = hide_pods_in_attempt(attempt)
     if hidden is not attempt and not await access.allows(cluster, list_pods()):
@@ -64,16 +64,16 @@ async def attempt_shown(
     return attempt if is_whole else _without_lock_holder(attempt)
 
 
-async def texts_shown(
+async def redact_texts(
     access: Access,
     cluster: Cluster,
     namespace: str | None,
     items: Sequence[Item],
     with_texts: Callable[[Item, Replace], Item],
 ) -> Sequence[Item]:
-    """Items about pods of ``namespace``; their texts name pods of others only to who may list all pods.
+    """Redact items about pods of ``namespace``: only callers who may list all pods see other pods in their texts.
 
-    None: the caller may list them. ``with_texts`` changes each text of an item.
+    ``namespace`` None: the caller may list all pods. ``with_texts`` changes each text of an item.
     """
     if namespace is None:
         return items
@@ -81,11 +81,11 @@ async def texts_shown(
     return items if hidden == items or await access.allows(cluster, list_pods()) else hidden
 
 
-def found_with_texts(found: AttemptFound, replace: Replace) -> AttemptFound:
-    return found.model_copy(update={"summary": replace(found.summary)})
+def change_search_item_texts(item: AttemptFound, replace: Replace) -> AttemptFound:
+    return item.model_copy(update={"summary": replace(item.summary)})
 
 
-def episode_with_texts(episode: Episode, replace: Replace) -> Episode:
+def change_episode_texts(episode: Episode, replace: Replace) -> Episode:
     phases = {
         "filter": episode.filter | {"summary": replace(episode.filter["summary"])},
         "bind": episode.bind.model_copy(update={"summary": replace(episode.bind.summary)}),
@@ -93,7 +93,7 @@ def episode_with_texts(episode: Episode, replace: Replace) -> Episode:
     return episode.model_copy(update=phases | {"changes": list(map(replace, episode.changes))})
 
 
-def observation_with_texts(observed: PodObservation, replace: Replace) -> PodObservation:
+def change_observation_texts(observed: PodObservation, replace: Replace) -> PodObservation:
     conditions = [
         condition.model_copy(update={"message": replace(condition.message)}) for condition in observed.conditions
     ]
@@ -101,7 +101,7 @@ def observation_with_texts(observed: PodObservation, replace: Replace) -> PodObs
 
 
 async def _may_see_lock_holder(access: Access, cluster: Cluster, attempt: AttemptSummarized) -> bool:
-    """Is there no pod that held a lock against the attempt, or one that the caller may read?"""
+    """Tell whether no pod held a lock against the attempt, or one that the caller may read."""
     holder = attempt.bind.lock_holder if attempt.bind else None
     if holder is None or not holder.pod:
         return True
@@ -110,22 +110,21 @@ async def _may_see_lock_holder(access: Access, cluster: Cluster, attempt: Attemp
 
 
 def _without_lock_holder(attempt: AttemptSummarized) -> AttemptSummarized:
-    """The attempt, with when its node was locked and not by whom."""
+    """Hide the pod that locked the attempt's node, but keep the time."""
     if attempt.bind is None or attempt.bind.lock_holder is None:
         return attempt
     holder = attempt.bind.lock_holder.model_copy(update={"pod": HIDDEN_POD})
     return attempt.model_copy(update={"bind": attempt.bind.model_copy(update={"lock_holder": holder})})
 
 
-async def findings_shown(access: Access, cluster: Cluster, findings: Sequence[Finding]) -> Sequence[Finding]:
-    """What the caller sees of findings about pods that they may read: numbers always, of the evidence what is about
-    such pods.
+async def redact_findings(access: Access, cluster: Cluster, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Redact findings about pods that the caller may read: keep the numbers, and evidence about readable pods.
 
-    A line of which it is not recorded which pod it is about is for callers who may list all pods.
+    Only callers who may list all pods see lines without a recorded pod.
     """
     if await access.allows(cluster, list_pods()):
         return findings
-    others = {pod for finding in findings for pod in finding.evidence_pods if pod != _pod(finding)}
+    others = {pod for finding in findings for pod in finding.evidence_pods if pod != _name_pod(finding)}
     readable = await filter_readable_namespaces(access, cluster, {pod.partition("/")[0] for pod in others})
     return [_with_readable_lines(finding, readable) for finding in findings]
 
@@ -133,11 +132,11 @@ async def findings_shown(access: Access, cluster: Cluster, findings: Sequence[Fi
 def _with_readable_lines(finding: Finding, readable: Collection[str]) -> Finding:
     if len(finding.evidence_pods) != len(finding.evidence):
         return finding.model_copy(update={"evidence": [HIDDEN.format(len(finding.evidence))], "evidence_pods": []})
-    is_shown = [pod == _pod(finding) or pod.partition("/")[0] in readable for pod in finding.evidence_pods]
-    lines = [line if shown else HIDDEN_POD for line, shown in zip(finding.evidence, is_shown, strict=True)]
-    pods = [pod if shown else "" for pod, shown in zip(finding.evidence_pods, is_shown, strict=True)]
+    is_shown = [pod == _name_pod(finding) or pod.partition("/")[0] in readable for pod in finding.evidence_pods]
+    lines = [line if is_readable else HIDDEN_POD for line, is_readable in zip(finding.evidence, is_shown, strict=True)]
+    pods = [pod if is_readable else "" for pod, is_readable in zip(finding.evidence_pods, is_shown, strict=True)]
     return finding.model_copy(update={"evidence": lines, "evidence_pods": pods})
 
 
-def _pod(finding: Finding) -> str:
+def _name_pod(finding: Finding) -> str:
     return f"{finding.namespace}/{finding.name}"

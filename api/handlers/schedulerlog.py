@@ -1,4 +1,4 @@
-"""Answers requests about scheduling attempts: the latest one of a pod, its history, and search over all attempts."""
+"""Handlers of scheduling attempts: the latest of a pod, its history, and search over all attempts."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,9 +11,9 @@ from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.answers.ready_answers import allow_caching
 from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
-from api.handlers.attempt_rights import readable_attempt, readable_latest
-from api.handlers.not_found import no_attempt_of_pod
-from api.handlers.redaction import attempt_shown, episode_with_texts, found_with_texts, texts_shown
+from api.handlers.attempt_rights import find_readable_attempt, find_readable_latest
+from api.handlers.not_found import to_no_attempt_of_pod_error
+from api.handlers.redaction import change_episode_texts, change_search_item_texts, redact_attempt, redact_texts
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
 from api.http.errors import ExpiredError, to_json_response
@@ -41,11 +41,11 @@ from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized, build_pod_key
 
 _REVALIDATED: Final = "no-cache"
-"""Lets clients keep the answer, but makes them ask with If-None-Match before they show it again."""
+"""Cache policy: clients may store the answer, but must ask with If-None-Match before they show it again."""
 
 
 class NodePosition(Position):
-    """Where a page of nodes begins: behind the node ``after`` of this version of this attempt."""
+    """Beginning of a page of nodes: after the node ``after`` of this version of this attempt."""
 
     attempt_id: str
     version: int
@@ -58,7 +58,7 @@ class SchedulerlogHandlers:
     index: OpenSearch
     watching: WatchHandlers
 
-    async def schedulerlog(
+    async def get_schedulerlog(
         self,
         request: Request,
         cluster: Cluster,
@@ -66,49 +66,49 @@ class SchedulerlogHandlers:
         name: PodInPath,
         query: SchedulerlogQuery,
     ) -> Response:
-        """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
+        """Get the pod's latest scheduling attempt: every judged node with its verdict and reasons."""
         refuse_repeated(request, "node")
         if query.watch:
-            return await self.watching.pod(request, cluster, namespace, name, query)
+            return await self.watching.watch_pod(request, cluster, namespace, name, query)
         pod = PodName(cluster.name, namespace, name)
-        attempt = await readable_latest(self.attempts, request, cluster, pod)
+        attempt = await find_readable_latest(self.attempts, request, cluster, pod)
         response, is_for_every_reader = await self._answer(request, cluster, attempt, query)
         if is_for_every_reader:
             allow_caching(request, attempt)
         return response
 
-    async def attempt(
+    async def get_attempt(
         self,
         request: Request,
         cluster: Cluster,
         attempt_id: AttemptInPath,
         query: PageOfNodes,
     ) -> Response:
-        """One scheduling attempt, also one that later attempts of its pod have followed: the answer as for a pod.
+        """Get one scheduling attempt by its id, or by the id of a report of it, also if the pod has later attempts.
 
-        The id is that of the attempt, or that of any report of it.
+        The answer has the form of a pod's schedulerlog.
         """
         refuse_repeated(request, "node")
-        attempt = await readable_attempt(self.attempts, request, cluster, attempt_id)
+        attempt = await find_readable_attempt(self.attempts, request, cluster, attempt_id)
         return (await self._answer(request, cluster, attempt, query))[0]
 
     async def _answer(
         self, request: Request, cluster: Cluster, attempt: StoredAttempt, query: PageOfNodes
     ) -> tuple[Response, bool]:
-        """The answer, and whether it is the same for everybody who may read the pod."""
-        whole = attempt.read_summary()
-        is_for_every_reader = not query.detail and hide_pods_in_attempt(whole) is whole
-        summary = await attempt_shown(get_access(request), cluster, whole, has_detail=bool(query.detail))
+        """Answer, and tell whether the answer is the same for everybody who may read the pod."""
+        full_summary = attempt.read_summary()
+        is_for_every_reader = not query.detail and hide_pods_in_attempt(full_summary) is full_summary
+        summary = await redact_attempt(get_access(request), cluster, full_summary, has_detail=bool(query.detail))
         if query.detail and query.node:
             return await self._with_devices(request, attempt, summary, query), False
-        # An answer follows from attempt, parameters and what is hidden from the caller; the parameters are part of the
-        # URL that a client caches by.
-        etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if summary is not whole else ""}"'
-        # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
+        # An answer follows from the attempt, the parameters and the parts hidden from the caller; the parameters are
+        # part of the URL by which a client caches.
+        etag = f'"{attempt.attempt_id}-{attempt.version}{"-hidden" if summary is not full_summary else ""}"'
+        # Searched as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):
             unchanged = Response(status_code=304, headers={"ETag": etag, "Cache-Control": _REVALIDATED})
             return unchanged, is_for_every_reader
-        response = _schedulerlog_response(request, summary, query)
+        response = _to_response(request, summary, query)
         response.headers["ETag"] = etag
         return response, is_for_every_reader
 
@@ -122,15 +122,15 @@ class SchedulerlogHandlers:
                 self.index, summary.cluster, attempt.original_id, summary.started_at, query.node
             )
         except IndexDownError as error:
-            # The devices are an addition; the rest of the answer does not need the index.
+            # The devices are an addition; the other parts of the answer do not need the index.
             devices, note = None, f"OpenSearch does not answer: {error}"
         else:
             devices = [row.model_dump() for row in rows]
             if attempt.original_id != attempt.attempt_id:
                 note = " ".join(filter(None, (DEVICES_OF_ORIGINAL.format(attempt.original_id), note)))
-        return _schedulerlog_response(request, summary, query, devices, note)
+        return _to_response(request, summary, query, devices, note)
 
-    async def history(
+    async def list_episodes(
         self,
         request: Request,
         cluster: Cluster,
@@ -138,29 +138,29 @@ class SchedulerlogHandlers:
         name: PodInPath,
         query: HistoryQuery,
     ) -> Response:
-        """The pod's attempts, latest first. Attempts in a row with the same verdicts and status are one episode."""
+        """List the pod's attempts, latest first. Attempts in a row with equal verdicts and status are one episode."""
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
         pod = PodName(cluster.name, namespace, name)
         scope = derive_token_scope(get_access(request).caller_name, "history", query, **pod._asdict())
         position = parse_position(query.continue_, scope, HistoryPosition)
-        # The index shows an attempt about a second late; the history would lack the one that was just answered.
-        cached = self.attempts.current_in_memory(pod)
+        # The index shows an attempt about a second late; the history would lack the latest answer.
+        cached = self.attempts.find_current_in_memory(pod)
         latest = cached.read_summary() if cached else None
         page = await read_history(self.index, cluster, pod, query.limit, position, latest)
         # A later page may be empty: its episodes may have passed their retention since the page before.
         if not page.episodes and position is None:
-            raise no_attempt_of_pod(namespace, name)
+            raise to_no_attempt_of_pod_error(namespace, name)
         token = encode_token(scope, page.next_position) if page.next_position else None
-        episodes = await texts_shown(get_access(request), cluster, namespace, page.episodes, episode_with_texts)
+        episodes = await redact_texts(get_access(request), cluster, namespace, page.episodes, change_episode_texts)
         body = History.model_validate({"namespace": namespace, "name": name, "episodes": episodes, "continue": token})
         return to_json_response(200, body, link_next_page(request, token))
 
     async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
-        """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
+        """Search attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
         refuse_repeated(request)
         if query.watch:
-            return await self.watching.search(request, cluster, query)
+            return await self.watching.watch_attempts(request, cluster, query)
         await get_access(request).require(cluster, list_pods(query.namespace))
         scope = derive_token_scope(get_access(request).caller_name, "schedulerlogs", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, SearchPosition)
@@ -172,31 +172,33 @@ class SchedulerlogHandlers:
         )
         token = encode_token(scope, page.next_position) if page.next_position else None
         read = await read_items(self.index, cluster, page.hits)
-        items = await texts_shown(get_access(request), cluster, query.namespace, read, found_with_texts)
-        found: dict[str, Any] = page.counts or {}
+        items = await redact_texts(get_access(request), cluster, query.namespace, read, change_search_item_texts)
+        counts_by_name: dict[str, Any] = page.counts or {}
         item = {"workloads": to_workload, "nodes": to_node_refusals}
-        counted = {name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in found.items()}
+        counted = {
+            name: [item[name](bucket) for bucket in counts["buckets"]] for name, counts in counts_by_name.items()
+        }
         body = Search.model_validate({"total": page.total, "items": items, "continue": token} | counted)
         return to_json_response(200, body, link_next_page(request, token) | {TOTAL_HEADER: str(page.total)})
 
 
-def _schedulerlog_response(
+def _to_response(
     request: Request,
     summary: AttemptSummarized,
     query: PageOfNodes,
     devices: list[dict[str, Any]] | None = None,
     devices_note: str = "",
 ) -> Response:
-    """One page of the attempt's nodes. ``devices`` and ``devices_note`` stand beside them with ``detail=full``."""
+    """Answer one page of the attempt's nodes. With ``detail=full`` it also has ``devices`` and ``devices_note``."""
     scope = {
         "list": "schedulerlog",
         "caller": get_access(request).caller_name,
         "pod": build_pod_key(summary.cluster, summary.pod),
-        # The order in which nodes are named does not change the page.
+        # The order of the requested nodes does not change the page.
         "node": sorted(query.node),
         "status": query.status,
     }
-    chosen = _page_of_nodes(summary, query, parse_position(query.continue_, scope, NodePosition))
+    chosen = _select_page(summary, query, parse_position(query.continue_, scope, NodePosition))
     token = None
     if chosen.last is not None:
         position = NodePosition(attempt_id=summary.attempt_id, version=summary.version, after=chosen.last)
@@ -214,11 +216,11 @@ def _schedulerlog_response(
     return Response(encode_schedulerlog(summary, chosen, additions), headers=headers, media_type="application/json")
 
 
-def _page_of_nodes(summary: AttemptSummarized, query: PageOfNodes, position: NodePosition | None) -> NodePage:
-    """Raises ``ExpiredError`` where ``position`` belongs to another attempt of the pod, or to an older version."""
+def _select_page(summary: AttemptSummarized, query: PageOfNodes, position: NodePosition | None) -> NodePage:
+    """Select a page of nodes. Raises ``ExpiredError`` for the position of another attempt or of an older version."""
     if position and (position.attempt_id, position.version) != (summary.attempt_id, summary.version):
         raise ExpiredError(
-            "the pod was tried again, or more became known of the attempt, since the page before",
+            "the pod has a new attempt, or the attempt has new facts, since the page before",
             "Ask for the first page, without continue.",
         )
     after = position.after if position else None

@@ -1,4 +1,4 @@
-"""Answers where a pod would go that does not exist yet, by the scheduler's own fit on the devices as they are now."""
+"""Handler of simulations: places a pod that does not exist yet, by the scheduler's own fit on the present devices."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -35,15 +35,15 @@ from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptSummarized
 
 MAX_BODY_BYTES: Final = 64 * 1024
-"""Far above any pod that people write; YAML of this length is read within half a second."""
+"""Maximum length of a body, far above any pod that people write; YAML of this length takes half a second."""
 _SCHEDULER: Final = "hami-scheduler"
-"""Whose name attempts have that were not made."""
+"""Scheduler name shown for simulated attempts."""
 _EXAMPLE: Final = "Send one object of kind Pod as YAML or JSON, as `kubectl get pod NAME -o yaml` writes it."
 
 
 class SimulationQuery(Query):
     namespace: NamespaceName | None = Field(
-        None, description="The namespace that the pod has to name: that of the path, in the aggregated API."
+        None, description="Namespace that the pod must have; in the aggregated API, that of the path."
     )
 
 
@@ -53,33 +53,33 @@ class SimulationHandlers:
     changes: ChangeSearch
 
     async def simulate(self, request: Request, cluster: Cluster, query: SimulationQuery) -> Response:
-        """Where a pod would go that does not exist yet; else why it would wait, and what would have to change.
+        """Simulate the scheduling of a pod that does not exist: its node, or why it would wait and what would help.
 
-        The body is one Pod, as YAML or JSON. Every node with devices is offered, as it is now, and every one that has
-        registered devices before; quotas, taints and what else kube-scheduler asks are not looked at. Nothing is
-        written.
+        The body is one Pod, as YAML or JSON. The trial offers every node with devices as it is now, and every node that
+        has registered devices before; it ignores quotas, taints and the other conditions of kube-scheduler. It writes
+        nothing.
         """
         refuse_repeated(request)
         access = get_access(request)
-        # What is wrong with a body is for who sent it; all else is answered to who may read such a pod.
+        # The sender of a body may learn what is wrong with it; all else is for callers who may read such a pod.
         access.allow_every_caller()
-        pod = await asyncio.to_thread(_pod_of, await _body(request))
+        pod = await asyncio.to_thread(_parse_pod, await _read_body(request))
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         if query.namespace not in (None, namespace):
-            # What the API server allowed is about the namespace of the path.
-            cause = f"body: the pod is of namespace {namespace}, and the request is about {query.namespace}"
+            # The API server allowed a request about the namespace of the path.
+            cause = f"body: the pod has namespace {namespace}, but the request is about {query.namespace}"
             raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
         await access.require(cluster, get_pod(namespace, name))
         columns = self.devices.find_columns(cluster.name)
         if columns is None:
             raise UnavailableError(
                 f"the devices of cluster {cluster.name} are not known (yet)",
-                "Try again in a few seconds; GET /readyz says what is behind, GET /api/v1/clusters which there are.",
+                "Try again in a few seconds; GET /readyz names late parts, GET /api/v1/clusters lists clusters.",
             )
         now, unknown = datetime.now(UTC), ["quotas"]
-        lost = await self.changes.still_there(cluster, self.devices.lost.get(cluster.name, ()), unknown)
+        lost = await self.changes.filter_present_nodes(cluster, self.devices.lost.get(cluster.name, ()), unknown)
         async with self.devices.lock:
-            events = await asyncio.to_thread(_attempt, columns, lost, pod, cluster.name, now)
+            events = await asyncio.to_thread(_try_pod, columns, lost, pod, cluster.name, now)
         if not events:
             nothing = Simulation(node=None, schedulerlog=None, diagnosis=None, suggestions=None)
             return to_json_response(200, nothing, {"Cache-Control": "no-store"})
@@ -94,29 +94,31 @@ class SimulationHandlers:
         now: datetime,
         unknown: list[str],
     ) -> Response:
-        found, names = ProvedSuggestions([], [], fits=True), dict[str, str]()
+        changes, names = ProvedSuggestions([], [], fits=True), dict[str, str]()
         if not attempt.chosen:
-            found, names = await self.changes.found(request, cluster, attempt, columns, self.devices.lock, now, unknown)
-        diagnosis = diagnose_simulated(attempt, now, found.excluded_by)
+            changes, names = await self.changes.find_changes(
+                request, cluster, attempt, columns, self.devices.lock, now, unknown
+            )
+        diagnosis = diagnose_simulated(attempt, now, changes.excluded_by)
         body = {
             "node": attempt.chosen,
             "schedulerlog": orjson.Fragment(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)})),
             "diagnosis": orjson.Fragment(encode_value(diagnosis)),
-            "suggestions": orjson.Fragment(encode_value(build_suggestions(attempt, "", now, found, names, unknown))),
+            "suggestions": orjson.Fragment(encode_value(build_suggestions(attempt, "", now, changes, names, unknown))),
         }
         return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
 
-def _attempt(
+def _try_pod(
     columns: ClusterColumns, lost: Sequence[str], pod: Mapping[str, Any], cluster: str, now: datetime
 ) -> list[AttemptEvent]:
-    # One of the lost may have registered again since they were looked up.
+    # A lost node may have registered again in the meantime.
     offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
     return simulate_on(columns, offered, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
 
 
-async def _body(request: Request) -> bytes:
-    """Raises ``TooLargeError``."""
+async def _read_body(request: Request) -> bytes:
+    """Read the body. Raises ``TooLargeError``."""
     parts, size = [], 0
     try:
         async for part in request.stream():
@@ -129,8 +131,8 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _pod_of(body: bytes) -> Mapping[str, Any]:
-    """The pod, with a name and a namespace (``default`` where it has none). Raises ``BadRequestError``."""
+def _parse_pod(body: bytes) -> Mapping[str, Any]:
+    """Parse the pod, which gets the namespace ``default`` if it has none. Raises ``BadRequestError``."""
     try:
         pods = manifests.parse(body, Path("body")).pods
     except manifests.ManifestError as error:

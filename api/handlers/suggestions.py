@@ -1,4 +1,4 @@
-"""Answers what would have to change for a pod to fit, each change proved by the scheduler's own fit."""
+"""Handler of changes after which a pod fits, each proved by the scheduler's own fit."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
 from api.answers.change_search import ChangeSearch
-from api.handlers.attempt_rights import readable_of_pod
+from api.handlers.attempt_rights import find_readable_attempt_or_latest
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.param_types import NamespaceInPath, PodInPath
@@ -28,7 +28,7 @@ from schemas.events import AttemptSummarized
 
 class SuggestionsQuery(AttemptQuery):
     as_of: Literal["now", "attempt"] = Field(
-        "now", description="On which cluster: as it is now, or as the attempt found it."
+        "now", description="State of the cluster: `now`, or as the `attempt` found it."
     )
 
 
@@ -38,7 +38,7 @@ class SuggestionHandlers:
     devices: ClusterDevices
     changes: ChangeSearch
 
-    async def suggestions(
+    async def list_suggestions(
         self,
         request: Request,
         cluster: Cluster,
@@ -46,29 +46,31 @@ class SuggestionHandlers:
         name: PodInPath,
         query: SuggestionsQuery,
     ) -> Response:
-        """The smallest changes after which the pod fits, the cheapest first, and what keeps it from every node."""
+        """List the smallest changes after which the pod fits, cheapest first, and what keeps it from every node."""
         refuse_repeated(request)
         pod = PodName(cluster.name, namespace, name)
-        attempt = await readable_of_pod(self.attempts, request, cluster, pod, query.attempt)
+        attempt = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, query.attempt)
         summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
-        found, names = ProvedSuggestions([], [], fits=False), dict[str, str]()
+        changes, names = ProvedSuggestions([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
         if summary.status != "succeeded":
-            columns, lock = await self._cluster(summary, attempt.original_id, query.as_of, unknown)
+            columns, lock = await self._get_columns(summary, attempt.original_id, query.as_of, unknown)
             if columns is None:
                 unknown.append("devices")
             else:
-                at = now if query.as_of == "now" else None
-                found, names = await self.changes.found(request, cluster, summary, columns, lock, at, unknown)
+                moment = now if query.as_of == "now" else None
+                changes, names = await self.changes.find_changes(
+                    request, cluster, summary, columns, lock, moment, unknown
+                )
         as_of = summary.started_at if query.as_of == "attempt" else now
-        body = build_suggestions(summary, cluster.link_attempt(summary.attempt_id), as_of, found, names, unknown)
+        body = build_suggestions(summary, cluster.link_attempt(summary.attempt_id), as_of, changes, names, unknown)
         return to_json_response(200, body, {"Cache-Control": "no-store"})
 
-    async def _cluster(
+    async def _get_columns(
         self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]
     ) -> tuple[ClusterColumns | None, AbstractAsyncContextManager[object]]:
-        """The columns, and what has to be held while they are judged. Quotas are in no state."""
+        """Get the columns, and the lock to hold while they are judged. No state has quotas."""
         unknown.append("quotas")
         if as_of == "now":
             return self.devices.find_columns(summary.cluster), self.devices.lock

@@ -1,4 +1,4 @@
-"""Answers requests about counts over time."""
+"""Handlers of counts over time, and of the report of failures."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -6,15 +6,17 @@ from datetime import UTC, datetime
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.answers.report_collector import ReportCollector
 from api.authority.access import get_access
-from api.authority.rights import list_pods
+from api.authority.rights import LIST_NODES, list_pods
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, to_csv
-from api.http.trends_query import TrendsQuery
+from api.http.trends_query import ReportQuery, TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.trend_counts import read_trends
+from page.report_file import written
 from schemas.answers.trends import Trends
 
 
@@ -22,8 +24,8 @@ from schemas.answers.trends import Trends
 class TrendHandlers:
     index: OpenSearch
 
-    async def trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
-        """Counts of attempts over time by reason, namespace, pool, model, result, workload or queue.
+    async def list_trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
+        """Count attempts over time by reason, namespace, pool, model, result, workload or queue.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets
         at which its level changes. Retries count as attempts of their own. An attempt that was refused for several
@@ -34,11 +36,11 @@ class TrendHandlers:
         body = await read_trends(self.index, cluster.name, query, datetime.now(UTC))
         headers = {"Vary": "Accept"}
         if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):
-            return Response(_table(body), 200, headers, f"{CSV}; charset=utf-8")
+            return Response(_to_table(body), 200, headers, f"{CSV}; charset=utf-8")
         return to_json_response(200, body, headers)
 
 
-def _table(trends: Trends) -> str:
+def _to_table(trends: Trends) -> str:
     series = [*trends.items, *([trends.other] if trends.other else [])]
     rows = (
         [time, trends.by, item.key, value]
@@ -46,3 +48,28 @@ def _table(trends: Trends) -> str:
         for time, value in zip(trends.times, item.values, strict=True)
     )
     return to_csv(["time", "by", "key", trends.count], rows)
+
+
+MEDIA = {"csv": "text/csv", "markdown": "text/markdown", "html": "text/html"}
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+"""Policy of the report as a file, which contains its style and loads nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportHandlers:
+    reports: ReportCollector
+
+    async def report_failures(self, request: Request, cluster: Cluster, query: ReportQuery) -> Response:
+        """Report the failures of a range of time: reasons with remedies, GPU-hours by cause, waits, and findings.
+
+        Only callers who may list nodes see the free devices of nodes. Counts include retries.
+        """
+        refuse_repeated(request)
+        access = get_access(request)
+        await access.require(cluster, list_pods(query.namespace))
+        sees_nodes = await access.allows(cluster, LIST_NODES)
+        report = await self.reports.collect(cluster.name, query, datetime.now(UTC), sees_nodes=sees_nodes)
+        if query.format == "json":
+            return to_json_response(200, report)
+        headers = {"Content-Security-Policy": _POLICY} if query.format == "html" else {}
+        return Response(written(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Answers requests about pods by their state, and about what a device refused."""
+"""Handlers of pods by their state, and of refusals by a device."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.listing import answer_page
-from api.handlers.waiting_page import AskedPods, WaitingPods
+from api.handlers.waiting_page import PodSelection, WaitingPods
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
@@ -28,18 +28,20 @@ class WaitingHandlers:
     index: OpenSearch
     waiting: WaitingPods
 
-    async def pods(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
-        """Pods by state, in pages: `placed` (on a node now), `ended` (no longer there), or `waiting` (not placed yet).
+    async def list_pods_by_state(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
+        """List pods by state, in pages: `placed` (on a node now), `ended` (no longer on it), or `waiting`.
 
-        Of those that wait the one that waits longest comes first.
+        The longest wait comes first.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
         if query.state == "waiting":
             values = query.model_dump(include={"namespace", "workload", "queue"}) | {"reasons": query.reason}
             scope = derive_token_scope(get_access(request).caller_name, "waiting pods", query, cluster=cluster.name)
-            asked = AskedPods(values, query.since or PendingQuery.model_fields["since"].default, limit=query.limit)
-            body = await self.waiting.pods(cluster, scope, query.continue_, asked)
+            selection = PodSelection(
+                values, query.since or PendingQuery.model_fields["since"].default, limit=query.limit
+            )
+            body = await self.waiting.read_page(cluster, scope, query.continue_, selection)
             headers = link_next_page(request, body.continue_) | {TOTAL_HEADER: str(body.total)}
             return to_json_response(200, body, headers)
         values = query.model_dump(include={"namespace", "workload", "queue", "node"}) | {"devices": query.device}
@@ -47,11 +49,11 @@ class WaitingHandlers:
         _, response = await answer_page(self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters)
         return response
 
-    async def refusals(self, request: Request, cluster: Cluster, query: RefusalsQuery) -> Response:
-        """The attempts that a device refused, latest first, with the reason and the numbers behind it.
+    async def list_refusals(self, request: Request, cluster: Cluster, query: RefusalsQuery) -> Response:
+        """List the attempts that a device refused, latest first, with the reason and its numbers.
 
-        The device records of its nodes are read one by one, as many as a page needs but at most 500; `read_records`
-        says how many. Of retries that changed nothing, only the first has device records.
+        A page reads device records of the device's nodes until it is full, at most 500; `read_records` is their number.
+        Of retries that changed nothing, only the first has device records.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
@@ -63,7 +65,7 @@ class WaitingHandlers:
         values = {"namespace": query.namespace, "pod": query.pod, "reasons": query.reason}
         page = await read_refusals(self.index, cluster, query.device, values, position, query.limit)
         token = encode_token(scope, page.next_position) if page.next_position else None
-        # A record has the refusals of all devices: the reason asked for may be that of another one.
+        # A record has the refusals of all devices: the requested reason may belong to another one.
         items = [item for item in page.items if query.reason in (None, item.reason)]
         body = DeviceRefusals.model_validate({"items": items, "read_records": page.read_records, "continue": token})
         return to_json_response(200, body, link_next_page(request, token))

@@ -1,4 +1,4 @@
-"""Answers requests with watch=true: the changes of a pod, of attempts or of pending pods as they happen."""
+"""Handlers of requests with watch=true: the changes of a pod, of attempts or of pending pods as they happen."""
 
 import asyncio
 import random
@@ -31,11 +31,11 @@ from api.watch.views import ViewName
 from schemas.codec.records import encode_value
 
 _SECONDS: Final = (1800, 3600)
-"""How long a watch takes that names no time; not the same for all, so that they don't all come back at once."""
+"""Range of the durations of watches without a time: random, so that they do not all return at once."""
 _AGGREGATED_POD_SECONDS: Final = 50
-"""The API server ends what it forwards after a minute, unless it is the watch of a list."""
+"""Duration of a forwarded watch of a pod: the API server ends forwarded requests after a minute, except lists."""
 _INDEX_SECONDS: Final = 5.0
-"""The index shows an attempt about a second after the topic."""
+"""Time limit for an attempt in the index, which shows it about a second after the topic."""
 _LIST_FILTERS: Final = ("namespace", "workload", "queue", "reason")
 
 
@@ -46,21 +46,21 @@ class WatchHandlers:
     shared: SharedEvents
     streams: Streams
 
-    async def pod(
+    async def watch_pod(
         self, request: Request, cluster: Cluster, namespace: str, name: str, query: SchedulerlogQuery
     ) -> Response:
-        """The latest attempt of the pod, and every later one."""
+        """Watch the pod: its latest attempt, and every later one."""
         pod = PodName(cluster.name, namespace, name)
         return await self._answer(request, cluster, pod, get_pod(namespace, name), "pod", query, ())
 
-    async def search(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
-        """The latest attempts of the pods in memory, and every later one."""
+    async def watch_attempts(self, request: Request, cluster: Cluster, query: SearchQuery) -> Response:
+        """Watch attempts: the latest of the pods in memory, and every later one."""
         key: Key = tuple(filter(None, (cluster.name, query.namespace, query.namespace and query.pod)))
         right, filters = list_pods(query.namespace), (*_LIST_FILTERS, "pod", "status", "scheduler")
         return await self._answer(request, cluster, key, right, "attempts", query, filters)
 
-    async def pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:
-        """The pods that wait, and every change."""
+    async def watch_pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:
+        """Watch waiting pods: all of them, and every change."""
         key: Key = tuple(filter(None, (cluster.name, query.namespace)))
         return await self._answer(request, cluster, key, list_pods(query.namespace), "pending", query, _LIST_FILTERS)
 
@@ -88,60 +88,62 @@ class WatchHandlers:
             cluster,
             is_sse,
             is_sse or query.allow_watch_bookmarks,
-            _seconds(query, cluster, view),
+            _choose_seconds(query, cluster, view),
             is_for_all=right == list_pods(),
             filters=wanted,
         )
         subscription = await subscribe(self.log, key, since, watch)
         try:
-            initial = await self._initial(key, view) if since is None and query.send_initial_events else None
+            initial = await self._list_initial(key, view) if since is None and query.send_initial_events else None
         except BaseException:
             self.log.unsubscribe(subscription)
             raise
 
-        async def allowed() -> AsyncGenerator[bytes]:
-            found = iterate_events(self.log, self.shared, watch, subscription, initial, self._find)
+        async def iterate_allowed() -> AsyncGenerator[bytes]:
+            events = iterate_events(self.log, self.shared, watch, subscription, initial, self._find)
             if not access.is_checked:
-                async for batch in found:
+                async for batch in events:
                     yield batch
                 return
-            async with aclosing(iterate_while_allowed(found, wait_for_refusal(access, cluster, right))) as shown:
-                async for batch in shown:
+            async with aclosing(
+                iterate_while_allowed(events, wait_for_refusal(access, cluster, right))
+            ) as allowed_events:
+                async for batch in allowed_events:
                     yield batch
 
         def close() -> None:
             self.log.unsubscribe(subscription)
 
-        return EventStream(self.streams, access.caller_name, allowed(), close, is_sse=is_sse)
+        return EventStream(self.streams, access.caller_name, iterate_allowed(), close, is_sse=is_sse)
 
     def _require_current(self) -> None:
         if not self.attempts.topic.is_following(time.monotonic()):
             raise UnavailableError(
-                "this process does not follow the topic of attempts now, so it can't tell what changes",
+                "this process does not follow the topic of attempts now, so it can't watch changes",
                 "Try again; GET /readyz shows when it does.",
             )
 
-    async def _initial(self, key: Key, view: ViewName) -> Sequence[CachedAttempt]:
-        """What there is before the first change."""
+    async def _list_initial(self, key: Key, view: ViewName) -> Sequence[CachedAttempt]:
+        """List the attempts before the first change."""
         if view == "pod":
-            latest = await self.attempts.latest(PodName(*key))
-            return [_cached(latest)] if latest else []
+            latest = await self.attempts.find_latest(PodName(*key))
+            return [_to_cached(latest)] if latest else []
         return self.attempts.memory.list_attempts(*key)
 
     async def _find(self, change: Change) -> CachedAttempt | None:
-        """The change's attempt from the index."""
+        """Find the change's attempt in the index."""
         until = time.monotonic() + _INDEX_SECONDS
         # A watch has been open for much longer than a caller waits for an answer.
         with CallerWait(_INDEX_SECONDS):
             while time.monotonic() < until:
-                if found := await self.attempts.by_id(change.attempt.cluster, change.attempt.attempt_id):
-                    return _cached(found)
+                if attempt := await self.attempts.find_by_id(change.attempt.cluster, change.attempt.attempt_id):
+                    return _to_cached(attempt)
                 await asyncio.sleep(_INDEX_SECONDS / 10)
         return None
 
 
-def _cached(attempt: StoredAttempt) -> CachedAttempt:
-    """As memory would have it."""
+def _to_cached(attempt: StoredAttempt) -> CachedAttempt:
+    """Convert an attempt into the form that memory has."""
     if isinstance(attempt, CachedAttempt):
         return attempt
     summary = attempt.read_summary()
@@ -150,6 +152,6 @@ def _cached(attempt: StoredAttempt) -> CachedAttempt:
     return CachedAttempt(summary.cluster, attempt_id, version, started_at, (value,), status=summary.status)
 
 
-def _seconds(query: WatchParameters, cluster: Cluster, view: ViewName) -> float:
+def _choose_seconds(query: WatchParameters, cluster: Cluster, view: ViewName) -> float:
     seconds = query.timeout_seconds or random.uniform(*_SECONDS)  # noqa: S311 - no secret depends on it
     return min(seconds, _AGGREGATED_POD_SECONDS) if cluster.base == AGGREGATED and view == "pod" else seconds

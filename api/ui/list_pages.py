@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
+from api.authority.access import get_access
 from api.http.cluster import ROOT
-from api.ui.page_shell import PageShell, filters_of, part_of
+from api.ui.page_shell import PageShell, context_of, filters_of, named_pod, part_of
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
 RANGE = ("since", "until", "limit", "continue")
@@ -36,3 +37,17 @@ class ListPages:
             "schedulers": part_of(schedulers),
         }
         return self.shell.show(request, "about", view)
+
+
+@dataclass(frozen=True, slots=True)
+class HomePages:
+    shell: PageShell
+
+    async def home(self, request: Request) -> Response:
+        get_access(request).allow_every_caller()
+        return self.shell.show(request, "home", {})
+
+    async def go(self, request: Request) -> Response:
+        """To the page of the pod that the form names. Raises ``BadRequestError``."""
+        get_access(request).allow_every_caller()
+        return RedirectResponse(context_of(request).pod(*named_pod(request)), 303)

@@ -3,6 +3,7 @@
 The first answer is quick, whatever the number of nodes; parts that take longer are fetched by the page.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -13,13 +14,13 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import get_access
-from api.handlers.attempt_rights import readable_of_pod
-from api.handlers.redaction import attempt_shown
+from api.handlers.attempt_rights import find_readable_attempt_or_latest
+from api.handlers.redaction import redact_attempt
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
-from api.ui.page_shell import PageShell, cluster_of, part_of, refusal_of
+from api.ui.page_shell import PageShell, cluster_of, filters_of, part_of, refusal_of
 from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
 from page.views.node_groups import NodeGroup, list_codes
@@ -153,7 +154,7 @@ class PodPages:
         if query.get("at") and not attempt_id:
             attempt_id = await self._latest_at(request, pod, query["at"])
         try:
-            return await readable_of_pod(self.attempts, request, cluster, pod, attempt_id)
+            return await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, attempt_id)
         except NotFoundError:
             if attempt_id:
                 raise
@@ -178,7 +179,7 @@ class PodPages:
         return str(items[0]["attempt_id"])
 
     async def _shown(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
-        return await attempt_shown(get_access(request), cluster_of(request), stored.read_summary())
+        return await redact_attempt(get_access(request), cluster_of(request), stored.read_summary())
 
 
 def _path(request: Request) -> str:
@@ -194,3 +195,47 @@ def _start(request: Request, count: int) -> int:
     if not text.isascii() or not text.isdigit() or int(text[:9]) >= max(count, 1):
         raise BadRequestError(f"parameter from: {text[:40]!a} is not a place in the group", "Leave it out.")
     return int(text[:9])
+
+
+@dataclass(frozen=True, slots=True)
+class PodParts:
+    shell: PageShell
+
+    async def changes(self, request: Request) -> Response:
+        """What would have to change."""
+        return await self._part(request, "pod_changes", "suggestions", "attempt", "as_of")
+
+    async def scores(self, request: Request) -> Response:
+        """Why here, not there."""
+        return await self._part(request, "pod_scores", "scores")
+
+    async def history(self, request: Request) -> Response:
+        """Its episodes, latest first."""
+        return await self._part(request, "pod_history", "schedulerlog/history", "limit", "continue")
+
+    async def records(self, request: Request) -> Response:
+        """Findings, what the cluster reported, where it ran."""
+        path = _path(request)
+        names = ("findings", "observations", "occupancy")
+        answers = await asyncio.gather(*(self.shell.ask(request, f"{path}/{name}", limit="20") for name in names))
+        if not any(answer.is_right for answer in answers):
+            return self.shell.show_problem(request, answers[0])
+        view = {name: part_of(answered) for name, answered in zip(names, answers, strict=True)}
+        return self.shell.show(request, "pod_records", _names(request) | view | {"path": answers[0].path})
+
+    async def comparison(self, request: Request) -> Response:
+        """Two of its attempts side by side."""
+        first = request.query_params.get("attempt", "")
+        answered = await self.shell.ask(
+            request, f"/attempts/{first or '-'}/comparison", **{"with": request.query_params.get("with")}
+        )
+        if not answered.is_right:
+            return self.shell.show_problem(request, answered)
+        view = _names(request) | {"comparison": answered.json(), "path": answered.path}
+        return self.shell.show(request, "pod_comparison", view)
+
+    async def _part(self, request: Request, template: str, name: str, *parameters: str) -> Response:
+        answered = await self.shell.ask(request, f"{_path(request)}/{name}", **filters_of(request, *parameters))
+        # Shown inside of the pod's page too: with the words of the refusal and not as another page.
+        view = _names(request) | {"part": part_of(answered), "path": answered.path}
+        return self.shell.show(request, template, view, answered.status)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import get_access
-from api.handlers.attempt_rights import readable_of_pod
+from api.handlers.attempt_rights import find_readable_attempt_or_latest
 from api.index.attempts.attempt_queries import PodName
 from api.ui.answers import Answered
 from api.ui.forms import form_of
@@ -52,7 +52,7 @@ class SimulationPage:
         """What the pod asked for in its latest attempt, or in ``attempt``. Raises errors of its page."""
         cluster, (namespace, name) = cluster_of(request), named_pod(request)
         pod, attempt = PodName(cluster.name, namespace, name), request.query_params.get("attempt") or None
-        stored = await readable_of_pod(self.attempts, request, cluster, pod, attempt)
+        stored = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, attempt)
         return write_pod_manifest(namespace, name, stored.read_summary(), self.vendors)
 
     def _show(self, request: Request, pod: str, answered: Answered | None) -> Response:

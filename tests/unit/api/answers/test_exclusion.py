@@ -42,23 +42,23 @@ async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_ar
     devices = some_devices(a_state(1, 9_000))
     found = Exclusion(devices, INDEX)
     with patch("api.answers.exclusion.find_excluding_constraints", wraps=find_excluding_constraints) as finding:
-        assert await found.of(an_attempt()) == ["use", "memory"]
-        assert await found.of(an_attempt()) == ["use", "memory"]
+        assert await found.find_constraints(an_attempt()) == ["use", "memory"]
+        assert await found.find_constraints(an_attempt()) == ["use", "memory"]
         assert finding.call_count == 1
-        await found.of(an_attempt(version=2))
+        await found.find_constraints(an_attempt(version=2))
         assert finding.call_count == 2
         devices.take(a_state(2, 1_000))
-        assert await found.of(an_attempt()) is None
-        assert await found.of(an_attempt()) is None
+        assert await found.find_constraints(an_attempt()) is None
+        assert await found.find_constraints(an_attempt()) is None
         assert finding.call_count == 3
 
 
 async def test_it_is_not_known_without_devices_or_what_the_pod_asks_of_them() -> None:
-    assert await Exclusion(ClusterDevices(), INDEX).of(an_attempt()) is None
+    assert await Exclusion(ClusterDevices(), INDEX).find_constraints(an_attempt()) is None
     unasked = an_attempt().model_copy(update={"constraints": None})
-    assert await Exclusion(some_devices(a_state(1, 9_000)), INDEX).of(unasked) is None
+    assert await Exclusion(some_devices(a_state(1, 9_000)), INDEX).find_constraints(unasked) is None
 
 
 async def test_while_the_index_is_down_the_registered_nodes_alone_are_judged() -> None:
     found = Exclusion(some_devices(a_state(1, 9_000)), INDEX)
-    assert await found.of(an_attempt(1, "gone")) == ["use", "memory"]
+    assert await found.find_constraints(an_attempt(1, "gone")) == ["use", "memory"]

@@ -13,7 +13,7 @@ ROW = Mock(spec=DeviceLog)
 
 async def facts_of(collector: FactCollector, original_id: str = "0f" * 16) -> DiagnosisFacts:
     attempt = a_summary(["node1"])
-    return await collector.of_attempt(PodName("default", "llm", "a"), attempt, original_id, STARTED)
+    return await collector.collect_of_attempt(PodName("default", "llm", "a"), attempt, original_id, STARTED)
 
 
 async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> None:

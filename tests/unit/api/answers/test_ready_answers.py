@@ -43,7 +43,7 @@ async def settled() -> None:
 def connected(caller: Caller, reached: Reached) -> tuple[JsonProtocol, Connection]:
     """A connection to a server with the ready answers of ``caller``, and another application."""
     over_http: Any = caller.client._transport
-    made: tuple[JsonProtocol, Connection] = over_http.connected(reached)
+    made: tuple[JsonProtocol, Connection] = over_http.connect(reached)
     return made
 
 
