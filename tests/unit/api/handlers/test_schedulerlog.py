@@ -73,7 +73,7 @@ async def test_a_page_of_an_attempt_that_was_replaced_is_gone(caller: Caller) ->
     caller.remember(a_summary(version=2))
     answer = await caller.get(f"{POD}?limit=1&continue={token}")
     assert answer.status_code == 410
-    assert "again" in answer.json()["error"]
+    assert "new attempt" in answer.json()["error"]
 
 
 async def test_full_detail_adds_paging_and_the_attempts_id(caller: Caller) -> None:
