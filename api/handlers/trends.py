@@ -16,7 +16,7 @@ from api.http.tables import CSV, to_csv
 from api.http.trends_query import ReportQuery, TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.trend_counts import read_trends
-from page.report_file import written
+from page.report_file import write_file
 from schemas.answers.trends import Trends
 
 
@@ -72,4 +72,4 @@ class ReportHandlers:
         if query.format == "json":
             return to_json_response(200, report)
         headers = {"Content-Security-Policy": _POLICY} if query.format == "html" else {}
-        return Response(written(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")
+        return Response(write_file(report, query.format), 200, headers, f"{MEDIA[query.format]}; charset=utf-8")

@@ -50,4 +50,4 @@ class HomePages:
     async def go(self, request: Request) -> Response:
         """To the page of the pod that the form names. Raises ``BadRequestError``."""
         get_access(request).allow_every_caller()
-        return RedirectResponse(context_of(request).pod(*named_pod(request)), 303)
+        return RedirectResponse(context_of(request).link_pod(*named_pod(request)), 303)
