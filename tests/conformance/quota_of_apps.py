@@ -15,8 +15,7 @@ import numpy as np
 from engine.fit.devices.device_matrix import DeviceMatrix, Ints
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks.fit import FirstRefusals
-from engine.fit.judge.checks.init_peaks import Peaks
-from engine.fit.judge.checks.reference_fit import Amounts, Pick, ReferenceFit, is_over, raise_peaks
+from engine.fit.judge.checks.reference_fit import Amounts, Peaks, Pick, ReferenceFit, is_over, raise_peaks
 from engine.fit.judge.checks.sequential_fit import QuotaColumns
 from engine.fit.judge.choose import batch_evaluation
 from engine.fit.judge.choose.per_node import Placed, fit_node_by_node

@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.device_records import build_device_records
+from engine.fit.events.device_records import build_device_records, list_picked_devices
 from engine.fit.events.node_records import build_node_records
-from engine.fit.events.picked_devices import list_picked_devices
 from engine.fit.events.record_columns import INT64_MAX, NodeNames
 from engine.fit.judge.decision import Decision, Failed
 from engine.fit.judge.request.pod_request import VendorRequest

@@ -63,7 +63,7 @@ class ContainerJudgement:
 
     @cached_property
     def offsets(self) -> Ints:
-        """Where the rows of each node begin and end, shape (m + 1,)."""
+        """Bounds of the rows of each node, shape (m + 1,)."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.rows)])
 
 

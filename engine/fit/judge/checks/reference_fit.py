@@ -7,8 +7,9 @@ once, which MIG needs: one device may give several instances.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from engine.fit.devices.device_matrix import Ints
 from engine.fit.devices.pair_scores import PairScores
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks import verdict_codes
@@ -218,3 +219,27 @@ def _keep_best(fit: ReferenceFit, count: int, scores: PairScores) -> None:
         if pick.look not in taken:
             fit.looks[pick.look] = (pick.device.position, verdict_codes.FITS)
     fit.picks = best
+
+
+NO_PEAKS: Final[Mapping[str, Amounts]] = {}
+
+
+class Peaks:
+    """Largest share of each device that an init container took so far, by vendor and node id, and by UUID.
+
+    Init containers run one after the other, so on each device the largest counts against a quota (HAMi's
+    `CollapseInitContainerUsage`): one on the devices of the container before takes nothing more, one on other devices
+    does.
+    """
+
+    def __init__(self) -> None:
+        self._by_node: dict[tuple[str, int], dict[str, Amounts]] = {}
+
+    def get_peaks(self, vendor: str, node: int) -> Mapping[str, Amounts]:
+        return self._by_node.get((vendor, node), NO_PEAKS)
+
+    def add(self, vendor: str, nodes: Ints, fits: Sequence[ReferenceFit]) -> None:
+        """Add what one more init container took on these nodes."""
+        for node, done in zip(nodes.tolist(), fits, strict=True):
+            if done.picks:
+                self._by_node[vendor, node] = raise_peaks(self.get_peaks(vendor, node), done.picks)

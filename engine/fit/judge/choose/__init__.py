@@ -1,8 +1,7 @@
-"""One pod against a batch of nodes: verdicts, scores and the choice.
+"""Choice among a batch of nodes: verdicts and scores of one pod.
 
-batch_evaluation  one pod against one batch of nodes, container after container
+batch_evaluation  one pod against one batch of nodes, container after container: `BatchEvaluation.judge`
 per_node          the reference fit for the nodes that need it
-results           matrices of verdicts as flat rows and typed refusals
 scoring           the order of trying and the scores of nodes
 vendor_scores     additions of single vendors to the scores of nodes
 """

@@ -12,8 +12,7 @@ from engine.fit.devices.device_matrix import Bools, DeviceMatrix, Ints
 from engine.fit.devices.node_entry import MIG_MODE
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.fit import FirstRefusals, Fit, check_devices, check_gate, take_all, take_in_order
-from engine.fit.judge.checks.init_peaks import Peaks
-from engine.fit.judge.checks.reference_fit import Pick, ReferenceFit
+from engine.fit.judge.checks.reference_fit import Peaks, Pick, ReferenceFit
 from engine.fit.judge.checks.sequential_fit import QuotaColumns, fit_sequentially
 from engine.fit.judge.checks.topology import keep_best
 from engine.fit.judge.choose.per_node import fit_by_vendor, fit_node_by_node

@@ -8,8 +8,7 @@ from engine.fit.devices.device_matrix import DeviceMatrix, Ints
 from engine.fit.devices.node_entry import NodeEntry
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks.fit import FirstRefusals
-from engine.fit.judge.checks.init_peaks import NO_PEAKS, Peaks
-from engine.fit.judge.checks.reference_fit import DeviceState, ReferenceFit, fit_node
+from engine.fit.judge.checks.reference_fit import NO_PEAKS, DeviceState, Peaks, ReferenceFit, fit_node
 from engine.fit.judge.checks.sequential_fit import QuotaColumns
 from engine.fit.judge.request.device_request import DeviceRequest
 from engine.fit.judge.request.pod_constraints import PodConstraints

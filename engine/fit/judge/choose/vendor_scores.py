@@ -1,4 +1,4 @@
-"""What single vendors add to the scores of nodes, and the table of vendors as the nodes complete it."""
+"""Additions of single vendors to the scores of nodes, and the table of vendors as the nodes complete it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

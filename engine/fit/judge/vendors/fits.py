@@ -7,9 +7,8 @@ from engine.fit.judge.vendors.ascend import fit_ascend
 from engine.fit.judge.vendors.asking import FitVendor
 from engine.fit.judge.vendors.enflame import fit_drs, fit_gcu
 from engine.fit.judge.vendors.kunlun import fit_kunlun
-from engine.fit.judge.vendors.metax import fit_sgpu
+from engine.fit.judge.vendors.metax import fit_one_device, fit_sgpu
 from engine.fit.judge.vendors.neuron import fit_neuron
-from engine.fit.judge.vendors.one_device import fit_one_device
 from engine.hami.vendors import Family
 
 VENDOR_FITS: Final[Mapping[Family, FitVendor]] = {

@@ -1,11 +1,23 @@
-"""Metax' shared devices (HAMi's `metax/sdevice.go`): quality of service, online and offline pods, links."""
+"""Metax (HAMi's `metax/sdevice.go`): shared devices with quality of service, classes of pods and links; whole devices.
+
+Moore Threads' devices follow the rule of whole ones: a container gets only the device that all containers before it
+got.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit, find_core_refusal
-from engine.fit.judge.vendors.asking import NodeRequest, conclude, find_slot_refusal, keep, take_in_turn
+from engine.fit.judge.vendors.asking import (
+    NodeRequest,
+    conclude,
+    conclude_by_count,
+    find_plain_refusal,
+    find_slot_refusal,
+    keep,
+    take_in_turn,
+)
 from engine.hami import vendor_annotations as keys
 
 LINK: Final = "LinkZone"
@@ -99,3 +111,12 @@ def _choose_linked(picks: Sequence[Pick], count: int) -> Sequence[Pick]:
 def read_zone(device: DeviceState) -> int:
     zone = device.extra.get(LINK, 0)
     return zone if isinstance(zone, int) else 0
+
+
+def fit_one_device(devices: Sequence[DeviceState], node_request: NodeRequest) -> ReferenceFit:
+    return conclude_by_count(take_in_turn(devices, node_request, _refuse_other_device), devices, node_request)
+
+
+def _refuse_other_device(device: DeviceState, node_request: NodeRequest) -> int:
+    others = any(position != device.position for held in node_request.earlier for position in held)
+    return find_plain_refusal(device, node_request) or (verdict_codes.CUSTOM_RULE if others else 0)

@@ -1,4 +1,4 @@
-"""What vendors add to the score of a node that fits (`ScoreNode` of each), from the devices that the pod would get."""
+"""Additions of vendors to the score of a node that fits (`ScoreNode` of each), by the devices the pod would get."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
