@@ -1,4 +1,4 @@
-"""What people watch, made from code: saved objects of OpenSearch Dashboards, dashboards of Grafana, rules of SLOs.
+"""Dashboards and rules, made from code: saved objects of OpenSearch Dashboards, dashboards of Grafana, rules of SLOs.
 
 Imports ``process`` and ``schemas`` alone, and no client: ``install`` speaks HTTP with the standard library.
 

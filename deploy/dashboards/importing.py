@@ -42,7 +42,7 @@ class ImportRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DashboardsServer:
-    """How Dashboards is reached."""
+    """Address and credentials of Dashboards."""
 
     url: str
     """Without a slash at the end."""
@@ -80,7 +80,7 @@ def install(server: DashboardsServer, objects: Sequence[SavedObject]) -> int:
 
 
 def _refused(answer: Any, objects: Sequence[SavedObject]) -> Iterator[str]:
-    """What the body of a 200 complains about, a line each."""
+    """Yield the complaints in the body of a 200, a line each."""
     if not isinstance(answer, dict) or "success" not in answer:
         yield "Dashboards did not answer the import as OpenSearch Dashboards 3 does: is something else at that URL?"
         return
@@ -105,7 +105,7 @@ def _cause(error: dict[str, Any]) -> str:
 
 
 def _difference(server: DashboardsServer, wanted: SavedObject) -> str:
-    """What is wrong with the object that is stored now; empty where it is the wanted one."""
+    """Describe how the stored object differs from the wanted one; empty where they are equal."""
     name = f"{wanted.type} {wanted.id}"
     found = _request(server, f"/api/saved_objects/{quote(wanted.type)}/{quote(wanted.id, safe='')}")
     attributes = found.get("attributes", {}) if isinstance(found, dict) else {}
@@ -132,7 +132,7 @@ def _multipart(content: bytes) -> bytes:
 
 
 def _request(server: DashboardsServer, path: str, body: bytes | None = None) -> Any:
-    """The JSON of the answer, whatever it is."""
+    """Request the path and return the JSON of the answer, whatever it is."""
     headers = server.headers()
     if body is not None:
         headers["content-type"] = f"multipart/form-data; boundary={_BOUNDARY}"

@@ -23,7 +23,7 @@ _POD_PATH: Final = (
 
 
 def index_patterns(api_url: str) -> list[SavedObject]:
-    """One of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
+    """Build one pattern of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
     families = [
         _pattern(index.alias, f"{index.alias}-*", index, api_url, _TIME_FIELDS.get(index.alias, "@timestamp"))
         for index in INDICES
@@ -62,7 +62,7 @@ def _has_pod_link(index: Index) -> bool:
 
 
 def _formats(index: Index, api_url: str) -> dict[str, Any]:
-    """Field to how it is shown."""
+    """Map each field to its format."""
     attempt = _link(f"{api_url}/api/v1/attempts/{{{{value}}}}", "{{value}}")
     formats: dict[str, Any] = {name: attempt for name in _ATTEMPT_IDS if name in index.properties}
     if _has_pod_link(index):

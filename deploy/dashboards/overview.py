@@ -46,12 +46,12 @@ _PLACES: Final = (
 
 
 def saved_objects(api_url: str) -> list[SavedObject]:
-    """Everything, referenced objects first. ``api_url``: base URL of the API, as people's browsers reach it."""
+    """List all objects, referenced objects first. ``api_url``: base URL of the API, as people's browsers reach it."""
     return [*index_patterns(api_url), *saved_searches(), *visualizations(api_url), _dashboard()]
 
 
 def export(api_url: str) -> bytes:
-    """The file that Dashboards imports."""
+    """Export the file that Dashboards imports."""
     return ndjson(saved_objects(api_url))
 
 

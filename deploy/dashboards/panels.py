@@ -19,24 +19,24 @@ def count(schema: str = METRIC, label: str = "") -> Json:
 
 
 def metric(kind: str, field: str, label: str = "", **params: Any) -> Json:
-    """``sum``, ``min``, ``max``, ``cardinality`` or ``percentiles`` of a field."""
+    """Build a metric of a field: ``sum``, ``min``, ``max``, ``cardinality`` or ``percentiles``."""
     return _agg(kind, METRIC, label, field=field, **params)
 
 
 def latest(field: str, label: str) -> Json:
-    """The value in the latest document."""
+    """Build the metric of the value in the latest document."""
     order = {"sortField": "@timestamp", "sortOrder": "desc"}
     return _agg("top_hits", METRIC, label, field=field, aggregate="concat", size=1, **order)
 
 
 def terms(field: str, schema: str, size: int, order_by: str = "1", order: str = "desc", label: str = "") -> Json:
-    """The values of a field; ``order_by`` is the id of a metric, as ``visualization`` counts them from 1."""
+    """Group by the values of a field; ``order_by`` is the id of a metric, as ``visualization`` counts them from 1."""
     rest = {"otherBucket": False, "missingBucket": False}
     return _agg("terms", schema, label, field=field, size=size, orderBy=order_by, order=order, **rest)
 
 
 def over_time(field: str = "@timestamp") -> Json:
-    """Along the x-axis, in intervals that Dashboards chooses by the time range."""
+    """Group along the x-axis, in intervals that Dashboards chooses by the time range."""
     params = {"field": field, "interval": "auto", "useNormalizedOpenSearchInterval": True}
     return _agg("date_histogram", X_AXIS, "", **params, drop_partials=False, min_doc_count=1, extended_bounds={})
 
@@ -48,7 +48,7 @@ def _agg(kind: str, schema: str, label: str, **params: Any) -> Json:
 def visualization(
     object_id: str, title: str, about: str, kind: str, index_pattern: str, query: str, aggs: Sequence[Json]
 ) -> SavedObject:
-    """A visualization. ``kind`` is ``histogram``, ``line``, ``horizontal_bar``, ``metric`` or ``table``."""
+    """Build a visualization. ``kind`` is ``histogram``, ``line``, ``horizontal_bar``, ``metric`` or ``table``."""
     numbered = [{"id": str(number), "enabled": True} | agg for number, agg in enumerate(aggs, 1)]
     params = _PARAMS[kind](kind, numbered) if kind in _PARAMS else {}
     source, references = search_source(query, index_pattern)
@@ -75,7 +75,7 @@ def _saved(object_id: str, title: str, about: str, state: Json, *source: Any) ->
 
 
 def _axes(kind: str, aggs: Sequence[Json]) -> Json:
-    """The axes of bars and lines: one of categories, one of values, and a series for each metric."""
+    """Build the axes of bars and lines: one of categories, one of values, and a series for each metric."""
     lies = kind == "horizontal_bar"
     category = {
         "id": "CategoryAxis-1",

@@ -40,7 +40,7 @@ class SavedObject:
     references: tuple[Reference, ...] = ()
 
     def line(self) -> bytes:
-        """Its line of an NDJSON file, without the end of the line."""
+        """Write the object's line of an NDJSON file, without the end of the line."""
         return orjson.dumps(
             {
                 "type": self.type,
@@ -53,17 +53,17 @@ class SavedObject:
 
 
 def ndjson(objects: Iterable[SavedObject]) -> bytes:
-    """A file for the import."""
+    """Write a file for the import."""
     return b"".join(object_.line() + b"\n" for object_ in objects)
 
 
 def text(value: object) -> str:
-    """JSON in a string, as attributes hold it."""
+    """Write JSON in a string, as attributes hold it."""
     return orjson.dumps(value).decode()
 
 
 def search_source(query: str, index_pattern: str | None, **more: Any) -> tuple[Json, tuple[Reference, ...]]:
-    """The attribute that says what is searched, and its reference. ``query`` is in Lucene's syntax, empty for all."""
+    """Build the attribute that holds the search, and its reference. ``query`` is in Lucene's syntax, empty for all."""
     source: Json = {"query": {"query": query, "language": "lucene"}, "filter": []} | more
     if index_pattern is None:
         return {_SOURCE: {"searchSourceJSON": text(source)}}, ()

@@ -13,7 +13,7 @@ class SavedSearch(NamedTuple):
     about: str
     index_pattern: str
     query: str
-    """In Lucene's syntax."""
+    """Query in Lucene's syntax."""
     columns: tuple[str, ...]
     sort: str = "@timestamp"
     order: str = "desc"

@@ -1,4 +1,4 @@
-"""Where Dashboards and the API are; runtime.settings.settings says how settings are read."""
+"""Addresses of Dashboards and the API; runtime.settings.settings says how settings are read."""
 
 from pathlib import Path
 from typing import Annotated, Final

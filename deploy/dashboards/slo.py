@@ -25,7 +25,7 @@ class Objective:
     name: str
     alert: str
     about: str
-    """What went wrong, for the summary of the alert."""
+    """Failure in words, for the summary of the alert."""
     target: float
     """The share of good events."""
     errors: str
@@ -34,7 +34,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Burn:
-    """How fast the budget may not be used up: ``rate`` times as fast as it would last for thirty days."""
+    """Speed at which the budget must not be used up: ``rate`` times as fast as it would last for thirty days."""
 
     rate: float
     long: str
@@ -43,7 +43,7 @@ class Burn:
 
 
 def _later_than(seconds: str, histogram: str, labels: str = "") -> str:
-    """The share of observations above a bucket's bound."""
+    """Write the share of observations above a bucket's bound."""
     chosen = f"{{{labels}}}" if labels else ""
     within = f'sum(rate({histogram}_bucket{{{labels}{"," if labels else ""}le="{seconds}"}}[WINDOW]))'
     return f"1 - {within} / sum(rate({histogram}_count{chosen}[WINDOW]))"
@@ -94,12 +94,12 @@ WINDOWS: Final = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
 
 
 def series(objective: Objective, window: str) -> str:
-    """The recorded series of how fast the budget is used up: 1 means that it lasts for exactly thirty days."""
+    """Name the recorded series of how fast the budget is used up: 1 means that it lasts for exactly thirty days."""
     return f"slo:schedulerlog_{objective.name}:burn_rate{window}"
 
 
 def rules() -> Json:
-    """A PrometheusRule of the Prometheus operator."""
+    """Build a PrometheusRule of the Prometheus operator."""
     labels = {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/part-of": "schedulerlog"}
     return {
         "apiVersion": "monitoring.coreos.com/v1",

@@ -23,7 +23,7 @@ _PERCENTILES: Final = (50, 90, 99)
 
 
 def visualizations(api_url: str) -> list[SavedObject]:
-    """All of them, in the order of the dashboard. ``api_url`` is the API's base URL."""
+    """List all visualizations in the order of the dashboard. ``api_url`` is the API's base URL."""
     return [_introduction(api_url), *_of_attempts(), *_of_reasons(), *_of_waits(), *_of_placements()]
 
 

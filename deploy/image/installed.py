@@ -27,7 +27,7 @@ def main(path: Path) -> None:
 
 
 def normalized(name: str) -> str:
-    """As package indexes write it."""
+    """Normalize the name as package indexes write it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -49,7 +49,7 @@ def native_modules(site_packages: Path) -> Iterator[Path]:
 
 
 def without_sections(elf: bytes) -> bytes:
-    """An ELF file up to the end of its last segment, which is all that is loaded; anything else as it is."""
+    """Cut an ELF file after its last segment, because only segments are loaded; return anything else unchanged."""
     if elf[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
         return elf
     fields = list(HEADER.unpack_from(elf))
@@ -76,7 +76,7 @@ def archive(site_packages: Path) -> None:
 
 
 def is_python_alone(folder: Path) -> bool:
-    """Whether a folder is a package without native modules and data, which are read from a folder."""
+    """Tell whether a folder is a package without native modules and data, which are read from a folder."""
     files = [path for path in folder.rglob("*") if path.is_file()] if (folder / "__init__.py").is_file() else []
     return bool(files) and all(path.suffix == ".py" or path.name == "py.typed" for path in files)
 
