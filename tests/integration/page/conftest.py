@@ -37,7 +37,7 @@ def browser(api: Served) -> Iterator[Browser]:
         yield browser
 
 
-def _visitor(context: BrowserContext, api: Served) -> Visitor:
+def _open_visitor(context: BrowserContext, api: Served) -> Visitor:
     visitor = Visitor(context.new_page(), str(api.client.base_url).rstrip("/"))
     visitor.watch()
     return visitor
@@ -45,13 +45,13 @@ def _visitor(context: BrowserContext, api: Served) -> Visitor:
 
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, api: Served) -> Iterator[Visitor]:
-    """As people have it: the page's own policy is in force."""
+    """A visitor with the page's own policy in force, as people have it."""
     with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en") as context:
-        yield _visitor(context, api)
+        yield _open_visitor(context, api)
 
 
 @pytest.fixture(scope="module")
 def inspector(browser: Browser, api: Served) -> Iterator[Visitor]:
     """With scripts of axe, which the page's policy would refuse."""
     with browser.new_context(viewport={"width": 1280, "height": 800}, locale="en", bypass_csp=True) as context:
-        yield _visitor(context, api)
+        yield _open_visitor(context, api)

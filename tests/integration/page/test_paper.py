@@ -12,7 +12,7 @@ from tests.support.visitor import Visitor
 
 PICTURE: Final = Path("docs/pictures/pod.png")
 TEXT: Final = PICTURE.with_suffix(".txt")
-"""What stands on the page of the picture: it is compared, as letters look different on every machine."""
+"""Text of the page in the picture: it is compared, because letters look different on every machine."""
 TAKES_PICTURE: Final = os.environ.get("SCHEDULERLOG_TEST_PICTURE") == "1"
 _PASSING: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\(\d+ (?:d|h|min|s)[^)]*\)|127\.0\.0\.1:\d+")
 
@@ -64,8 +64,8 @@ def test_the_picture_of_the_readme_is_of_the_page_as_it_is(visitor: Visitor) -> 
     # The name of the other language, for which not every machine has letters.
     visitor.page.locator(".corner").evaluate("(corner) => { corner.style.visibility = 'hidden'; }")
     below = visitor.page.locator("#nodes ~ h2").first
-    shown = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
-    text = _PASSING.sub("…", "".join(f"{line}\n" for line in shown.splitlines() if line.strip()))
+    page_text = visitor.page.locator("main").inner_text().partition(f"\n{below.inner_text()}\n")[0]
+    text = _PASSING.sub("…", "".join(f"{line}\n" for line in page_text.splitlines() if line.strip()))
     if TAKES_PICTURE:
         end = below.bounding_box()
         assert end

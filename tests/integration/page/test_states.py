@@ -25,7 +25,7 @@ class State(NamedTuple):
     server: str
     path: str
     status: int
-    shown: str
+    element: str
     """The element of the state."""
 
 
@@ -67,20 +67,20 @@ def test_the_state_is_shown_in_both_languages_at_both_widths_light_and_dark(
         answer = visitor.page.goto(f"{visitor.origin}{state.path}?lang={language}")
         assert answer
         assert answer.status == state.status
-        assert visitor.page.locator(state.shown).first.inner_text().strip()
+        assert visitor.page.locator(state.element).first.inner_text().strip()
         if language == "zh" and state.status >= 400:
-            assert any(meaning["zh"] in visitor.page.locator(state.shown).first.inner_text() for meaning in MEANINGS)
+            assert any(meaning["zh"] in visitor.page.locator(state.element).first.inner_text() for meaning in MEANINGS)
         for width, colours, rules in ((1280, "light", None), (390, "dark", OF_COLOURS)):
             visitor.page.set_viewport_size({"width": width, "height": 844})
             visitor.page.emulate_media(color_scheme=colours)  # type: ignore[arg-type]
             assert visitor.page.evaluate(_EXCESS) <= 0, width
-            assert _violations(visitor, rules) == []
+            assert _find_violations(visitor, rules) == []
         # Chromium itself logs that the page's own status is one of a failure.
         assert [message for message in visitor.wrong if "Failed to load resource" not in message] == []
         assert visitor.elsewhere == []
 
 
-def _violations(visitor: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
+def _find_violations(visitor: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
     violations = Axe().run(visitor.page, options=options).response["violations"]
     return [(violation["id"], violation["nodes"][0]["html"]) for violation in violations]

@@ -71,14 +71,15 @@ def test_axe_finds_no_violation_light_or_dark(inspector: Visitor, view: str) -> 
     # What can be opened counts too; groups of many nodes are pages of their own.
     inspector.page.evaluate("document.querySelectorAll('details:not(.group)').forEach((node) => { node.open = true; })")
     inspector.page.wait_for_load_state("networkidle")
-    assert _violations(inspector, None) == []
+    assert _find_violations(inspector, None) == []
     inspector.page.emulate_media(color_scheme="dark")
     inspector.page.set_viewport_size({"width": NARROW[-1], "height": 844})
-    assert _violations(inspector, ["color-contrast", "scrollable-region-focusable", "target-size"]) == []
+    assert _find_violations(inspector, ["color-contrast", "scrollable-region-focusable", "target-size"]) == []
 
 
-def _violations(inspector: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
-    """Rule and element. All rules, or those that colours and width can break: they take half of the time."""
+def _find_violations(inspector: Visitor, rules: list[str] | None) -> list[tuple[str, str]]:
+    """Find rule and element of each violation of all rules, or of those that colours and width can break: they take
+    half of the time."""
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
     violations = Axe().run(inspector.page, options=options).response["violations"]
     return [(violation["id"], violation["nodes"][0]["html"]) for violation in violations]

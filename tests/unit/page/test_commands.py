@@ -31,10 +31,10 @@ POD = "/namespaces/llm/pods/a"
     ],
 )
 def test_kubectl_asks_for_the_same_answer(path: str) -> None:
-    asked = write_kubectl(f"/api/v1{path}").removeprefix("kubectl get --raw ")
-    found = translate_path(asked)
-    assert found
-    assert found.path == f"/api/v1{path}"
+    command = write_kubectl(f"/api/v1{path}").removeprefix("kubectl get --raw ")
+    translated = translate_path(command)
+    assert translated
+    assert translated.path == f"/api/v1{path}"
 
 
 def test_kubectl_can_ask_its_own_cluster_alone() -> None:
@@ -66,7 +66,7 @@ def test_a_pod_is_sent_to_the_same_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "command"),
     [
         (f"{POD}/diagnosis?exclusion=false", f"{POD}/diagnosis"),
         (f"{POD}/diagnosis?attempt=f00&exclusion=false", f"{POD}/diagnosis?attempt=f00"),
@@ -79,7 +79,7 @@ def test_a_pod_is_sent_to_the_same_answer() -> None:
         ("/reports/failures?lang=zh&namespace=llm", "/reports/failures?lang=zh&namespace=llm"),
     ],
 )
-def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_asks_for_the_same_answer(path: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = list[tuple[str, dict[str, str]]]()
 
     def get(_: UrlTransport, path: str, query: Query = NO_QUERY) -> NoReturn:
@@ -90,7 +90,7 @@ def test_a_terminal_asks_for_the_same_answer(path: str, asked: str, monkeypatch:
     program, *words = shlex.split(write_terminal_command(f"/api/v1{path}"))
     assert program == "schedulerlog"
     CliRunner().invoke(app, [*words, "--api-url", "http://127.0.0.1:9"], catch_exceptions=False)
-    bare, _, query = asked.partition("?")
+    bare, _, query = command.partition("?")
     assert requests[0][0] == bare
     expected = dict(pair.split("=") for pair in query.split("&") if pair)
     assert expected.items() <= requests[0][1].items()

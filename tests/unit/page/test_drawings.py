@@ -1,4 +1,4 @@
-"""Where bars stand: worked out by hand."""
+"""Positions of bars, derived by hand."""
 
 from datetime import UTC, datetime
 from typing import Any

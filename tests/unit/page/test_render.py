@@ -29,7 +29,7 @@ def a_context(*query: tuple[str, str], path: str = "/ui", **fields: object) -> P
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "text_on_page"),
     [
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
         ('" onmouseover="x', "&#34; onmouseover=&#34;x"),
@@ -41,9 +41,9 @@ def a_context(*query: tuple[str, str], path: str = "/ui", **fields: object) -> P
         ("节点 ünïcödé עברית", "节点 ünïcödé עברית"),
     ],
 )
-def test_hostile_text_is_inert(text: str, shown: str) -> None:
+def test_hostile_text_is_inert(text: str, text_on_page: str) -> None:
     page = render_error(a_context(), 404, text, "next").decode()
-    assert f"<p>{shown}</p>" in page
+    assert f"<p>{text_on_page}</p>" in page
 
 
 def test_lines_and_tabs_are_kept() -> None:
@@ -85,20 +85,20 @@ def test_a_reader_of_chinese_reads_what_the_code_means_before_the_error_in_its_o
 
 
 @pytest.mark.parametrize(
-    ("language", "shown"), [("en", "lost"), ("zh", 'API 的原文：<span lang="en" dir="ltr">lost</span>')]
+    ("language", "text_on_page"), [("en", "lost"), ("zh", 'API 的原文：<span lang="en" dir="ltr">lost</span>')]
 )
-def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language: str, shown: str) -> None:
+def test_words_of_the_api_are_marked_as_english_for_readers_of_chinese(language: str, text_on_page: str) -> None:
     context = a_context(language=language)
     module: Any = build_environment().get_template("parts.html").make_module({"page": context, "t": context.get_text})
-    assert str(module.original("lost")).strip() == shown
+    assert str(module.original("lost")).strip() == text_on_page
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "text_on_page"),
     [(None, "–"), (0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3725, "1 h 2 min"), (90_000, "1 d 1 h"), (-5, "0 s")],
 )
-def test_a_duration_has_its_two_greatest_units(seconds: float | None, shown: str) -> None:
-    assert format_duration(seconds) == shown
+def test_a_duration_has_its_two_greatest_units(seconds: float | None, text_on_page: str) -> None:
+    assert format_duration(seconds) == text_on_page
 
 
 def test_a_duration_in_chinese_has_no_english_units() -> None:
@@ -174,11 +174,11 @@ def test_what_containers_ask_for_is_read_from_the_answers_json_and_else_shown_as
     ],
 )
 def test_what_changed_is_in_the_readers_language(line: str, chinese: str) -> None:
-    assert shown_change(line, "zh") == chinese
-    assert shown_change(line, "en") == str(escape(line.replace(" became ", " → ")))
+    assert render_change(line, "zh") == chinese
+    assert render_change(line, "en") == str(escape(line.replace(" became ", " → ")))
 
 
-def shown_change(line: str, language: str) -> str:
+def render_change(line: str, language: str) -> str:
     context = a_context(language=language)
     template = build_environment().get_template("parts.html")
     parts: Any = template.make_module({"page": context, "t": context.get_text, "l": context.choose_text})
@@ -197,10 +197,10 @@ def shown_change(line: str, language: str) -> str:
 def test_what_differs_between_attempts_is_in_the_readers_language(
     name: str, value: str, english: str, chinese: str
 ) -> None:
-    assert (shown_difference(name, value, "en"), shown_difference(name, value, "zh")) == (english, chinese)
+    assert (render_difference(name, value, "en"), render_difference(name, value, "zh")) == (english, chinese)
 
 
-def shown_difference(name: str, value: str, language: str) -> str:
+def render_difference(name: str, value: str, language: str) -> str:
     context = a_context(language=language)
     parts: Any = build_environment().get_template("parts.html").make_module({"page": context, "t": context.get_text})
     return f"{str(parts.compared_name(name)).strip()} {str(parts.compared_value(name, value)).strip()}"

@@ -33,8 +33,8 @@ def test_templates_name_texts_that_there_are(name: str) -> None:
 
 def test_templates_have_no_text_of_their_own_in_chinese() -> None:
     for name, source in TEMPLATES.items():
-        found = set(re.findall(r"[\u4e00-\u9fff]+", source))
-        assert found <= {"中文"}, name  # how the language names itself
+        chinese = set(re.findall(r"[\u4e00-\u9fff]+", source))
+        assert chinese <= {"中文"}, name  # how the language names itself
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "static").iterdir()), ids=lambda path: str(path.name))
@@ -54,7 +54,7 @@ def test_templates_have_no_script_style_or_handler_inside(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "accepted", "language"),
+    ("requested", "accepted", "language"),
     [
         (None, "", "en"),
         (None, "de", "en"),
@@ -67,8 +67,10 @@ def test_templates_have_no_script_style_or_handler_inside(name: str) -> None:
         ("xx", "zh", "en"),
     ],
 )
-def test_the_address_chooses_the_language_and_else_the_browser(asked: str | None, accepted: str, language: str) -> None:
-    assert choose_language(asked, accepted) == language
+def test_the_address_chooses_the_language_and_else_the_browser(
+    requested: str | None, accepted: str, language: str
+) -> None:
+    assert choose_language(requested, accepted) == language
 
 
 def test_a_text_without_an_entry_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""Whatever the objects of an API server hold, an answer comes: values of the wrong type count as absent."""
+"""Diagnoses of objects with junk in any field."""
 
 import copy
 import json
@@ -20,31 +20,40 @@ JUNK: tuple[Any, ...] = (None, 3, -1, 1e300, True, "", "x", "9" * 400, [], [3], 
 NOW = datetime(2026, 11, 23, 7, 23, tzinfo=UTC)
 
 
-def broken(rng: random.Random, found: Any) -> Any:
-    """One value somewhere is junk."""
-    whole = here = copy.deepcopy(found)
+def break_value(rng: random.Random, value: Any) -> Any:
+    """Replace one value somewhere by junk."""
+    root = here = copy.deepcopy(value)
     while True:
         key = rng.choice(list(here) if isinstance(here, dict) else range(len(here)))
         if isinstance(here[key], dict | list) and here[key] and rng.random() < 0.85:
             here = here[key]
             continue
         here[key] = rng.choice(JUNK)
-        return whole
+        return root
 
 
 async def answer(rng: random.Random) -> None:
     name = rng.choice(["gated", "misspelt", "no-claim", "tainted", "cordoned", "affinity", "placed", "train-x"])
     kinds = {"events": f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events", "nodes": "/api/v1/nodes"}
     kinds["quotas"] = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
-    api = FakeObjects({path: broken(rng, RECORDED[kind]) for kind, path in kinds.items()})
+    api = FakeObjects({path: break_value(rng, RECORDED[kind]) for kind, path in kinds.items()})
     if name in RECORDED:
-        api.objects[f"{PODS}/{name}"] = broken(rng, RECORDED[name])
-    found = await read_circumstances(api, NAMESPACE, name, NOW)
+        api.objects[f"{PODS}/{name}"] = break_value(rng, RECORDED[name])
+    circumstances = await read_circumstances(api, NAMESPACE, name, NOW)
     nodes, _ = await read_nodes(api, NOW)
     facts = DiagnosisFacts(
-        "default", NAMESPACE, name, NOW, pod=found.pod, claims=found.claims, quotas=found.quotas, events=found.events,
-        nodes=nodes, owner_problem=found.owner_problem, unknown=found.unknown,
-    )  # fmt: skip
+        "default",
+        NAMESPACE,
+        name,
+        NOW,
+        pod=circumstances.pod,
+        claims=circumstances.claims,
+        quotas=circumstances.quotas,
+        events=circumstances.events,
+        nodes=nodes,
+        owner_problem=circumstances.owner_problem,
+        unknown=circumstances.unknown,
+    )
     assert diagnose(facts).sentence.zh
 
 

@@ -22,20 +22,20 @@ GOLDEN = Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1")
 QUOTAS = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
 
 
-def attempt_of(number: str, **changed: Any) -> AttemptSummarized:
-    """The golden attempt as one of a minute after the pod was made."""
+def read_attempt(number: str, **changed: Any) -> AttemptSummarized:
+    """Read the golden attempt as one of a minute after the pod was created."""
     fields = json.loads((GOLDEN / f"{number}.json").read_text())
     attempt = AttemptSummarized.model_validate(fields | changed)
-    at = CREATED + timedelta(minutes=1)
-    return attempt.model_copy(update={"started_at": at, "ended_at": at})
+    started_at = CREATED + timedelta(minutes=1)
+    return attempt.model_copy(update={"started_at": started_at, "ended_at": started_at})
 
 
 def answer(facts: DiagnosisFacts, attempt: AttemptSummarized | None = None, *, is_latest: bool = True) -> Diagnosis:
     return diagnose(replace(facts, attempt=attempt or facts.attempt, is_latest=is_latest))
 
 
-def answers(found: Diagnosis) -> dict[str, str]:
-    return {step.step: step.answer for step in found.steps}
+def list_answers(diagnosis: Diagnosis) -> dict[str, str]:
+    return {step.step: step.answer for step in diagnosis.steps}
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,18 @@ def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: st
     """kube-scheduler's words (cases/messages.toml); the claim as the API server has it, missing or of no volume."""
     facts = build_facts("no-claim", seconds=90)
     claims = [claim._replace(phase=phase, waits_for_pod=False) for claim in facts.claims or ()]
-    found = answer(replace(facts, claims=claims), attempt_of("004", error=error))
-    assert found.obstacle
-    assert (found.obstacle.code, found.sentence.en) == (code, sentence)
-    assert answers(found)["ClaimsReady"] == answers(found)["FilterRan"] == "no"
+    diagnosis = answer(replace(facts, claims=claims), read_attempt("004", error=error))
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.sentence.en) == (code, sentence)
+    assert list_answers(diagnosis)["ClaimsReady"] == list_answers(diagnosis)["FilterRan"] == "no"
 
 
 def test_nodes_that_the_scheduler_of_devices_was_not_offered_are_explained_by_what_closes_them() -> None:
-    found = answer(build_facts("tainted", seconds=90), attempt_of("002"))
-    assert answers(found)["NodesOpen"] == "no"
-    assert "TaintNotTolerated" in [obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle]
+    diagnosis = answer(build_facts("tainted", seconds=90), read_attempt("002"))
+    assert list_answers(diagnosis)["NodesOpen"] == "no"
+    assert "TaintNotTolerated" in [
+        obstacle.code for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles) if obstacle
+    ]
 
 
 def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers() -> None:
@@ -77,10 +79,10 @@ def test_a_quota_of_devices_that_the_scheduler_counts_is_shown_with_its_numbers(
     for quota in api.objects[QUOTAS]["items"]:
         quota["status"] = {"hard": {"limits.nvidia.com/gpumem": "80000"}, "used": {"limits.nvidia.com/gpumem": "60000"}}
     refusals = [{"counts": {}, "devices": 0, "bare": "ResourceQuotaNotFit", "cause": ""}] * 9
-    found = answer(build_facts("misspelt", api, 90), attempt_of("002", refusals=refusals))
+    diagnosis = answer(build_facts("misspelt", api, 90), read_attempt("002", refusals=refusals))
     (quota_obstacle,) = (
         obstacle
-        for obstacle in (found.obstacle, *found.other_obstacles)
+        for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles)
         if obstacle and obstacle.code == "ResourceQuotaNotFit"
     )
     assert "of limits.nvidia.com/gpumem, 60,000 of 80,000 are used" in quota_obstacle.sentence.en
@@ -92,8 +94,8 @@ def test_a_quota_that_is_used_up_is_an_answer_with_numbers_and_no_obstacle() -> 
     api = build_objects()
     for quota in api.objects[QUOTAS]["items"]:
         quota["status"]["used"] = quota["status"]["hard"]
-    found = answer(build_facts("misspelt", api))
-    (step,) = (candidate for candidate in found.steps if candidate.step == "QuotaLeft")
+    diagnosis = answer(build_facts("misspelt", api))
+    (step,) = (candidate for candidate in diagnosis.steps if candidate.step == "QuotaLeft")
     assert step.answer == "no"
     assert step.evidence[0].numbers == {"requests.nvidia.com/gpu.used": 4, "requests.nvidia.com/gpu.hard": 4}
 
@@ -104,25 +106,25 @@ def test_whole_devices_may_be_those_of_another_plugin_which_kubernetes_own_sched
     pod["spec"]["schedulerName"] = "default-scheduler"
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
     facts = build_facts("misspelt", build_objects(misspelt=pod), 90, schedulers=[HAMI])
-    found = answer(facts, attempt_of("004"))
-    assert answers(found)["WebhookCalled"] == "not known"
+    diagnosis = answer(facts, read_attempt("004"))
+    assert list_answers(diagnosis)["WebhookCalled"] == "not known"
     assert "WebhookNotCalled" not in [
-        obstacle.code for obstacle in (found.obstacle, *found.other_obstacles) if obstacle
+        obstacle.code for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles) if obstacle
     ]
 
 
 def test_a_bind_of_an_attempt_that_others_followed_is_stated() -> None:
     bind = json.loads((GOLDEN / "001.json").read_text())["bind"] | {"bound": True, "error": "", "lock_holder": None}
-    found = answer(build_facts("placed", seconds=90), attempt_of("001", bind=bind), is_latest=False)
-    assert (found.state, answers(found)["Bound"]) == ("placed", "yes")
+    diagnosis = answer(build_facts("placed", seconds=90), read_attempt("001", bind=bind), is_latest=False)
+    assert (diagnosis.state, list_answers(diagnosis)["Bound"]) == ("placed", "yes")
 
 
 def test_a_pod_on_its_node_that_has_neither_started_nor_failed_is_not_known_to_start() -> None:
     """The recorded pod, before its kubelet has reported anything."""
     pod = deepcopy(RECORDED["placed"])
     pod["status"]["phase"] = "Pending"
-    found = answer(build_facts("placed", build_objects(placed=pod)))
-    assert (answers(found)["Starts"], found.obstacle) == ("not known", None)
+    diagnosis = answer(build_facts("placed", build_objects(placed=pod)))
+    assert (list_answers(diagnosis)["Starts"], diagnosis.obstacle) == ("not known", None)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ FORBIDDEN = (
 
 
 def answer(bind: dict[str, Any] | None = None, **more: Any) -> Diagnosis:
-    """``bind``: what is different from that of the golden record."""
+    """Diagnose the golden record with the changes in ``bind``."""
     attempt = AttemptSummarized.model_validate(GOLDEN | {"bind": GOLDEN["bind"] | (bind or {})})
     now = attempt.started_at + timedelta(minutes=3)
     return diagnose(
@@ -32,15 +32,15 @@ def answer(bind: dict[str, Any] | None = None, **more: Any) -> Diagnosis:
 
 
 def test_another_pods_lock_is_stated_with_the_pod_and_how_long_it_was_held() -> None:
-    found = answer()
-    assert found.sentence.en == (
+    diagnosis = answer()
+    assert diagnosis.sentence.en == (
         "Node node5 was chosen, and another pod held its lock: llm/qwen-0, for 2 s when the bind was tried."
     )
-    assert (found.state, found.attempt) == ("refused", "/attempt")
-    assert found.obstacle
-    assert found.obstacle.code == "node lock contention"
+    assert (diagnosis.state, diagnosis.attempt) == ("refused", "/attempt")
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "node lock contention"
     # The remedy's command is about this node.
-    assert "kubectl get node node5 -o jsonpath=" in found.obstacle.remedy.en
+    assert "kubectl get node node5 -o jsonpath=" in diagnosis.obstacle.remedy.en
 
 
 def test_a_lock_that_still_holds_is_shown_from_the_node_as_it_is_now() -> None:
@@ -50,37 +50,37 @@ def test_a_lock_that_still_holds_is_shown_from_the_node_as_it_is_now() -> None:
 
 
 def test_a_right_that_the_scheduler_lacks_is_for_the_administrator() -> None:
-    found = answer({"error": FORBIDDEN, "lock_holder": None})
-    assert found.obstacle
-    assert (found.obstacle.code, found.obstacle.who_acts) == ("SchedulerForbidden", ["administrator"])
-    assert found.sentence.en == (
+    diagnosis = answer({"error": FORBIDDEN, "lock_holder": None})
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.obstacle.who_acts) == ("SchedulerForbidden", ["administrator"])
+    assert diagnosis.sentence.en == (
         f"Node node5 was chosen, and the API server does not let the scheduler write what a bind needs: {FORBIDDEN}."
     )
-    answers = {step.step: step.answer for step in found.steps}
+    answers = {step.step: step.answer for step in diagnosis.steps}
     assert (answers["NodeUnlocked"], answers["SchedulerMayBind"], answers["Bound"]) == ("yes", "no", "no")
 
 
 @pytest.mark.parametrize("error", ['nodes "node5" not found', "etcdserver: request timed out"])
 def test_another_failure_of_the_bind_is_stated_in_its_words(error: str) -> None:
-    found = answer({"error": error, "lock_holder": None})
-    assert found.sentence.en == f"Node node5 was chosen, and the pod could not be bound to it: {error}."
+    diagnosis = answer({"error": error, "lock_holder": None})
+    assert diagnosis.sentence.en == f"Node node5 was chosen, and the pod could not be bound to it: {error}."
 
 
 def test_a_bound_pod_is_placed() -> None:
-    found = answer({"bound": True, "error": "", "lock_holder": None})
-    assert (found.state, found.obstacle, found.sentence.en) == ("placed", None, "The pod is on node node5.")
+    diagnosis = answer({"bound": True, "error": "", "lock_holder": None})
+    assert (diagnosis.state, diagnosis.obstacle, diagnosis.sentence.en) == ("placed", None, "The pod is on node node5.")
 
 
 def test_an_observation_of_before_the_bind_does_not_hide_it() -> None:
     attempt = AttemptSummarized.model_validate(GOLDEN)
     before = ObservedPod(Evidence("pod", "x", attempt.started_at), phase="Pending")
-    found = answer({"bound": True, "error": "", "lock_holder": None}, pod=before)
-    assert (found.state, [step.answer for step in found.steps]) == ("placed", ["yes", "no"])
+    diagnosis = answer({"bound": True, "error": "", "lock_holder": None}, pod=before)
+    assert (diagnosis.state, [step.answer for step in diagnosis.steps]) == ("placed", ["yes", "no"])
 
 
 def test_an_attempt_that_others_followed_is_explained_by_its_records_alone() -> None:
-    found = answer(is_latest=False)
-    assert [step.step for step in found.steps] == [
+    diagnosis = answer(is_latest=False)
+    assert [step.step for step in diagnosis.steps] == [
         "FilterRan",
         "NodePassed",
         "NodeUnlocked",
@@ -93,7 +93,7 @@ def test_an_attempt_whose_end_is_missing_says_so() -> None:
     record = Path("tests/contract/golden/io.schedulerlog.attempt.summarized.v1/003.json")
     attempt = AttemptSummarized.model_validate_json(record.read_bytes())
     now = attempt.started_at + timedelta(minutes=3)
-    found = diagnose(DiagnosisFacts("default", attempt.pod.namespace, attempt.pod.name, now, attempt))
-    assert (found.state, found.sentence.en) == (
+    diagnosis = diagnose(DiagnosisFacts("default", attempt.pod.namespace, attempt.pod.name, now, attempt))
+    assert (diagnosis.state, diagnosis.sentence.en) == (
         "binding", "The attempt began 3 min ago, 1 node passed the filter, and its end is not recorded.",
     )  # fmt: skip

@@ -19,7 +19,7 @@ def a_node(*taints: dict[str, Any], labels: dict[str, str] | None = None, **spec
     return NodeFacts("n1", Evidence("node", "/api/v1/nodes/n1"), node=node)
 
 
-def tolerating(**toleration: Any) -> dict[str, Any]:
+def build_toleration(**toleration: Any) -> dict[str, Any]:
     return {"tolerations": [toleration]}
 
 
@@ -37,7 +37,7 @@ def tolerating(**toleration: Any) -> dict[str, Any]:
     ],
 )
 def test_a_toleration_matches_key_value_and_effect(toleration: dict[str, Any], is_open: bool) -> None:
-    assert (find_closing_check(tolerating(**toleration), a_node(TAINT)) is None) is is_open
+    assert (find_closing_check(build_toleration(**toleration), a_node(TAINT)) is None) is is_open
 
 
 def test_a_taint_that_only_prefers_closes_nothing() -> None:
@@ -46,13 +46,13 @@ def test_a_taint_that_only_prefers_closes_nothing() -> None:
 
 def test_a_cordoned_node_is_open_to_who_tolerates_it() -> None:
     node = a_node({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}, unschedulable=True)
-    found = find_closing_check({}, node)
-    assert found
-    assert found.code == "NodeCordoned"
-    assert find_closing_check(tolerating(key="node.kubernetes.io/unschedulable", operator="Exists"), node) is None
+    closed = find_closing_check({}, node)
+    assert closed
+    assert closed.code == "NodeCordoned"
+    assert find_closing_check(build_toleration(key="node.kubernetes.io/unschedulable", operator="Exists"), node) is None
 
 
-def selecting(**expression: Any) -> dict[str, Any]:
+def build_selector(**expression: Any) -> dict[str, Any]:
     required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
 
@@ -75,12 +75,12 @@ def selecting(**expression: Any) -> dict[str, Any]:
 )
 def test_an_expression_is_compared_with_the_label(expression: dict[str, Any], matches: bool) -> None:
     node = a_node(labels={"pool": "a100", "gpus": "8"})
-    assert is_selected(selecting(**expression), node) is matches
+    assert is_selected(build_selector(**expression), node) is matches
 
 
 def test_terms_are_alternatives_and_an_empty_one_matches_nothing() -> None:
     node = a_node(labels={"pool": "a100"})
-    spec = selecting(key="pool", operator="In", values=["t4"])
+    spec = build_selector(key="pool", operator="In", values=["t4"])
     required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     required["nodeSelectorTerms"] += [{}]
     assert not is_selected(spec, node)

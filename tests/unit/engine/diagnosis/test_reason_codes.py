@@ -26,17 +26,17 @@ CASES = Path("tests/conformance/cases/filter_cases.jsonl")
 
 
 @cache
-def recorded() -> dict[int, dict[str, Any]]:
+def read_calls() -> dict[int, dict[str, Any]]:
     return {case["id"]: case for case in map(json.loads, CASES.read_text().splitlines())}
 
 
-def facts_of(number: int, offered: Sequence[str] = ()) -> DiagnosisFacts:
-    return build_facts_of_call(recorded()[number], offered)
+def build_facts(number: int, offered: Sequence[str] = ()) -> DiagnosisFacts:
+    return build_facts_of_call(read_calls()[number], offered)
 
 
 def answer(number: int) -> Diagnosis:
-    """The diagnosis of a recorded call, whose refusals are HAMi's."""
-    case, facts = recorded()[number], facts_of(number)
+    """Diagnose a recorded call, whose refusals are HAMi's."""
+    case, facts = read_calls()[number], build_facts(number)
     assert facts.attempt
     refused = {node: judged["reason"] for node, judged in (case["out_per_node"] or {}).items() if not judged["fit"]}
     # HAMi's reply names no refused node where another one fits.
@@ -49,12 +49,12 @@ MAIN = tomllib.loads((Path(__file__).parent / "cases" / "reason_codes.toml").rea
 
 @pytest.mark.parametrize("case", MAIN, ids=lambda case: f"{case['code']}-{case['number']}")
 def test_a_reason_code_is_stated_with_its_numbers(case: dict[str, Any]) -> None:
-    found = answer(case["number"])
-    assert found.obstacle
-    assert (found.obstacle.code, found.sentence.en) == (case["code"], case["sentence"])
-    assert found.state == "refused"
-    assert found.obstacle.who_acts
-    assert found.obstacle.remedy.zh
+    diagnosis = answer(case["number"])
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.sentence.en) == (case["code"], case["sentence"])
+    assert diagnosis.state == "refused"
+    assert diagnosis.obstacle.who_acts
+    assert diagnosis.obstacle.remedy.zh
 
 
 NAMED: Final = re.compile(
@@ -67,16 +67,18 @@ NAMED: Final = re.compile(
 
 @pytest.mark.parametrize("number", sorted({case["number"] for case in MAIN}))
 def test_every_number_of_an_obstacle_has_its_unit_in_its_name(number: int) -> None:
-    found = answer(number)
-    names = {name for obstacle in (found.obstacle, *found.other_obstacles) if obstacle for name in obstacle.numbers}
+    diagnosis = answer(number)
+    names = {
+        name for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles) if obstacle for name in obstacle.numbers
+    }
     assert [name for name in names if not NAMED.fullmatch(name)] == []
 
 
 def test_compute_that_is_all_allocated_of_a_node_that_refused_while_another_one_fitted() -> None:
     """HAMi gives each node of case 28 its own answer: that of the second alone."""
-    reason = recorded()[28]["out_per_node"]["gpu-node-02"]["reason"]
+    reason = read_calls()[28]["out_per_node"]["gpu-node-02"]["reason"]
     assert reason == "1/1 CardComputeUnitsExhausted"
-    facts = facts_of(28, offered=["gpu-node-02"])
+    facts = build_facts(28, offered=["gpu-node-02"])
     assert facts.attempt
     assert list_refusals(facts.attempt) == {"gpu-node-02": reason}
     assert diagnose(facts).sentence.en == "On the only node, all compute of the devices is allocated."
@@ -84,21 +86,28 @@ def test_compute_that_is_all_allocated_of_a_node_that_refused_while_another_one_
 
 def test_nodes_without_the_model_do_not_count_where_one_that_has_it_is_full() -> None:
     """21 nodes: one without registration, one of other models, eight too small, one that has too few devices free."""
-    found = answer(82)
-    assert found.sentence.en == (
+    diagnosis = answer(82)
+    assert diagnosis.sentence.en == (
         # Eight of the nineteen were refused as a whole: the models of their devices are not named.
         "On 10 of 19 nodes with a device that the pod accepts, the pod wants a device to itself, and every "
         "suitable one is in use; what the pod's other containers take counts too."
     )
-    assert [obstacle.code for obstacle in found.other_obstacles] == [
+    assert [obstacle.code for obstacle in diagnosis.other_obstacles] == [
         "NodeInsufficientDevice", "NodeInsufficientDevice", "AllocatedCardsInsufficientRequest", "CardTypeMismatch",
         "node unregistered",
     ]  # fmt: skip
     # Five nodes refused the container that wants eight devices, three the one that wants two.
-    assert [nodes_of(obstacle) for obstacle in (found.obstacle, *found.other_obstacles)] == [10, 5, 3, 1, 1, 1]
+    assert [count_nodes(obstacle) for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles)] == [
+        10,
+        5,
+        3,
+        1,
+        1,
+        1,
+    ]
 
 
-def nodes_of(obstacle: Obstacle | None) -> int:
+def count_nodes(obstacle: Obstacle | None) -> int:
     assert obstacle
     return obstacle.numbers["nodes"]
 
@@ -113,33 +122,35 @@ def test_a_node_without_devices_is_explained_by_what_is_wrong_with_its_registrat
     check = json.loads(Path("tests/contract/golden/io.schedulerlog.node.checked.v1/001.json").read_text())
     problem = NodeProblem.model_validate(check["problems"][0] | {"code": "RegistrationMissing"})
     nodes = [NodeFacts(name, Evidence("node", name), problems=[problem]) for name in ("cpu-node", "gpu-node-01")]
-    found = diagnose(replace(facts_of(133), nodes=nodes))
-    assert found.sentence.en == "2 nodes that should have devices do not register them: cpu-node, gpu-node-01."
-    assert found.other_obstacles == []
-    one = diagnose(replace(facts_of(133), nodes=nodes[:1]))
-    assert [obstacle.code for obstacle in one.other_obstacles] == ["node unregistered"]
+    diagnosis = diagnose(replace(build_facts(133), nodes=nodes))
+    assert diagnosis.sentence.en == "2 nodes that should have devices do not register them: cpu-node, gpu-node-01."
+    assert diagnosis.other_obstacles == []
+    diagnosis_of_one = diagnose(replace(build_facts(133), nodes=nodes[:1]))
+    assert [obstacle.code for obstacle in diagnosis_of_one.other_obstacles] == ["node unregistered"]
 
 
 def test_a_node_that_passed_and_is_not_bound_is_waited_for() -> None:
-    found = answer(28)
-    assert found.state == "binding"
-    assert found.sentence.en == "Node gpu-node-01 passed the filter 3 min ago, and no result of a bind is known since."
-    assert found.obstacle
-    assert found.obstacle.who_acts == ["wait", "administrator"]
+    diagnosis = answer(28)
+    assert diagnosis.state == "binding"
+    assert (
+        diagnosis.sentence.en == "Node gpu-node-01 passed the filter 3 min ago, and no result of a bind is known since."
+    )
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.who_acts == ["wait", "administrator"]
 
 
 def test_without_the_devices_the_sentence_has_the_counts_alone_and_names_what_is_not_known() -> None:
-    facts = replace(facts_of(1164), devices=None, unknown=[Unknown("devices", "index-down")])
-    found = diagnose(facts)
-    assert found.sentence.en == "1 of 2 nodes lacks memory: 60,000 MiB asked."
-    assert [unknown.subject for step in found.steps for unknown in step.not_known] == ["devices"]
-    assert found.not_known[0].text.zh == "未知：全部被拒绝的卡上还剩多少资源。OpenSearch 没有响应。"
+    facts = replace(build_facts(1164), devices=None, unknown=[Unknown("devices", "index-down")])
+    diagnosis = diagnose(facts)
+    assert diagnosis.sentence.en == "1 of 2 nodes lacks memory: 60,000 MiB asked."
+    assert [unknown.subject for step in diagnosis.steps for unknown in step.not_known] == ["devices"]
+    assert diagnosis.not_known[0].text.zh == "未知：全部被拒绝的卡上还剩多少资源。OpenSearch 没有响应。"
 
 
 def test_every_recorded_call_gets_an_answer_in_both_languages() -> None:
-    for number in recorded():
-        if recorded()[number]["out_requests"] and any(recorded()[number]["out_requests"]):
-            found = diagnose(facts_of(number))
-            for text in (found.sentence, *(step.question for step in found.steps)):
+    for number in read_calls():
+        if read_calls()[number]["out_requests"] and any(read_calls()[number]["out_requests"]):
+            diagnosis = diagnose(build_facts(number))
+            for text in (diagnosis.sentence, *(step.question for step in diagnosis.steps)):
                 assert text.en
                 assert text.zh

@@ -1,8 +1,4 @@
-"""What other schedulers' events and conditions say, as obstacles: texts of real runs, read by the reader of events.
-
-kube-scheduler's are those of ingest/readers/kube/grammar.toml and of an extender behind a real kube-scheduler (v1.34);
-HAMi's events for other vendors' devices were recorded of HAMi v2.10.0; KAI's are of v0.17.
-"""
+"""Diagnoses from recorded messages of kube-scheduler."""
 
 import tomllib
 from datetime import UTC, datetime
@@ -21,7 +17,7 @@ from tests.support.builders.api_server_objects import a_pod, an_event, an_old_ev
 NOW = datetime(2026, 11, 21, 3, 16, 32, tzinfo=UTC)
 
 
-def attempt_of(*objects: tuple[Any, Any]) -> AttemptSummarized:
+def summarize_last(*objects: tuple[Any, Any]) -> AttemptSummarized:
     folds: dict[str, AttemptFold] = {}
     for event in read(*objects):
         if isinstance(event, AttemptEvent):
@@ -30,8 +26,8 @@ def attempt_of(*objects: tuple[Any, Any]) -> AttemptSummarized:
 
 
 def answer(note: str) -> Diagnosis:
-    """Of a pod that kube-scheduler refused with this text."""
-    attempt = attempt_of(("pod", a_pod()), ("event", an_event("FailedScheduling", note)))
+    """Diagnose a pod that kube-scheduler refused with this text."""
+    attempt = summarize_last(("pod", a_pod()), ("event", an_event("FailedScheduling", note)))
     return diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
 
 
@@ -40,18 +36,18 @@ TEXTS = tomllib.loads((Path(__file__).parent / "cases" / "messages.toml").read_t
 
 @pytest.mark.parametrize("case", TEXTS, ids=lambda case: case["code"])
 def test_the_main_reason_of_a_refusal_is_stated_with_its_nodes(case: dict[str, str]) -> None:
-    found = answer(case["note"])
-    assert found.obstacle
-    assert (found.obstacle.code, found.sentence.en) == (case["code"], case["sentence"])
+    diagnosis = answer(case["note"])
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.sentence.en) == (case["code"], case["sentence"])
     # The scheduler's words are the evidence, word for word.
     note = " ".join(case["note"].split())
-    assert any(note in " ".join(item.words.split()) for step in found.steps for item in step.evidence)
+    assert any(note in " ".join(item.words.split()) for step in diagnosis.steps for item in step.evidence)
 
 
 def test_what_else_kube_scheduler_says_of_the_nodes_are_further_obstacles() -> None:
     (note,) = (case["note"] for case in TEXTS if "volume node affinity conflict" in case["note"])
-    found = answer(note)
-    counts = {obstacle.code: obstacle.numbers["nodes"] for obstacle in found.other_obstacles}
+    diagnosis = answer(note)
+    counts = {obstacle.code: obstacle.numbers["nodes"] for obstacle in diagnosis.other_obstacles}
     assert (counts["VolumeElsewhere"], counts["AffinityMismatch"]) == (25, 24)
 
 
@@ -59,11 +55,13 @@ def test_a_pod_that_waits_for_others_to_leave_its_node() -> None:
     """NOMINATED pod=gpu-prio node=gpu-1, from a real preemption."""
     note = "0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient nvidia.com/gpu."
     pod = a_pod(nominated="gpu-1", condition=note)
-    attempt = attempt_of(("pod", pod), ("event", an_event("FailedScheduling", note)))
-    found = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
-    assert found.sentence.en == "The pod has node gpu-1 reserved, and waits until pods of lower priority have left it."
-    assert found.obstacle
-    assert found.obstacle.who_acts == ["wait"]
+    attempt = summarize_last(("pod", pod), ("event", an_event("FailedScheduling", note)))
+    diagnosis = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
+    assert (
+        diagnosis.sentence.en == "The pod has node gpu-1 reserved, and waits until pods of lower priority have left it."
+    )
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.who_acts == ["wait"]
 
 
 HAMI = [
@@ -85,8 +83,8 @@ HAMI = [
 @pytest.mark.parametrize(("notes", "codes"), HAMI, ids=["ModeNotFit", "CardNotFoundCustomFilterRule", "NumaNotFit"])
 def test_hamis_events_name_the_nodes(notes: list[str], codes: set[str]) -> None:
     events = [an_old_event("FilteringFailed", note) | {"metadata": {"name": note}} for note in notes]
-    attempt = attempt_of(*(("event", event) for event in events))
-    found = diagnose(DiagnosisFacts("default", "ml", "deepseek", NOW, attempt))
-    assert found.obstacle
-    assert {obstacle.code for obstacle in (found.obstacle, *found.other_obstacles)} == codes
-    assert all(obstacle.nodes[0].startswith("worker-") for obstacle in (found.obstacle, *found.other_obstacles))
+    attempt = summarize_last(*(("event", event) for event in events))
+    diagnosis = diagnose(DiagnosisFacts("default", "ml", "deepseek", NOW, attempt))
+    assert diagnosis.obstacle
+    assert {obstacle.code for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles)} == codes
+    assert all(obstacle.nodes[0].startswith("worker-") for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles))

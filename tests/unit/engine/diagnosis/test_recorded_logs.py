@@ -18,7 +18,7 @@ LOGS = Path("tests/conformance/cases/logs")
 
 
 @cache
-def attempts_in(log: str) -> list[AttemptSummarized]:
+def read_attempts(log: str) -> list[AttemptSummarized]:
     return summarize_attempts(read(*(LOGS / log).read_bytes().splitlines()))
 
 
@@ -64,8 +64,8 @@ def attempts_in(log: str) -> list[AttemptSummarized]:
     ],
 )
 def test_what_hamis_log_says_of_a_pod(log: str, pod: str, code: str, sentence: str) -> None:
-    mine = [attempt for attempt in attempts_in(log) if str(attempt.pod) == pod]
-    found = [
+    mine = [attempt for attempt in read_attempts(log) if str(attempt.pod) == pod]
+    diagnoses = [
         diagnose(
             DiagnosisFacts(
                 "default", attempt.pod.namespace, attempt.pod.name, attempt.started_at + timedelta(minutes=1), attempt
@@ -73,4 +73,4 @@ def test_what_hamis_log_says_of_a_pod(log: str, pod: str, code: str, sentence: s
         )
         for attempt in mine
     ]
-    assert (code, sentence) in {(answer.obstacle.code, answer.sentence.en) for answer in found if answer.obstacle}
+    assert (code, sentence) in {(answer.obstacle.code, answer.sentence.en) for answer in diagnoses if answer.obstacle}

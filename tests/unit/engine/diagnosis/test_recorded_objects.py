@@ -20,45 +20,45 @@ def answer(name: str, **more: Any) -> Diagnosis:
     return diagnose(build_facts(name, **more))
 
 
-def main(found: Diagnosis) -> str:
-    assert found.obstacle
-    return found.obstacle.code
+def get_code(diagnosis: Diagnosis) -> str:
+    assert diagnosis.obstacle
+    return diagnosis.obstacle.code
 
 
 def test_gates_are_named() -> None:
-    found = answer("gated")
-    assert (found.state, main(found)) == ("gated", "SchedulingGated")
-    assert found.sentence.en == "2 scheduling gates hold the pod back: example.com/quota, example.com/topology."
-    assert found.sentence.zh == "2 个调度门控挡住了 Pod：example.com/quota、example.com/topology。"
+    diagnosis = answer("gated")
+    assert (diagnosis.state, get_code(diagnosis)) == ("gated", "SchedulingGated")
+    assert diagnosis.sentence.en == "2 scheduling gates hold the pod back: example.com/quota, example.com/topology."
+    assert diagnosis.sentence.zh == "2 个调度门控挡住了 Pod：example.com/quota、example.com/topology。"
     # Nothing further is asked: no scheduler looks at such a pod.
-    assert [step.step for step in found.steps] == ["PodExists", "StillWaits", "FreeOfGates"]
+    assert [step.step for step in diagnosis.steps] == ["PodExists", "StillWaits", "FreeOfGates"]
 
 
 def test_a_misspelt_scheduler_is_not_among_those_that_are_known() -> None:
-    found = answer("misspelt", schedulers=[HAMI])
-    assert found.sentence.en == (
+    diagnosis = answer("misspelt", schedulers=[HAMI])
+    assert diagnosis.sentence.en == (
         "The pod names the scheduler hami-shceduler, and nothing is known of a scheduler of this name; known are "
         "default-scheduler, hami-scheduler."
     )
-    assert found.obstacle
-    assert found.obstacle.who_acts == ["you"]
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.who_acts == ["you"]
 
 
 def test_where_no_source_reports_schedulers_a_new_pod_is_waited_for_and_an_old_one_is_not() -> None:
-    assert main(answer("misspelt", schedulers=[])) == "NotYetSeen"
-    found = answer("misspelt", schedulers=[], seconds=600)
-    assert found.sentence.en == "hami-shceduler has not looked at the pod in the 10 min since it was made."
+    assert get_code(answer("misspelt", schedulers=[])) == "NotYetSeen"
+    diagnosis = answer("misspelt", schedulers=[], seconds=600)
+    assert diagnosis.sentence.en == "hami-shceduler has not looked at the pod in the 10 min since it was made."
 
 
 def test_a_scheduler_that_has_stopped_deciding_is_named_with_when_it_last_did() -> None:
     silent = HAMI._replace(name="hami-shceduler")
-    found = answer("misspelt", schedulers=[silent], seconds=600)
-    assert main(found) == "SchedulerSilent"
-    assert found.sentence.en == (
+    diagnosis = answer("misspelt", schedulers=[silent], seconds=600)
+    assert get_code(diagnosis) == "SchedulerSilent"
+    assert diagnosis.sentence.en == (
         "hami-shceduler has not looked at the pod in the 10 min since it was made; it last decided about a pod "
         "30 min ago."
     )
-    assert found.sentence.zh == "Pod 创建 10 分钟以来，hami-shceduler 还没有处理过它；它上一次做决定是 30 分钟前。"
+    assert diagnosis.sentence.zh == "Pod 创建 10 分钟以来，hami-shceduler 还没有处理过它；它上一次做决定是 30 分钟前。"
 
 
 def test_a_pod_with_devices_that_the_webhook_passed_by() -> None:
@@ -66,17 +66,17 @@ def test_a_pod_with_devices_that_the_webhook_passed_by() -> None:
     pod = deepcopy(RECORDED["misspelt"])
     pod["spec"]["schedulerName"] = "default-scheduler"
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "8000"}}
-    found = answer("misspelt", api=build_objects(misspelt=pod), schedulers=[HAMI])
-    assert main(found) == "WebhookNotCalled"
-    assert found.sentence.en == (
+    diagnosis = answer("misspelt", api=build_objects(misspelt=pod), schedulers=[HAMI])
+    assert get_code(diagnosis) == "WebhookNotCalled"
+    assert diagnosis.sentence.en == (
         "The pod asks for 2 devices and names default-scheduler, which does not assign devices: the webhook that would "
         "have written hami-scheduler was not called."
     )
 
 
 def test_a_missing_claim_is_named() -> None:
-    found = answer("no-claim")
-    assert (found.state, found.sentence.en) == (
+    diagnosis = answer("no-claim")
+    assert (diagnosis.state, diagnosis.sentence.en) == (
         "refused", "The pod names a PersistentVolumeClaim that does not exist: missing.",
     )  # fmt: skip
 
@@ -88,26 +88,26 @@ def test_a_claim_that_waits_for_its_pod_is_no_obstacle(mode: str, code: str | No
     claim = {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}
     api.objects[f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/missing"] = claim
     api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = {"volumeBindingMode": mode}
-    found = answer("no-claim", api=api)
-    assert (main(found) == "ClaimUnbound") is (code is not None)
+    diagnosis = answer("no-claim", api=api)
+    assert (get_code(diagnosis) == "ClaimUnbound") is (code is not None)
     if code:
-        assert found.sentence.en == "A PersistentVolumeClaim of the pod has no volume: missing is Pending."
+        assert diagnosis.sentence.en == "A PersistentVolumeClaim of the pod has no volume: missing is Pending."
 
 
 def test_of_the_nodes_that_the_pod_selects_the_closed_ones_are_the_obstacle() -> None:
     assert answer("tainted").sentence.en == (
         "The only node that the pod selects has a taint that the pod does not tolerate: gpu=only:NoSchedule."
     )
-    found = answer("cordoned")
-    assert found.sentence.en == "The only node that the pod selects is cordoned."
-    assert found.obstacle
-    assert "kubectl uncordon test-diagnosis-cordoned" in found.obstacle.remedy.en
+    diagnosis = answer("cordoned")
+    assert diagnosis.sentence.en == "The only node that the pod selects is cordoned."
+    assert diagnosis.obstacle
+    assert "kubectl uncordon test-diagnosis-cordoned" in diagnosis.obstacle.remedy.en
 
 
 def test_a_selector_that_no_node_has_is_the_obstacle_whatever_else_closes_nodes() -> None:
-    found = answer("affinity")
-    assert found.sentence.en == "3 of 3 nodes do not match the pod's node selector or affinity."
-    assert found.other_obstacles == []
+    diagnosis = answer("affinity")
+    assert diagnosis.sentence.en == "3 of 3 nodes do not match the pod's node selector or affinity."
+    assert diagnosis.other_obstacles == []
 
 
 def test_a_node_that_is_not_ready() -> None:
@@ -117,7 +117,7 @@ def test_a_node_that_is_not_ready() -> None:
     node["spec"]["taints"] = [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
     pod = deepcopy(RECORDED["tainted"])
     pod["spec"]["nodeSelector"] = {"here": "test-diagnosis-free"}
-    assert main(answer("tainted", api=_with(api, "tainted", pod))) == "NodeNotReady"
+    assert get_code(answer("tainted", api=_with(api, "tainted", pod))) == "NodeNotReady"
 
 
 def _with(api: FakeObjects, name: str, pod: dict[str, Any]) -> FakeObjects:
@@ -129,18 +129,18 @@ def test_the_schedulers_own_words_are_the_answer_where_the_nodes_are_open() -> N
     """The recorded pod that kube-scheduler refused for its claim, without the claim: one node is open to it."""
     pod = deepcopy(RECORDED["no-claim"])
     pod["spec"]["volumes"] = []
-    found = answer("no-claim", api=build_objects(**{"no-claim": pod}))
-    assert main(found) == "SchedulerFoundNone"
-    assert found.sentence.en == (
+    diagnosis = answer("no-claim", api=build_objects(**{"no-claim": pod}))
+    assert get_code(diagnosis) == "SchedulerFoundNone"
+    assert diagnosis.sentence.en == (
         "plain looked at the pod and found no node: 0/3 nodes are available: "
         'persistentvolumeclaim "missing" not found. not found.'
     )
 
 
 def test_a_quota_that_let_no_pod_be_made() -> None:
-    found = answer("train-x")
-    assert (found.state, main(found)) == ("missing", "QuotaExceeded")
-    assert found.sentence.en == (
+    diagnosis = answer("train-x")
+    assert (diagnosis.state, get_code(diagnosis)) == ("missing", "QuotaExceeded")
+    assert diagnosis.sentence.en == (
         "ReplicaSet/train could not make the pod: the API server refuses it, because a quota of namespace "
         "test-diagnosis would be exceeded; of requests.nvidia.com/gpu, 0 of 4 are used."
     )
@@ -152,17 +152,17 @@ def test_an_owner_that_was_refused_for_another_reason() -> None:
     for event in api.objects[EVENTS]["items"]:
         if event["reason"] == "FailedCreate":
             event["note"] = 'Error creating: admission webhook "vgpu.hami.io" denied the request: pod has node assigned'
-    found = answer("train-x", api=api)
-    assert main(found) == "OwnerRefused"
-    assert found.sentence.en == (
+    diagnosis = answer("train-x", api=api)
+    assert get_code(diagnosis) == "OwnerRefused"
+    assert diagnosis.sentence.en == (
         'ReplicaSet/train could not make the pod: Error creating: admission webhook "vgpu.hami.io" denied the request: '
         "pod has node assigned."
     )
 
 
 def test_a_pod_that_does_not_exist() -> None:
-    found = answer("gone")
-    assert (found.state, found.sentence.en) == ("missing", "Pod test-diagnosis/gone does not exist.")
+    diagnosis = answer("gone")
+    assert (diagnosis.state, diagnosis.sentence.en) == ("missing", "Pod test-diagnosis/gone does not exist.")
 
 
 def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> None:
@@ -178,18 +178,18 @@ def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> 
             "note": "Allocate failed due to no binding pod found", "eventTime": "2026-11-23T07:22:30.000000Z",
         }
     )  # fmt: skip
-    found = answer("placed", api=api)
-    assert main(found) == "KubeletRefused"
-    assert "test-diagnosis-free, which can't start it: " in found.sentence.en
+    diagnosis = answer("placed", api=api)
+    assert get_code(diagnosis) == "KubeletRefused"
+    assert "test-diagnosis-free, which can't start it: " in diagnosis.sentence.en
     pod["metadata"]["annotations"] = {"hami.io/bind-phase": "failed"}
-    assert main(answer("placed", api=_with(build_objects(), "placed", pod))) == "AllocationFailed"
+    assert get_code(answer("placed", api=_with(build_objects(), "placed", pod))) == "AllocationFailed"
 
 
 def test_a_pod_that_is_being_deleted_needs_no_node() -> None:
     pod = deepcopy(RECORDED["cordoned"])
     pod["metadata"]["deletionTimestamp"] = "2026-11-23T07:23:00Z"
-    found = answer("cordoned", api=_with(build_objects(), "cordoned", pod))
-    assert (found.state, found.obstacle) == ("ended", None)
+    diagnosis = answer("cordoned", api=_with(build_objects(), "cordoned", pod))
+    assert (diagnosis.state, diagnosis.obstacle) == ("ended", None)
 
 
 REGISTER = "hami.io/node-nvidia-register"
@@ -223,11 +223,11 @@ def test_how_nodes_register_is_the_obstacle_of_a_pod_that_no_scheduler_has_judge
             node["metadata"]["annotations"], node["status"]["allocatable"] = {}, {}
         else:
             node["metadata"]["annotations"] |= annotations
-    found = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
+    diagnosis = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
     # That the pod is new comes first; what is wrong with the nodes is what it meets next.
-    assert main(found) == "NotYetSeen"
-    assert [obstacle.code for obstacle in found.other_obstacles] == [code]
-    assert found.other_obstacles[0].sentence.en.startswith(sentence)
+    assert get_code(diagnosis) == "NotYetSeen"
+    assert [obstacle.code for obstacle in diagnosis.other_obstacles] == [code]
+    assert diagnosis.other_obstacles[0].sentence.en.startswith(sentence)
 
 
 def test_a_question_that_device_plugins_leave_unanswered_is_no_obstacle() -> None:
@@ -237,13 +237,13 @@ def test_a_question_that_device_plugins_leave_unanswered_is_no_obstacle() -> Non
     pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
     for node in api.objects["/api/v1/nodes"]["items"]:
         node["metadata"]["annotations"][HANDSHAKE] = "Requesting_2026-11-23 05:22:33"
-    found = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
-    assert found.other_obstacles == []
+    diagnosis = answer("misspelt", api=_with(api, "misspelt", pod), schedulers=[])
+    assert diagnosis.other_obstacles == []
 
 
 def test_what_the_api_server_refuses_is_named_and_the_rest_is_answered() -> None:
     api = build_objects()
     api.refused["/api/v1/namespaces/test-diagnosis/resourcequotas"] = KubeApiError(403, "resourcequotas is forbidden")
-    found = answer("gated", api=api)
-    assert main(found) == "SchedulingGated"
-    assert [(unknown.subject, unknown.cause) for unknown in found.not_known] == [("quotas", "not-allowed")]
+    diagnosis = answer("gated", api=api)
+    assert get_code(diagnosis) == "SchedulingGated"
+    assert [(unknown.subject, unknown.cause) for unknown in diagnosis.not_known] == [("quotas", "not-allowed")]

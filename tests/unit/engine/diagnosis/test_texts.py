@@ -1,4 +1,5 @@
-"""Every text is there in both languages, fills its places, and every reason code of the catalogue has one."""
+"""Texts of the diagnosis: each exists in both languages and fills its placeholders, and every reason code of the
+catalogue has one."""
 
 import re
 from string import Formatter
@@ -8,11 +9,11 @@ import pytest
 from engine.diagnosis.texts import find_obstacle_of_error, find_obstacle_of_reason, load_texts, write_phrase
 from schemas.reasons import read_catalogue
 
-PLACE = re.compile(r"\{(\w+)")
+PLACEHOLDER = re.compile(r"\{(\w+)")
 
 
-def places(text: str) -> set[str]:
-    return {name for name in PLACE.findall(text) if not name.startswith(".")}
+def find_placeholders(text: str) -> set[str]:
+    return {name for name in PLACEHOLDER.findall(text) if not name.startswith(".")}
 
 
 def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy() -> None:
@@ -30,10 +31,10 @@ def test_every_reason_code_has_a_sentence_and_every_branch_a_cause_and_a_remedy(
 def test_both_languages_have_the_same_places(name: str) -> None:
     entry = load_texts().obstacles[name]
     # A plural has no place in Chinese.
-    assert places(entry.zh.sentence) <= places(entry.en.sentence)
-    assert places(entry.en.sentence) - places(entry.zh.sentence) <= {"refused", "of", "count"}
+    assert find_placeholders(entry.zh.sentence) <= find_placeholders(entry.en.sentence)
+    assert find_placeholders(entry.en.sentence) - find_placeholders(entry.zh.sentence) <= {"refused", "of", "count"}
     for clause in entry.clauses.values():
-        assert places(clause.en) == places(clause.zh)
+        assert find_placeholders(clause.en) == find_placeholders(clause.zh)
     for text in (entry.en.remedy, entry.zh.remedy, entry.en.sentence, entry.zh.sentence):
         list(Formatter().parse(text))
 

@@ -39,41 +39,43 @@ NO_REFUSALS = {
 }  # fmt: skip
 
 
-def refused_by(case: Case) -> Mapping[str, set[str]]:
-    """Node to the codes that HAMi refused it for."""
+def list_refusal_codes(case: Case) -> Mapping[str, set[str]]:
+    """List the codes for which HAMi refused each node."""
     answers = {name: verdict.get("reason") or "" for name, verdict in (case["out_per_node"] or {}).items()}
     answers |= case["out_failed_nodes"] or {}
     return {name: {word for word in _WORD.findall(text) if word in set(ReasonCode)} for name, text in answers.items()}
 
 
 @cache
-def shortest() -> dict[str, Case]:
-    """Code to the shortest recorded call in which no node fits, and one was refused for nothing else."""
-    found: dict[str, tuple[int, Case]] = {}
+def find_shortest_calls() -> dict[str, Case]:
+    """Find, for each code, the shortest recorded call in which no node fits, and one was refused for nothing else."""
+    cases: dict[str, tuple[int, Case]] = {}
     for name in ("vendor_filter_cases", "filter_cases"):
         with lzma.open(FOLDER / f"{name}.jsonl.xz", "rt") as lines:
             for line in lines:
                 case = json.loads(line)
                 if any(verdict["fit"] for verdict in (case["out_per_node"] or {}).values()):
                     continue
-                for code in (code for codes in refused_by(case).values() if len(codes) == 1 for code in codes):
-                    if code not in found or len(line) < found[code][0]:
-                        found[code] = (len(line), case)
-    return {code: case for code, (_, case) in found.items()}
+                for code in (code for codes in list_refusal_codes(case).values() if len(codes) == 1 for code in codes):
+                    if code not in cases or len(line) < cases[code][0]:
+                        cases[code] = (len(line), case)
+    return {code: case for code, (_, case) in cases.items()}
 
 
 def test_hamis_answers_have_every_code_that_refuses_a_device_or_a_node() -> None:
-    assert set(shortest()) | {code.value for code in NO_REFUSALS} == {code.value for code in ReasonCode}
+    assert set(find_shortest_calls()) | {code.value for code in NO_REFUSALS} == {code.value for code in ReasonCode}
 
 
 @pytest.mark.parametrize("code", sorted(set(ReasonCode) - NO_REFUSALS))
 def test_what_hami_refused_a_node_for_is_an_obstacle_with_that_node(code: str) -> None:
-    case = shortest()[code]
-    found = diagnose(build_facts_of_call(case))
-    assert found.obstacle
-    assert found.state == "refused"
-    refused = {name for name, codes in refused_by(case).items() if codes == {code}}
-    obstacles = [candidate for candidate in (found.obstacle, *found.other_obstacles) if refused & set(candidate.nodes)]
+    case = find_shortest_calls()[code]
+    diagnosis = diagnose(build_facts_of_call(case))
+    assert diagnosis.obstacle
+    assert diagnosis.state == "refused"
+    refused = {name for name, codes in list_refusal_codes(case).items() if codes == {code}}
+    obstacles = [
+        candidate for candidate in (diagnosis.obstacle, *diagnosis.other_obstacles) if refused & set(candidate.nodes)
+    ]
     stated = {obstacle.code for obstacle in obstacles}
     # Where no device is large enough even when it is empty, that is the reason instead.
     assert code in stated or (code, stated) == ("CardInsufficientMemory", {"MemoryBeyondDevice"})
@@ -90,8 +92,8 @@ STARTED = datetime(2026, 11, 24, 10, 0, tzinfo=UTC)
 DEVICES = ("GPU-mx-0", "GPU-mx-1")
 
 
-def metax(old: str, new: str) -> tuple[ClusterColumns, Case]:
-    """The example's node and pod, with a text of each device's registration in place of another."""
+def build_metax_cluster(old: str, new: str) -> tuple[ClusterColumns, Case]:
+    """Build the example's node and pod, with a text of each device's registration replaced."""
     node, columns = read_node("metax"), ClusterColumns(VENDORS)
     annotations = node["metadata"]["annotations"]
     annotations["metax-tech.com/node-gpu-devices"] = annotations["metax-tech.com/node-gpu-devices"].replace(old, new)
@@ -100,18 +102,18 @@ def metax(old: str, new: str) -> tuple[ClusterColumns, Case]:
 
 
 def test_metax_devices_that_are_unhealthy_are_an_obstacle_of_their_own_code() -> None:
-    columns, pod = metax('"healthy": true', '"healthy": false')
-    found = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
-    assert found.obstacle
-    assert (found.obstacle.code, found.obstacle.nodes) == ("CardUnhealthy", ["metax-node"])
-    assert "administrator" in found.obstacle.who_acts
+    columns, pod = build_metax_cluster('"healthy": true', '"healthy": false')
+    diagnosis = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.obstacle.nodes) == ("CardUnhealthy", ["metax-node"])
+    assert "administrator" in diagnosis.obstacle.who_acts
 
 
 def test_a_quality_of_service_that_metax_devices_in_use_have_is_an_obstacle() -> None:
-    columns, pod = metax('"healthy": true', '"healthy": true, "qosPolicy": "best-effort"')
+    columns, pod = build_metax_cluster('"healthy": true', '"healthy": true, "qosPolicy": "best-effort"')
     used = {uuid: DeviceUse(memory_mib=1024, cores=10, slots=1) for uuid in DEVICES}
     columns.hold("other", PodUse("metax-node", "default", used, "other"))
     pod["metadata"]["annotations"] = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
-    found = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
-    assert found.obstacle
-    assert (found.obstacle.code, found.obstacle.nodes) == ("CardQosPolicyMismatch", ["metax-node"])
+    diagnosis = diagnose(build_facts_of_decision(columns, pod, columns.node_names, SchedulingPolicy(), STARTED))
+    assert diagnosis.obstacle
+    assert (diagnosis.obstacle.code, diagnosis.obstacle.nodes) == ("CardQosPolicyMismatch", ["metax-node"])

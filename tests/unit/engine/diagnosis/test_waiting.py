@@ -1,4 +1,4 @@
-"""What an attempt says to lists of waiting pods."""
+"""Fields of attempts in lists of waiting pods."""
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
@@ -13,10 +13,10 @@ THREE_OF_FOUR = a_refusal(CardInsufficientMemory=5, AllocatedCardsInsufficientRe
 FOUR = Request(container="main", vendor="NVIDIA", count=4, memory_mib=20_000, cores_percent=30)
 
 
-def waits(summary: AttemptSummarized) -> PodWait:
-    found = derive_wait(summary)
-    assert found is not None
-    return found
+def derive_existing_wait(summary: AttemptSummarized) -> PodWait:
+    wait = derive_wait(summary)
+    assert wait is not None
+    return wait
 
 
 def test_a_pod_that_was_placed_waits_for_nothing() -> None:
@@ -28,79 +28,91 @@ def test_the_obstacle_is_that_of_the_diagnosis() -> None:
     summary = a_summary([f"node{number}" for number in range(9)], requests=[FOUR])
     facts = DiagnosisFacts(summary.cluster, summary.pod.namespace, summary.pod.name, STARTED, attempt=summary)
     main = diagnose(facts).obstacle
-    found = waits(summary)
+    wait = derive_existing_wait(summary)
     assert main is not None
-    assert (found.code, found.sentence_en, found.sentence_zh) == (main.code, main.sentence.en, main.sentence.zh)
-    assert found.code == "CardInsufficientMemory"
-    assert found.devices == 4
+    assert (wait.code, wait.sentence_en, wait.sentence_zh) == (main.code, main.sentence.en, main.sentence.zh)
+    assert wait.code == "CardInsufficientMemory"
+    assert wait.devices == 4
 
 
 def test_the_nodes_that_lack_the_fewest_devices_are_nearest() -> None:
     nodes = ["full", "three-1", "three-2", "two"]
     refusals = [a_refusal(CardInsufficientMemory=8), TWO_OF_FOUR, THREE_OF_FOUR]
-    found = waits(a_summary(nodes, requests=[FOUR], refusals=refusals, refusal=[0, 2, 2, 1]))
-    assert (found.nearest_nodes, found.missing_devices, found.asked) == (["three-1", "three-2"], 1, FOUR)
-    assert found.reasons == {"CardInsufficientMemory": 5, "AllocatedCardsInsufficientRequest": 3}
+    wait = derive_existing_wait(a_summary(nodes, requests=[FOUR], refusals=refusals, refusal=[0, 2, 2, 1]))
+    assert (wait.nearest_nodes, wait.missing_devices, wait.asked) == (["three-1", "three-2"], 1, FOUR)
+    assert wait.reasons == {"CardInsufficientMemory": 5, "AllocatedCardsInsufficientRequest": 3}
 
 
 def test_what_other_pods_use_is_nearer_than_devices_of_another_type() -> None:
     refusals = [a_refusal(CardTypeMismatch=8), a_refusal(CardInsufficientMemory=8)]
-    assert waits(a_summary(["a", "b"], refusals=refusals, refusal=[0, 1])).nearest_nodes == ["b"]
+    assert derive_existing_wait(a_summary(["a", "b"], refusals=refusals, refusal=[0, 1])).nearest_nodes == ["b"]
 
 
 def test_no_node_is_near_that_was_refused_for_something_else() -> None:
     tainted = Refusal(bare="node(s) had untolerated taint {dedicated: infra}")
-    found = waits(a_summary(["a", "b"], refusals=[tainted]))
-    assert (found.nearest_nodes, found.missing_devices, found.reasons) == ([], None, {})
-    assert found.code == "TaintNotTolerated"
+    wait = derive_existing_wait(a_summary(["a", "b"], refusals=[tainted]))
+    assert (wait.nearest_nodes, wait.missing_devices, wait.reasons) == ([], None, {})
+    assert wait.code == "TaintNotTolerated"
 
 
 def test_no_node_is_near_where_one_fitted_and_its_bind_failed() -> None:
     bind = BindOutcome(node="node1", bound=False, error="node lock contention", ended_at=STARTED)
-    found = waits(
+    wait = derive_existing_wait(
         a_summary(
             chosen="node1", bind=bind, requests=[FOUR], fit_nodes=1, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]
         )
     )
-    assert (found.nearest_nodes, found.missing_devices, found.asked) == ([], None, FOUR)
+    assert (wait.nearest_nodes, wait.missing_devices, wait.asked) == ([], None, FOUR)
 
 
 def test_of_thousands_of_equally_near_nodes_some_are_kept() -> None:
-    assert len(waits(a_summary([f"node{number:04}" for number in range(5_000)])).nearest_nodes) == MAX_NEAREST
+    assert (
+        len(derive_existing_wait(a_summary([f"node{number:04}" for number in range(5_000)])).nearest_nodes)
+        == MAX_NEAREST
+    )
 
 
 def test_while_a_bind_has_no_result_nothing_is_known_to_be_in_the_way() -> None:
-    found = waits(a_summary(status="pending", chosen="node1", verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]))
-    assert (found.code, found.sentence_en) == ("", "")
+    wait = derive_existing_wait(
+        a_summary(status="pending", chosen="node1", verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0])
+    )
+    assert (wait.code, wait.sentence_en) == ("", "")
 
 
 def test_the_pod_that_held_a_lock_is_not_named() -> None:
     holder = LockHolder(pod="secret/training-0", locked_at=STARTED)
     error = "node node1 has been locked within 5m0s: node lock contention"
     bind = BindOutcome(node="node1", bound=False, error=error, lock_holder=holder, ended_at=STARTED)
-    found = waits(a_summary(chosen="node1", bind=bind, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]))
-    assert "node1" in found.sentence_en
-    assert "secret" not in found.model_dump_json()
+    wait = derive_existing_wait(
+        a_summary(chosen="node1", bind=bind, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0])
+    )
+    assert "node1" in wait.sentence_en
+    assert "secret" not in wait.model_dump_json()
 
 
 def test_a_pod_of_another_namespace_in_the_words_of_a_scheduler_is_not_named() -> None:
     error = "node node1 is held by pod secret/training-0"
     bind = BindOutcome(node="node1", bound=False, error=error, ended_at=STARTED)
-    found = waits(a_summary(chosen="node1", bind=bind, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0]))
-    assert "node node1 is held by pod a pod of another namespace" in found.sentence_en
-    assert "secret" not in found.model_dump_json()
+    wait = derive_existing_wait(
+        a_summary(chosen="node1", bind=bind, verdict=[2, 0], refusal=[-1, 0], refused_by=[-1, 0])
+    )
+    assert "node node1 is held by pod a pod of another namespace" in wait.sentence_en
+    assert "secret" not in wait.model_dump_json()
 
 
 def test_models_and_pools_of_what_was_judged_are_sorted_and_named_once() -> None:
     balance = Balance(judged_nodes=2, judged_devices=16, models={"H800": 8, "A100": 8})
-    found = derive_wait(a_summary(["b1", "a1", "a2"], balance=balance), lambda node: node[0])
-    assert found is not None
-    assert (found.models, found.pools) == (["A100", "H800"], ["a", "b"])
+    wait = derive_wait(a_summary(["b1", "a1", "a2"], balance=balance), lambda node: node[0])
+    assert wait is not None
+    assert (wait.models, wait.pools) == (["A100", "H800"], ["a", "b"])
 
 
 def test_what_is_asked_is_written_equally_for_equal_requests() -> None:
-    assert describe_request(waits(a_summary(requests=[FOUR]))) == "4 x 20,000 MiB, 30 % of cores"
+    assert describe_request(derive_existing_wait(a_summary(requests=[FOUR]))) == "4 x 20,000 MiB, 30 % of cores"
     half = Request(container="main", vendor="NVIDIA", count=1, memory_percent=50)
-    assert describe_request(waits(a_summary(requests=[half]))) == "1 x 50 % of memory"
+    assert describe_request(derive_existing_wait(a_summary(requests=[half]))) == "1 x 50 % of memory"
     both = [half, FOUR.model_copy(update={"container": "other"})]
-    assert describe_request(waits(a_summary(requests=both, refused_by=[1, 1]))) == "4 of 5 x 20,000 MiB, 30 % of cores"
+    assert (
+        describe_request(derive_existing_wait(a_summary(requests=both, refused_by=[1, 1])))
+        == "4 of 5 x 20,000 MiB, 30 % of cores"
+    )

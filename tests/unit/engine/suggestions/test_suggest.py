@@ -1,4 +1,4 @@
-"""What is suggested fits: the objects are changed as it says, and the scheduler decides about them again."""
+"""Proof of suggestions: the objects are changed as suggested, and the scheduler decides about them again."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,11 +18,11 @@ from tests.support.builders.nodes_to_judge import a_device, a_node, a_pod, a_quo
 from tests.support.stress import IS_STRESS, count_examples
 
 
-def one_node(pod: dict[str, Any], *devices: dict[str, Any], **fields: str) -> Objects:
+def build_one_node(pod: dict[str, Any], *devices: dict[str, Any], **fields: str) -> Objects:
     return Objects([a_node("n0", list(devices) or [a_device()], **fields)], pod)
 
 
-def edits_of(objects: Objects) -> list[list[tuple[str, str, str]]]:
+def list_edits(objects: Objects) -> list[list[tuple[str, str, str]]]:
     return [
         [(edit.where, edit.before, edit.after) for edit in suggestion.edits]
         for suggestion in objects.list_suggestions()
@@ -30,14 +30,14 @@ def edits_of(objects: Objects) -> list[list[tuple[str, str, str]]]:
 
 
 def test_a_pod_that_fits_needs_no_change() -> None:
-    assert one_node(a_pod(ask_for(1, gpumem=1000))).list_suggestions() == []
+    assert build_one_node(a_pod(ask_for(1, gpumem=1000))).list_suggestions() == []
 
 
 def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
-    objects = one_node(a_pod(ask_for(1, gpumem=20000)))
+    objects = build_one_node(a_pod(ask_for(1, gpumem=20000)))
     objects.running = {"u": a_running_pod("GPU-0,NVIDIA,14576,10:;", "n0", "u")}
     # 24576 MiB in all, 14576 of them held; or the pod that holds them ends.
-    assert edits_of(objects) == [
+    assert list_edits(objects) == [
         [("main: nvidia.com/gpumem", "20000", "10000")],
         [("u", "14,576 MiB and 10 % cores on 1 device of n0", "")],
     ]
@@ -50,19 +50,21 @@ def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
 
 def test_each_thing_that_stands_in_the_way_alone_is_given_up_alone() -> None:
     pod = a_pod(ask_for(2, gpumem=1000), annotations={"nvidia.com/numa-bind": "true", "nvidia.com/use-gputype": "A30"})
-    across = one_node(pod, a_device("GPU-0", numa=0), a_device("GPU-1", numa=1))
-    assert edits_of(across) == [[("nvidia.com/numa-bind", "true", "")], [("main: nvidia.com/gpu", "2", "1")]]
-    other = one_node(pod, a_device("GPU-0", type="NVIDIA T4", numa=0), a_device("GPU-1", type="NVIDIA T4", numa=0))
-    assert edits_of(other) == [[("nvidia.com/use-gputype", "A30", "")]]
+    across = build_one_node(pod, a_device("GPU-0", numa=0), a_device("GPU-1", numa=1))
+    assert list_edits(across) == [[("nvidia.com/numa-bind", "true", "")], [("main: nvidia.com/gpu", "2", "1")]]
+    other = build_one_node(
+        pod, a_device("GPU-0", type="NVIDIA T4", numa=0), a_device("GPU-1", type="NVIDIA T4", numa=0)
+    )
+    assert list_edits(other) == [[("nvidia.com/use-gputype", "A30", "")]]
 
 
 def test_what_only_an_administrator_can_do_names_the_devices_and_the_quota() -> None:
-    objects = one_node(a_pod(ask_for(1, gpumem=1000)), a_device("GPU-0"), device_cordon="GPU-0")
+    objects = build_one_node(a_pod(ask_for(1, gpumem=1000)), a_device("GPU-0"), device_cordon="GPU-0")
     (cordoned,) = objects.list_suggestions()
     assert ([edit.where for edit in cordoned.edits], cordoned.actor) == (["GPU-0"], "administrator")
-    objects = one_node(a_pod(ask_for(1, gpumem=5000)))
+    objects = build_one_node(a_pod(ask_for(1, gpumem=5000)))
     objects.quotas = [a_quota(gpumem=3000)]
-    assert edits_of(objects) == [
+    assert list_edits(objects) == [
         [("main: nvidia.com/gpumem", "5000", "3000")],
         [("nvidia.com/gpumem", "3000", "5000")],
     ]
@@ -89,12 +91,12 @@ def test_where_no_single_change_helps_several_amounts_are_lowered_as_little_as_w
     pod = a_pod({**ask_for(gpumem=2000, gpucores=50), "name": "main"})
     objects = Objects([a_node("n0", [a_device("n0-0", devmem=4000)])], pod, {"uid-0": full})
     needed = [("main: nvidia.com/gpumem", "2000", "1000"), ("main: nvidia.com/gpucores", "50", "30")]
-    assert edits_of(objects)[0] == needed
+    assert list_edits(objects)[0] == needed
 
 
 def test_a_constraint_that_excludes_every_node_by_itself_is_named_alone() -> None:
     pod = a_pod(ask_for(gpumem=9000), annotations={"nvidia.com/use-gputype": "H100"})
-    objects = one_node(pod, a_device("n0-0", devmem=4000))
+    objects = build_one_node(pod, a_device("n0-0", devmem=4000))
     # So would the memory alone; one of them is enough to say why nothing fits.
     assert find_excluding_constraints(objects.build_trial(), Ask.from_pod(pod, ONLY_NVIDIA)) == ["type"]
 
@@ -137,14 +139,17 @@ def test_after_the_changes_the_scheduler_places_the_pod_on_that_node(objects: Ob
 @settings(max_examples=count_examples(13))
 def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, amount: Left) -> None:
     ask, trial = Ask.from_pod(objects.pod, ONLY_NVIDIA), objects.build_trial()
-    places = ask.find_positions(amount)
-    left = trial.find_max_left(ask.cap(amount, 1), amount, places) if places else None
+    positions = ask.find_positions(amount)
+    left = trial.find_max_left(ask.cap(amount, 1), amount, positions) if positions else None
     if left is None or (amount == "cores" and left >= 100):  # more than 100 % counts as 100
         return
     for more in (left + 1, 2 * left + 1):
         change: dict[str, Any] = {amount: more}
-        asked = [replace(request, **change) if at in places else request for at, request in enumerate(ask.requests)]
-        assert trial.decide(replace(ask, requests=tuple(asked))) is None
+        requests = [
+            replace(request, **change) if position in positions else request
+            for position, request in enumerate(ask.requests)
+        ]
+        assert trial.decide(replace(ask, requests=tuple(requests))) is None
 
 
 @given(clusters())
@@ -152,10 +157,10 @@ def test_with_more_than_the_devices_have_left_it_fits_nowhere(objects: Objects, 
 def test_a_little_less_of_a_change_is_not_enough(objects: Objects) -> None:
     for suggestion in objects.list_suggestions():
         for edit in suggestion.edits:
-            rest = [other for other in suggestion.edits if other != edit]
+            other_edits = [other for other in suggestion.edits if other != edit]
             # Without this one the pod fits nowhere: nothing is given up for nothing.
-            assert objects.copy_with(rest).decide() is None, suggestion.edits
+            assert objects.copy_with(other_edits).decide() is None, suggestion.edits
             lowered = [other for other in suggestion.edits if other.constraint in ("memory", "cores", "count")]
             if lowered == [edit] and int(edit.after) + 1 < int(edit.before):
                 more = Edit(edit.constraint, edit.where, edit.before, str(int(edit.after) + 1))
-                assert objects.copy_with([*rest, more]).decide() is None, suggestion.edits
+                assert objects.copy_with([*other_edits, more]).decide() is None, suggestion.edits

@@ -15,8 +15,8 @@ from tests.support.builders.events import STARTED, a_refusal, a_request, a_summa
 CONTAINERS = [a_request(container="container1"), a_request(container="container2")]
 
 
-def the_proposals_attempt(**fields: Any) -> AttemptSummarized:
-    """Three nodes as in the proposal, published out of order."""
+def build_proposals_attempt(**fields: Any) -> AttemptSummarized:
+    """Build three nodes as in the proposal, published out of order."""
     refusals = [
         a_refusal(CardInsufficientMemory=4, CardUuidMismatch=3, CardInsufficientCore=1),
         a_refusal(NumaNotFit=2, CardInsufficientMemory=3, CardInsufficientCore=2, ExclusiveDeviceAllocateConflict=1),
@@ -93,7 +93,7 @@ def test_the_proposals_example_comes_out_field_for_field() -> None:
         }
     }
     """  # noqa: E501
-    published = encode_schedulerlog(the_proposals_attempt())
+    published = encode_schedulerlog(build_proposals_attempt())
     # Re-serialized, so that the order of fields and 0 against 0.0 count too.
     assert published == orjson.dumps(orjson.loads(expected))
 
@@ -170,7 +170,7 @@ def test_an_attempt_known_by_its_bind_alone_has_an_empty_filter() -> None:
 
 
 def test_a_filter_that_passed_waits_for_its_bind() -> None:
-    published = build_schedulerlog(the_proposals_attempt(status="pending", bind=None))
+    published = build_schedulerlog(build_proposals_attempt(status="pending", bind=None))
     assert (published.status, published.filter.status, published.bind.status, published.bind.summary) == (
         "pending",
         "passed",
@@ -198,14 +198,14 @@ def test_a_score_is_rounded_to_two_decimals_and_written_as_go_writes_it(score: f
 
 
 def test_names_narrow_the_nodes_and_unknown_ones_match_nothing() -> None:
-    summary = the_proposals_attempt()
+    summary = build_proposals_attempt()
     chosen = select_nodes(summary, nodes=["node3", "node99"])
     assert [summary.nodes[row] for row in chosen.rows] == ["node3"]
     assert chosen.total == 1
 
 
 def test_status_narrows_the_nodes() -> None:
-    summary = the_proposals_attempt()
+    summary = build_proposals_attempt()
     by_status = {
         status: [summary.nodes[row] for row in select_nodes(summary, status=status).rows]
         for status in ("passed", "failed")
@@ -263,8 +263,8 @@ def test_whatever_the_verdicts_are_the_answer_is_one_by_its_model(rows: list[tup
 
 def test_the_detail_stands_beside_the_proposals_fields() -> None:
     paging = Paging.model_validate({"total": 3, "continue": None}).model_dump(by_alias=True)
-    beside = {"detail": build_detail(the_proposals_attempt()), "paging": paging, "devices": None, "devices_note": ""}
-    published = orjson.loads(encode_schedulerlog(the_proposals_attempt(), None, beside))
+    beside = {"detail": build_detail(build_proposals_attempt()), "paging": paging, "devices": None, "devices_note": ""}
+    published = orjson.loads(encode_schedulerlog(build_proposals_attempt(), None, beside))
     assert list(published) == ["status", "filter", "bind", "detail", "paging", "devices", "devices_note"]
     full = FullSchedulerLog.model_validate(published)
     assert full.detail.reasons == {

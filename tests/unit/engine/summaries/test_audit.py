@@ -1,4 +1,4 @@
-"""What can't be right, worked out by hand."""
+"""Contradictions within an attempt, derived by hand."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ REFUSING = {"node1": [["NumaNotFit", "CardCordoned", "CardCordoned"]], "node2": 
 FITTING = {"node1": [["picked", "fits"], ["CardCordoned", "picked"]], "node2": [["NumaNotFit"] * 2, ["fits"]]}
 
 
-def found(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
+def list_findings(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
     return [(finding.finding, finding.node, finding.device) for finding in audit_attempt(summary)]
 
 
@@ -56,7 +56,7 @@ def test_an_end_that_counts_other_devices_than_the_rows_is_found() -> None:
     assert (finding.numbers["judged_devices"], finding.numbers["published_devices"]) == (5, 4)
 
 
-def taken(**fields: Any) -> PickedDevice:
+def build_picked_device(**fields: Any) -> PickedDevice:
     plain = {
         "container": 0, "uuid": "GPU-1", "memory_mib": 2_000, "cores_percent": 30,
         "memory_total_mib": 10_000, "memory_used_mib": 8_000, "cores_total_percent": 100, "cores_used_percent": 70,
@@ -65,50 +65,56 @@ def taken(**fields: Any) -> PickedDevice:
     return PickedDevice.model_validate(plain | fields)
 
 
-def placed(*devices: PickedDevice, **fields: Any) -> AttemptSummarized:
+def build_placed_attempt(*devices: PickedDevice, **fields: Any) -> AttemptSummarized:
     return a_summary(picked=list(devices), chosen="node2", status="pending", ended_at=STARTED, **fields)
 
 
 def test_a_device_that_is_filled_to_the_last_is_right() -> None:
-    assert audit_attempt(placed(taken())) == []
+    assert audit_attempt(build_placed_attempt(build_picked_device())) == []
 
 
 def test_a_device_over_its_memory_cores_or_slots_is_found_with_its_numbers() -> None:
-    (memory,) = audit_attempt(placed(taken(memory_mib=2_001)))
+    (memory,) = audit_attempt(build_placed_attempt(build_picked_device(memory_mib=2_001)))
     assert memory.numbers == {"memory_total_mib": 10_000, "memory_used_mib": 8_000, "memory_taken_mib": 2_001}
     assert (memory.finding, memory.node, memory.device) == ("Overcommitted", "node2", "GPU-1")
-    (cores,) = audit_attempt(placed(taken(cores_used_percent=71)))
+    (cores,) = audit_attempt(build_placed_attempt(build_picked_device(cores_used_percent=71)))
     assert cores.numbers == {"cores_total_percent": 100, "cores_used_percent": 71, "cores_taken_percent": 30}
-    (slots,) = audit_attempt(placed(taken(slots_used=4)))
+    (slots,) = audit_attempt(build_placed_attempt(build_picked_device(slots_used=4)))
     assert slots.numbers == {"slots_total": 4, "slots_used": 4, "slots_taken": 1}
 
 
 def test_a_placement_that_waits_for_others_to_leave_takes_nothing_yet() -> None:
-    over = taken(memory_mib=2_001)
-    assert audit_attempt(placed(over, nominated="node2")) == []
+    over = build_picked_device(memory_mib=2_001)
+    assert audit_attempt(build_placed_attempt(over, nominated="node2")) == []
     bind = BindOutcome(node="node2", bound=True, ended_at=STARTED + timedelta(seconds=1))
-    assert found(placed(over, nominated="node2", bind=bind)) == [("Overcommitted", "node2", "GPU-1")]
+    assert list_findings(build_placed_attempt(over, nominated="node2", bind=bind)) == [
+        ("Overcommitted", "node2", "GPU-1")
+    ]
     failed = bind.model_copy(update={"bound": False, "error": "timeout"})
-    assert found(placed(over, nominated="node2", bind=failed)) == []
-    assert found(placed(over, nominated="node1")) == [("Overcommitted", "node2", "GPU-1")], "waited for another node"
+    assert list_findings(build_placed_attempt(over, nominated="node2", bind=failed)) == []
+    assert list_findings(build_placed_attempt(over, nominated="node1")) == [("Overcommitted", "node2", "GPU-1")], (
+        "waited for another node"
+    )
 
 
 def test_two_containers_on_one_device_count_together() -> None:
-    summary = placed(taken(memory_mib=1_000), taken(memory_mib=1_001, slots_used=2, slots_total=5))
+    summary = build_placed_attempt(
+        build_picked_device(memory_mib=1_000), build_picked_device(memory_mib=1_001, slots_used=2, slots_total=5)
+    )
     assert audit_attempt(summary)[0].numbers["memory_taken_mib"] == 2_001
 
 
 def test_what_the_source_does_not_say_is_no_finding() -> None:
-    unknown = taken(memory_mib=None, memory_total_mib=None, cores_used_percent=None, slots_total=None)
-    assert audit_attempt(placed(unknown)) == []
+    unknown = build_picked_device(memory_mib=None, memory_total_mib=None, cores_used_percent=None, slots_total=None)
+    assert audit_attempt(build_placed_attempt(unknown)) == []
 
 
 def test_a_bind_that_the_filter_did_not_decide_is_found() -> None:
     bind = BindOutcome(node="node1", bound=True, ended_at=STARTED + timedelta(seconds=1))
-    assert found(placed(bind=bind)) == [("BoundElsewhere", "node1", "")]
-    assert found(a_summary(ended_at=STARTED, bind=bind)) == [("BoundWithoutChoice", "node1", "")]
-    assert found(placed(bind=bind.model_copy(update={"node": "node2"}))) == []
-    assert found(placed(bind=bind.model_copy(update={"bound": False}))) == []
+    assert list_findings(build_placed_attempt(bind=bind)) == [("BoundElsewhere", "node1", "")]
+    assert list_findings(a_summary(ended_at=STARTED, bind=bind)) == [("BoundWithoutChoice", "node1", "")]
+    assert list_findings(build_placed_attempt(bind=bind.model_copy(update={"node": "node2"}))) == []
+    assert list_findings(build_placed_attempt(bind=bind.model_copy(update={"bound": False}))) == []
 
 
 def test_what_was_taken_of_a_device_is_what_was_requested() -> None:

@@ -48,9 +48,9 @@ def test_a_step_is_found_among_chance() -> None:
 
 @given(st.lists(st.integers(0, 10**6), max_size=120))
 def test_any_series_has_an_answer(counts: list[int]) -> None:
-    places = [change.bucket for change in find_change_points(counts)]
-    assert places == sorted(set(places))
-    assert all(MIN_BUCKETS <= place <= len(counts) - MIN_BUCKETS for place in places)
+    buckets = [change.bucket for change in find_change_points(counts)]
+    assert buckets == sorted(set(buckets))
+    assert all(MIN_BUCKETS <= bucket <= len(counts) - MIN_BUCKETS for bucket in buckets)
 
 
 @given(st.integers(2, 50), st.integers(8, 40))

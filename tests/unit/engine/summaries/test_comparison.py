@@ -1,4 +1,4 @@
-"""Why a node was chosen, and how nodes and attempts differ; the numbers are those of the golden record."""
+"""Reasons for the choice of a node, and differences between attempts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which nodes' device rows count otherwise than their records: exact, also for numbers that nobody counted."""
+"""Nodes whose device rows and records count differently: exact, also for numbers that nobody counted."""
 
 from collections import Counter
 from typing import Any
@@ -17,14 +17,16 @@ NUMA, CORDONED = "NumaNotFit", "CardCordoned"
 WORDS = [NUMA, CORDONED, "fits", "not reached"]
 
 
-def columns(refusals: dict[str, Refusal | None], by: int = 0) -> NodeColumns:
-    """Every node refused by the container ``by``."""
+def build_columns(refusals: dict[str, Refusal | None], container: int = 0) -> NodeColumns:
+    """Build columns in which the container refuses every node."""
     table = [refusal for refusal in refusals.values() if refusal]
-    codes = [next((at for at, one in enumerate(table) if one is refusal), -1) for refusal in refusals.values()]
-    return NodeColumns(list(refusals), np.full(len(refusals), by), np.array(codes, dtype=np.int64), table)
+    codes = [
+        next((index for index, entry in enumerate(table) if entry is refusal), -1) for refusal in refusals.values()
+    ]
+    return NodeColumns(list(refusals), np.full(len(refusals), container), np.array(codes, dtype=np.int64), table)
 
 
-def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
+def build_rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
     plain: dict[str, Any] = {
         "verdicts": WORDS,
         "devices": [len(verdict) for verdict in verdicts.values()],
@@ -36,9 +38,9 @@ def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
 
 
 def test_nodes_whose_record_counts_what_the_rows_say_are_left_out() -> None:
-    device_rows = rows({"a": [NUMA, NUMA, "fits"], "b": [], "c": [CORDONED]})
+    device_rows = build_rows({"a": [NUMA, NUMA, "fits"], "b": [], "c": [CORDONED]})
     recorded = {"a": Refusal(counts={NUMA: 2}, devices=3), "b": None, "c": Refusal(counts={CORDONED: 1}, devices=1)}
-    assert recount(columns(recorded), [device_rows]) == {}
+    assert recount(build_columns(recorded), [device_rows]) == {}
 
 
 @pytest.mark.parametrize(
@@ -58,41 +60,41 @@ def test_nodes_whose_record_counts_what_the_rows_say_are_left_out() -> None:
     ids=str,
 )
 def test_a_record_that_counts_anything_else_is_corrected(recorded: Refusal | None) -> None:
-    found = recount(columns({"a": recorded}), [rows({"a": [NUMA, "fits", NUMA]})])
-    assert found == {0: Refusal(counts={NUMA: 2}, devices=3)}
+    recounted = recount(build_columns({"a": recorded}), [build_rows({"a": [NUMA, "fits", NUMA]})])
+    assert recounted == {0: Refusal(counts={NUMA: 2}, devices=3)}
 
 
 def test_counts_of_zero_say_nothing() -> None:
     recorded = Refusal(counts={NUMA: 1, CORDONED: 0}, devices=1)
-    assert recount(columns({"a": recorded}), [rows({"a": [NUMA]})]) == {}
+    assert recount(build_columns({"a": recorded}), [build_rows({"a": [NUMA]})]) == {}
 
 
 @pytest.mark.parametrize("recorded", [Refusal(bare="NodeInsufficientDevice"), Refusal(uncounted=[CORDONED], devices=1)])
 def test_a_record_without_counts_is_never_corrected(recorded: Refusal) -> None:
-    assert recount(columns({"a": recorded}), [rows({"a": [NUMA]})]) == {}
+    assert recount(build_columns({"a": recorded}), [build_rows({"a": [NUMA]})]) == {}
 
 
 def test_rows_of_other_containers_partial_rows_and_unknown_nodes_correct_nothing() -> None:
-    recorded = columns({"a": Refusal(counts={CORDONED: 1}, devices=1)})
+    recorded = build_columns({"a": Refusal(counts={CORDONED: 1}, devices=1)})
     others = [
-        rows({"a": [NUMA]}, container=1),
-        rows({"a": [NUMA]}, partial=True),
-        rows({"unknown": [NUMA]}, container=2**40),
-        rows({"b": [NUMA]}),
+        build_rows({"a": [NUMA]}, container=1),
+        build_rows({"a": [NUMA]}, partial=True),
+        build_rows({"unknown": [NUMA]}, container=2**40),
+        build_rows({"b": [NUMA]}),
     ]
     assert recount(recorded, others) == {}
 
 
 def test_a_node_whose_rows_are_spread_over_two_records_is_counted_once() -> None:
-    halves = [rows({"a": [NUMA]}, devices=[3]), rows({"a": [NUMA, CORDONED]}, devices=[3])]
-    assert recount(columns({"a": Refusal(counts={NUMA: 2, CORDONED: 1}, devices=3)}), halves) == {}
-    assert recount(columns({"a": None}), halves) == {0: Refusal(counts={NUMA: 2, CORDONED: 1}, devices=3)}
+    halves = [build_rows({"a": [NUMA]}, devices=[3]), build_rows({"a": [NUMA, CORDONED]}, devices=[3])]
+    assert recount(build_columns({"a": Refusal(counts={NUMA: 2, CORDONED: 1}, devices=3)}), halves) == {}
+    assert recount(build_columns({"a": None}), halves) == {0: Refusal(counts={NUMA: 2, CORDONED: 1}, devices=3)}
 
 
 def test_no_nodes_and_no_rows_are_no_corrections() -> None:
-    assert recount(columns({}), [rows({"a": [NUMA]})]) == {}
-    assert recount(columns({"a": None}), []) == {}
-    assert recount(columns({"a": None}), [rows({"a": []})]) == {}
+    assert recount(build_columns({}), [build_rows({"a": [NUMA]})]) == {}
+    assert recount(build_columns({"a": None}), []) == {}
+    assert recount(build_columns({"a": None}), [build_rows({"a": []})]) == {}
 
 
 of_nodes = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from(WORDS), max_size=5))
@@ -104,15 +106,18 @@ def test_each_node_is_compared_as_a_slow_count_compares_it(
 ) -> None:
     names = list(judged)
     runs = [names[start : start + size] for start in range(0, len(names), size)]
-    records = [rows({name: judged[name] for name in run}, part=part) for part, run in enumerate(runs)]
+    records = [build_rows({name: judged[name] for name in run}, part=part) for part, run in enumerate(runs)]
     expected = {
-        place: count_reasons(judged[name])
-        for place, name in enumerate(recorded)
+        index: count_reasons(judged[name])
+        for index, name in enumerate(recorded)
         if judged.get(name)
-        and (_reasons(judged[name]), len(judged[name])) != (_reasons(recorded[name]), len(recorded[name]))
+        and (_count_reasons(judged[name]), len(judged[name])) != (_count_reasons(recorded[name]), len(recorded[name]))
     }
-    assert recount(columns({name: count_reasons(verdicts) for name, verdicts in recorded.items()}), records) == expected
+    assert (
+        recount(build_columns({name: count_reasons(verdicts) for name, verdicts in recorded.items()}), records)
+        == expected
+    )
 
 
-def _reasons(verdicts: list[str]) -> Counter[str]:
+def _count_reasons(verdicts: list[str]) -> Counter[str]:
     return Counter(word for word in verdicts if word not in NOT_REASONS)

@@ -1,4 +1,4 @@
-"""Which attempts are one episode, and how a change is described."""
+"""Attempts of one episode, and descriptions of changes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,46 +13,46 @@ from tests.support.builders.events import STARTED, a_refusal, a_summary
 MEMORY = a_refusal(CardInsufficientMemory=3)
 
 
-def refused(*nodes: str, refusal: Refusal = MEMORY, **fields: Any) -> Any:
+def build_refused(*nodes: str, refusal: Refusal = MEMORY, **fields: Any) -> Any:
     return a_summary(nodes, refusals=[refusal], **fields)
 
 
 def test_a_node_that_fits_now_is_named_with_what_it_was_refused_for() -> None:
     after = a_summary(["node7", "node8"], refusals=[MEMORY], verdict=[1, 0], refusal=[-1, 0], refused_by=[-1, 0])
-    assert describe_changes(refused("node7", "node8"), after) == ["node7: 3/8 CardInsufficientMemory became fit"]
+    assert describe_changes(build_refused("node7", "node8"), after) == ["node7: 3/8 CardInsufficientMemory became fit"]
 
 
 def test_nodes_that_come_and_go_are_named() -> None:
-    assert describe_changes(refused("node1", "node2"), refused("node2", "node3")) == [
+    assert describe_changes(build_refused("node1", "node2"), build_refused("node2", "node3")) == [
         "node1: 3/8 CardInsufficientMemory became not offered",
         "node3: not offered became 3/8 CardInsufficientMemory",
     ]
 
 
 def test_another_count_is_a_change() -> None:
-    after = refused("node1", refusal=a_refusal(CardInsufficientMemory=2, NumaNotFit=1))
-    assert describe_changes(refused("node1"), after) == [
+    after = build_refused("node1", refusal=a_refusal(CardInsufficientMemory=2, NumaNotFit=1))
+    assert describe_changes(build_refused("node1"), after) == [
         "node1: 3/8 CardInsufficientMemory became 1/8 NumaNotFit, 2/8 CardInsufficientMemory"
     ]
 
 
 def test_a_choice_among_nodes_that_fit_is_no_change() -> None:
     fits = {"refusals": [], "refusal": [-1, -1], "refused_by": [-1, -1]}
-    one = a_summary(["node1", "node2"], verdict=[1, 2], **fits)
-    other = a_summary(["node1", "node2"], verdict=[2, 1], **fits)
-    assert describe_changes(one, other) == []
+    before = a_summary(["node1", "node2"], verdict=[1, 2], **fits)
+    after = a_summary(["node1", "node2"], verdict=[2, 1], **fits)
+    assert describe_changes(before, after) == []
 
 
 def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
-    bound = refused("node1", bind=BindOutcome(node="node1", bound=True, ended_at=STARTED))
-    broken = refused("node1", error="calcScore failed")
-    assert describe_changes(refused("node1"), bound) == ["bind: nothing became bound to node1"]
-    assert describe_changes(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
+    bound = build_refused("node1", bind=BindOutcome(node="node1", bound=True, ended_at=STARTED))
+    broken = build_refused("node1", error="calcScore failed")
+    assert describe_changes(build_refused("node1"), bound) == ["bind: nothing became bound to node1"]
+    assert describe_changes(build_refused("node1"), broken) == ["filter: nothing became calcScore failed"]
 
 
 def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
-    broken = refused("node1", error="calcScore failed: " + "metadata " * 1_000)
-    (line,) = describe_changes(broken, refused("node1"))
+    broken = build_refused("node1", error="calcScore failed: " + "metadata " * 1_000)
+    (line,) = describe_changes(broken, build_refused("node1"))
     assert line.startswith("filter: calcScore failed: metadata ")
     assert line.endswith(" more words became nothing")
     assert len(line) < 300
@@ -60,7 +60,7 @@ def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
 
 def test_of_thousands_of_changes_twenty_are_listed_and_the_others_counted() -> None:
     names = [f"node{number:04}" for number in range(1_000)]
-    fields = describe_changes(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
+    fields = describe_changes(build_refused(*names), build_refused(*names, refusal=a_refusal(NumaNotFit=8)))
     assert len(fields) == 21
     assert fields[-1] == "and 980 more"
 

@@ -54,11 +54,11 @@ attempts = st.dictionaries(
 """Per node the verdicts of two containers."""
 
 
-def same(one: AttemptSummarized, other: AttemptSummarized) -> bool:
-    return encode_value(one) == encode_value(other)
+def is_same(summary: AttemptSummarized, second_part: AttemptSummarized) -> bool:
+    return encode_value(summary) == encode_value(second_part)
 
 
-def refusal_of(summary: AttemptSummarized, node: str) -> Refusal | None:
+def get_refusal(summary: AttemptSummarized, node: str) -> Refusal | None:
     code = int(summary.refusal[summary.nodes.index(node)])
     return summary.refusals[code] if code >= 0 else None
 
@@ -67,17 +67,17 @@ def without(events: list[AttemptEvent], kind: type[AttemptEvent]) -> list[Attemp
     return [event for event in events if not isinstance(event, kind)]
 
 
-def changed(events: list[AttemptEvent], kind: type[AttemptEvent], **fields: Any) -> list[AttemptEvent]:
-    """The first event of a kind says something else."""
-    place = next(place for place, event in enumerate(events) if isinstance(event, kind))
-    return [*events[:place], events[place].model_copy(update=fields), *events[place + 1 :]]
+def change_first(events: list[AttemptEvent], kind: type[AttemptEvent], **fields: Any) -> list[AttemptEvent]:
+    """Change fields of the first event of a kind."""
+    index = next(index for index, event in enumerate(events) if isinstance(event, kind))
+    return [*events[:index], events[index].model_copy(update=fields), *events[index + 1 :]]
 
 
 def test_a_refusal_counts_out_of_all_devices_of_the_node() -> None:
     summary = summarize(an_attempt(REFUSING))
     fields = {"CardInsufficientMemory": 3, "NumaNotFit": 2, "CardInsufficientCore": 2, "CardCordoned": 1}
-    assert refusal_of(summary, "node1") == Refusal(counts=fields, devices=8)
-    assert refusal_of(summary, "node2") == Refusal(counts={"CardInsufficientMemory": 4}, devices=4)
+    assert get_refusal(summary, "node1") == Refusal(counts=fields, devices=8)
+    assert get_refusal(summary, "node2") == Refusal(counts={"CardInsufficientMemory": 4}, devices=4)
     assert summary.complete
     assert summary.status == "failed"
 
@@ -85,7 +85,7 @@ def test_a_refusal_counts_out_of_all_devices_of_the_node() -> None:
 def test_nodes_are_sorted_by_name_whatever_their_order_was() -> None:
     summary = summarize(an_attempt({"b": [["NumaNotFit"]], "c": [["CardCordoned"]], "a": [["NumaNotFit"] * 2]}))
     assert summary.nodes == ["a", "b", "c"]
-    assert [refusal_of(summary, node) for node in "abc"] == [
+    assert [get_refusal(summary, node) for node in "abc"] == [
         Refusal(counts={"NumaNotFit": 2}, devices=2),
         Refusal(counts={"NumaNotFit": 1}, devices=1),
         Refusal(counts={"CardCordoned": 1}, devices=1),
@@ -94,7 +94,7 @@ def test_nodes_are_sorted_by_name_whatever_their_order_was() -> None:
 
 def test_only_the_container_that_refused_the_node_is_counted() -> None:
     summary = summarize(an_attempt({"node1": [["picked", "NumaNotFit"], ["CardCordoned", "CardCordoned"]]}))
-    assert refusal_of(summary, "node1") == Refusal(counts={"CardCordoned": 2}, devices=2)
+    assert get_refusal(summary, "node1") == Refusal(counts={"CardCordoned": 2}, devices=2)
     assert summary.refused_by.tolist() == [1]
 
 
@@ -107,7 +107,7 @@ def test_picked_devices_are_those_of_the_chosen_node_container_by_container() ->
 
 def test_an_unregistered_node_keeps_its_bare_refusal() -> None:
     summary = summarize(an_attempt(REFUSING, unregistered=["node0"]))
-    assert refusal_of(summary, "node0") == Refusal(bare="node unregistered")
+    assert get_refusal(summary, "node0") == Refusal(bare="node unregistered")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_missing_record_is_named_by_its_part() -> None:
 
 
 def test_a_claim_of_endless_records_costs_nothing() -> None:
-    summary = summarize(changed(an_attempt(REFUSING), AttemptConcluded, device_records=2**62))
+    summary = summarize(change_first(an_attempt(REFUSING), AttemptConcluded, device_records=2**62))
     assert not summary.complete
     assert len(summary.missing) < 200
 
@@ -160,15 +160,15 @@ def test_device_records_that_were_given_up_are_not_missing_and_the_nodes_own_cou
     assert fold.is_complete()
     summary = fold.summarize()
     assert summary.complete
-    assert refusal_of(summary, "node1") == count_reasons(EIGHT)
+    assert get_refusal(summary, "node1") == count_reasons(EIGHT)
 
 
 def test_where_rows_and_node_record_disagree_the_rows_count_and_the_summary_says_so() -> None:
-    events = changed(
+    events = change_first(
         an_attempt(REFUSING), NodesJudged, refusals=[count_reasons(["NumaNotFit"] * 8), count_reasons(EIGHT[:4])]
     )
     summary = summarize(events)
-    assert refusal_of(summary, "node1") == count_reasons(EIGHT)
+    assert get_refusal(summary, "node1") == count_reasons(EIGHT)
     assert not summary.complete
     assert summary.missing == (
         "node1: the device rows count '1/8 CardCordoned, 2/8 CardInsufficientCore, 2/8 NumaNotFit, "
@@ -177,7 +177,7 @@ def test_where_rows_and_node_record_disagree_the_rows_count_and_the_summary_says
 
 
 def test_an_end_that_counts_other_nodes_than_the_records_hold_is_an_imbalance() -> None:
-    summary = summarize(changed(an_attempt(REFUSING), AttemptConcluded, judged_nodes=3))
+    summary = summarize(change_first(an_attempt(REFUSING), AttemptConcluded, judged_nodes=3))
     assert summary.missing == "the end counts 3 nodes, the records hold 2"
 
 
@@ -205,7 +205,7 @@ def test_neither_order_nor_repetition_matters(devices: Any, chance: random.Rando
     published = summarize(events)
     repeated = [*events, *chance.sample(events, len(events) // 2)]
     chance.shuffle(repeated)
-    assert same(summarize(repeated), published)
+    assert is_same(summarize(repeated), published)
 
 
 @given(attempts)
@@ -223,15 +223,15 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
     ]
     summary = summarize(silent)
     for node, containers in devices.items():
-        by = find_refusing(containers)
-        fields = refusal_of(summary, node)
-        reasons = {word: x for word, x in slow.get((by, node), Counter()).items() if word not in NOT_REASONS}
+        container = find_refusing(containers)
+        fields = get_refusal(summary, node)
+        reasons = {word: x for word, x in slow.get((container, node), Counter()).items() if word not in NOT_REASONS}
         assert dict(fields.counts if fields else {}) == reasons
-        assert all(x <= len(containers[by]) for x in reasons.values())
+        assert all(x <= len(containers[container]) for x in reasons.values())
     if all(verdicts for containers in devices.values() for verdicts in containers):
         published = summarize(events)
-        assert [refusal_of(published, node) for node in published.nodes] == [
-            refusal_of(summary, node) for node in published.nodes
+        assert [get_refusal(published, node) for node in published.nodes] == [
+            get_refusal(summary, node) for node in published.nodes
         ]
 
 
@@ -247,8 +247,9 @@ def test_device_records_may_name_the_nodes_in_another_order_and_others_besides(
     rows = [event for event in turned if isinstance(event, DevicesJudged)]
     summary = summarize([*rows, *events])
     expected = {node: find_refusing(containers) for node, containers in devices.items()}
-    assert {node: refusal_of(summary, node) for node in summary.nodes} == {
-        node: count_reasons(devices[node][by]) if by >= 0 else None for node, by in expected.items()
+    assert {node: get_refusal(summary, node) for node in summary.nodes} == {
+        node: count_reasons(devices[node][container]) if container >= 0 else None
+        for node, container in expected.items()
     }
 
 
@@ -260,7 +261,7 @@ def test_models_that_count_more_rows_than_there_are_make_no_event() -> None:
 
 
 def test_devices_that_the_end_says_were_picked_count_only_where_it_says_which_node_was_chosen() -> None:
-    events = changed(an_attempt({"node1": [["picked"]]}, chosen="node1"), AttemptConcluded, chosen=None)
+    events = change_first(an_attempt({"node1": [["picked"]]}, chosen="node1"), AttemptConcluded, chosen=None)
     assert (summarize(events).picked, summarize(events).picked_devices) == ([], [])
 
 
@@ -270,7 +271,7 @@ def test_a_summary_travels_as_a_record_and_makes_a_document(devices: Any) -> Non
     record = encode(summary)
     again = decode(record.value, record.headers)
     assert isinstance(again, AttemptSummarized)
-    assert same(again, summary)
+    assert is_same(again, summary)
     assert build_attempt_document(again, "")["complete"]
 
 
@@ -278,9 +279,9 @@ def test_a_summary_travels_as_a_record_and_makes_a_document(devices: Any) -> Non
 def test_a_later_bind_gives_what_a_bind_in_time_would_have_given(devices: Any, bound: bool) -> None:
     events, bind = an_attempt(devices), a_bind(bound=bound)
     in_time = summarize([*events, bind])
-    assert same(with_bind(summarize(events), bind), in_time)
-    assert same(merge_summaries(summarize(events), summarize([bind])), in_time)
-    assert same(merge_summaries(summarize([bind]), summarize(events)), in_time)
+    assert is_same(with_bind(summarize(events), bind), in_time)
+    assert is_same(merge_summaries(summarize(events), summarize([bind])), in_time)
+    assert is_same(merge_summaries(summarize([bind]), summarize(events)), in_time)
 
 
 def test_of_two_binds_the_later_one_holds() -> None:
@@ -294,37 +295,37 @@ def test_of_two_binds_the_later_one_holds() -> None:
 def test_what_knows_more_has_the_greater_version(devices: Any, data: st.DataObject) -> None:
     """However little time there was between the events."""
     quick = {"ended_at": STARTED}
-    events = [*changed(an_attempt(devices, nodes_a_record=2), AttemptConcluded, **quick), a_bind(ended_at=STARTED)]
+    events = [*change_first(an_attempt(devices, nodes_a_record=2), AttemptConcluded, **quick), a_bind(ended_at=STARTED)]
     some = data.draw(st.lists(st.sampled_from(events), min_size=1, unique_by=lambda event: event.id))
-    part, whole = summarize(some), summarize(events)
-    assert part.version <= whole.version
-    if part.version == whole.version:
-        assert same(part, whole)
+    part, full_summary = summarize(some), summarize(events)
+    assert part.version <= full_summary.version
+    if part.version == full_summary.version:
+        assert is_same(part, full_summary)
 
 
 @given(attempts, st.data())
 def test_a_partial_summary_never_takes_anything_away(devices: Any, data: st.DataObject) -> None:
     events = [*an_attempt(devices, nodes_a_record=2), a_bind()]
     parts = st.lists(st.sampled_from(events), min_size=1, unique_by=lambda event: event.id).map(summarize)
-    one, other, whole = data.draw(parts), data.draw(parts), summarize(events)
-    assert same(merge_summaries(one, other), merge_summaries(other, one))
-    assert same(merge_summaries(one, one), one)
-    assert same(merge_summaries(whole, one), whole)
-    both = merge_summaries(one, other)
-    assert both.version >= max(one.version, other.version)
-    assert set(both.nodes) == set(one.nodes) | set(other.nodes)
-    assert both.bind == (one.bind or other.bind)
+    first_part, second_part, full_summary = data.draw(parts), data.draw(parts), summarize(events)
+    assert is_same(merge_summaries(first_part, second_part), merge_summaries(second_part, first_part))
+    assert is_same(merge_summaries(first_part, first_part), first_part)
+    assert is_same(merge_summaries(full_summary, first_part), full_summary)
+    both = merge_summaries(first_part, second_part)
+    assert both.version >= max(first_part.version, second_part.version)
+    assert set(both.nodes) == set(first_part.nodes) | set(second_part.nodes)
+    assert both.bind == (first_part.bind or second_part.bind)
 
 
 def test_two_halves_published_apart_hold_all_nodes_together() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=3)
     first = [event for event in events if isinstance(event, NodesJudged) and event.part == 0]
-    rest = [event for event in events if event not in first]
-    both = merge_summaries(summarize(first), summarize(rest))
+    others = [event for event in events if event not in first]
+    both = merge_summaries(summarize(first), summarize(others))
     assert both.nodes == [f"node{i}" for i in range(6)]
     assert both.ended_at == ENDED
     assert both.status == "failed"
-    assert [refusal_of(both, node) for node in both.nodes] == [Refusal(counts={"NumaNotFit": 1}, devices=1)] * 6
+    assert [get_refusal(both, node) for node in both.nodes] == [Refusal(counts={"NumaNotFit": 1}, devices=1)] * 6
 
 
 def test_a_bind_published_first_still_wins_over_a_filter_published_later() -> None:

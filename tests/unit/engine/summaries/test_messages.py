@@ -22,11 +22,11 @@ from tests.support.builders.events import a_refusal, a_summary
 BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 
 
-def lines(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
+def list_lines(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
     return [(message.severity, message.reason, message.message) for message in build_messages(summary)]
 
 
-def placed(policy: str = "binpack", **scores: float) -> AttemptSummarized:
+def build_placed_attempt(policy: str = "binpack", **scores: float) -> AttemptSummarized:
     devices = {name: [["picked"]] for name in scores} | {"full": [["CardInsufficientMemory"]]}
     chosen = (max if policy == "binpack" else min)(scores, key=lambda name: scores[name])
     return summarize(an_attempt(devices, chosen=chosen, scores=scores, policy=policy, unregistered=["broken"]))
@@ -34,19 +34,19 @@ def placed(policy: str = "binpack", **scores: float) -> AttemptSummarized:
 
 def test_a_success_lists_the_fitting_nodes_with_the_best_last() -> None:
     """The line of seed document 0 as HAMi 2.10 renders it."""
-    summary = placed(node9=12.5, node5=11.58, node1=11.02, node3=10.85)
+    summary = build_placed_attempt(node9=12.5, node5=11.58, node1=11.02, node3=10.85)
     line = "find fit node(node9), 2 nodes not fit, 4 nodes fit(node3:10.85,node1:11.02,node5:11.58,node9:12.50)"
-    assert lines(summary) == [("Normal", "FilteringSucceed", line)]
+    assert list_lines(summary) == [("Normal", "FilteringSucceed", line)]
     assert summarize_filter(summary) == line
 
 
 def test_spread_takes_the_lowest_score() -> None:
-    summary = placed("spread", a=3.0, b=1.0, c=2.0)
+    summary = build_placed_attempt("spread", a=3.0, b=1.0, c=2.0)
     assert summarize_filter(summary).endswith("3 nodes fit(a:3.00,c:2.00,b:1.00)")
 
 
 def test_of_equal_scores_the_name_that_sorts_first_is_the_best() -> None:
-    assert summarize_filter(placed(a=1.0, b=1.0, c=1.0)).endswith("fit(c:1.00,b:1.00,a:1.00)")
+    assert summarize_filter(build_placed_attempt(a=1.0, b=1.0, c=1.0)).endswith("fit(c:1.00,b:1.00,a:1.00)")
 
 
 def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
@@ -56,14 +56,14 @@ def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
         "node3": [["CardInsufficientMemory"] * 2],
     }
     summary = summarize(an_attempt(devices, unregistered=["node2"]))
-    assert [line for _, _, line in lines(summary)] == [
+    assert [line for _, _, line in list_lines(summary)] == [
         "1 nodes CardCordoned(node1)",
         "3 nodes CardInsufficientMemory(node1,node3,node4)",
         "1 nodes NumaNotFit(node4)",
         "1 nodes node unregistered(node2)",
         "no available node, 4 nodes do not meet",
     ]
-    assert {(severity, reason) for severity, reason, _ in lines(summary)} == {("Warning", "FilteringFailed")}
+    assert {(severity, reason) for severity, reason, _ in list_lines(summary)} == {("Warning", "FilteringFailed")}
     assert summarize_filter(summary) == "no available node, 4 nodes do not meet"
 
 
@@ -81,20 +81,20 @@ def test_as_many_nodes_are_counted_for_a_reason_as_are_listed_for_it() -> None:
 
 
 def test_where_a_node_fits_no_reasons_are_listed() -> None:
-    assert len(lines(placed(node1=1.0))) == 1
+    assert len(list_lines(build_placed_attempt(node1=1.0))) == 1
 
 
 def test_an_error_is_shown_as_it_is() -> None:
     summary = summarize(an_attempt({}, error="calcScore failed boom for pod x"))
-    assert lines(summary) == [("Warning", "FilteringFailed", "calcScore failed boom for pod x")]
+    assert list_lines(summary) == [("Warning", "FilteringFailed", "calcScore failed boom for pod x")]
 
 
 def test_a_bind_is_worded_as_hami_words_it() -> None:
     events = an_attempt({"node4": [["picked"]]}, chosen="node4")
     bound = summarize([*events, a_bind(node="node4")])
     failed = summarize([*events, a_bind(node="node4", bound=False, error=BOUNDS)])
-    assert lines(bound)[1] == ("Normal", "BindingSucceed", "Successfully binding node [node4] to ml/trainer")
-    assert lines(failed)[1] == ("Warning", "BindingFailed", BOUNDS)
+    assert list_lines(bound)[1] == ("Normal", "BindingSucceed", "Successfully binding node [node4] to ml/trainer")
+    assert list_lines(failed)[1] == ("Warning", "BindingFailed", BOUNDS)
     assert (summarize_bind(failed), summarize_bind(summarize(events))) == (BOUNDS, "")
 
 
@@ -172,7 +172,7 @@ def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
     counted = summarize(an_attempt({})).model_copy(
         update={"refused_nodes": {"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 2}, "offered_nodes": 5}
     )
-    assert [line for _, _, line in lines(counted)] == [
+    assert [line for _, _, line in list_lines(counted)] == [
         "3 nodes Insufficient cpu",
         "2 nodes node(s) had untolerated taint(s)",
         "no available node, 5 nodes do not meet: 3 Insufficient cpu, 2 node(s) had untolerated taint(s)",
@@ -180,6 +180,8 @@ def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
 
 
 def test_every_line_names_the_workload_that_the_pod_belongs_to() -> None:
-    described = placed(a=1.0).model_copy(update={"description": PodDescription(owners=[Owner(kind="Job", name="t")])})
+    described = build_placed_attempt(a=1.0).model_copy(
+        update={"description": PodDescription(owners=[Owner(kind="Job", name="t")])}
+    )
     assert {line.workload for line in build_messages(described)} == {"Job/t"}
-    assert {line.workload for line in build_messages(placed(a=1.0))} == {""}
+    assert {line.workload for line in build_messages(build_placed_attempt(a=1.0))} == {""}

@@ -1,4 +1,4 @@
-"""What a text says about the pods of other namespaces."""
+"""Texts about pods of other namespaces."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.builders.events import STARTED, a_summary
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "redacted"),
     [
         ("preempted by team-b/secret-model", f"preempted by {HIDDEN_POD}"),
         ("held by pod team-b/secret-model: locked", f"held by pod {HIDDEN_POD}: locked"),
@@ -30,8 +30,8 @@ from tests.support.builders.events import STARTED, a_summary
         ("Job/train, /var/lib/x, a/b/c", "Job/train, /var/lib/x, a/b/c"),
     ],
 )  # fmt: skip
-def test_a_reference_to_a_pod_of_another_namespace_is_hidden(text: str, shown: str) -> None:
-    assert hide_other_pods(text, "team-a") == shown
+def test_a_reference_to_a_pod_of_another_namespace_is_hidden(text: str, redacted: str) -> None:
+    assert hide_other_pods(text, "team-a") == redacted
 
 
 def test_an_attempt_is_changed_only_where_it_names_others() -> None:

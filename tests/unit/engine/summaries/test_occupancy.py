@@ -1,4 +1,4 @@
-"""Who was where: stays from binds and from what was seen, in whatever order it comes."""
+"""Pods on nodes: placements from binds and from sightings, in whatever order they come."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -19,33 +19,38 @@ NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 DEVICE = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
 def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **fields: Any) -> BindFact:
-    """Bound at noon and some, with one device."""
+    """A bind some seconds after noon, with one device."""
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}",
         "scheduler": "hami-scheduler",
-        "started_at": at(seconds - 1),
+        "started_at": to_time(seconds - 1),
         "bound": True,
         "version": 1,
         "held": (DEVICE,),
     }
-    return BindFact(uid=uid, node=node, time=at(seconds), **(plain | fields))
+    return BindFact(uid=uid, node=node, time=to_time(seconds), **(plain | fields))
 
 
-def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **fields: Any) -> PodSighting:
-    return PodSighting(uid, node, state, at(seconds), **fields)
+def build_sighting(
+    seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **fields: Any
+) -> PodSighting:
+    return PodSighting(uid, node, state, to_time(seconds), **fields)
 
 
-def placements(*facts: Fact) -> list[PodPlacement]:
-    return [made.placement for made in Facts("default", "llm", "deepseek-0", facts).derive_placements()]
+def derive_placements(*facts: Fact) -> list[PodPlacement]:
+    return [
+        derived_placements.placement
+        for derived_placements in Facts("default", "llm", "deepseek-0", facts).derive_placements()
+    ]
 
 
-def published(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
-    """Node, from, until in seconds after noon, ended by."""
+def list_published(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
+    """List node, from, until in seconds after noon, and ended by."""
     return [
         (
             placement.node,
@@ -53,15 +58,15 @@ def published(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
             (placement.ended_at - NOON).total_seconds() if placement.ended_at else None,
             placement.ended_by,
         )
-        for placement in placements(*facts)
+        for placement in derive_placements(*facts)
     ]
 
 
 def test_a_bind_begins_a_placement_with_its_devices() -> None:
-    (placement,) = placements(a_bind(5))
+    (placement,) = derive_placements(a_bind(5))
     assert (placement.node, placement.started_at, placement.ended_at, placement.allocations) == (
         "node1",
-        at(5),
+        to_time(5),
         None,
         [DEVICE],
     )
@@ -69,89 +74,121 @@ def test_a_bind_begins_a_placement_with_its_devices() -> None:
 
 
 def test_a_placement_ends_as_the_pod_ended_not_when_it_was_deleted_afterwards() -> None:
-    assert published(a_bind(0), seen(1), seen(60, "Failed"), seen(90, "deleted")) == [("node1", 0, 60, "Failed")]
+    assert list_published(
+        a_bind(0), build_sighting(1), build_sighting(60, "Failed"), build_sighting(90, "deleted")
+    ) == [("node1", 0, 60, "Failed")]
 
 
 def test_a_pod_that_was_never_seen_to_end_ends_when_it_is_deleted() -> None:
-    assert published(a_bind(0), seen(90, "deleted", node="")) == [("node1", 0, 90, "deleted")]
+    assert list_published(a_bind(0), build_sighting(90, "deleted", node="")) == [("node1", 0, 90, "deleted")]
 
 
 def test_a_bind_that_failed_holds_nothing() -> None:
-    assert published(a_bind(0, bound=False)) == []
+    assert list_published(a_bind(0, bound=False)) == []
 
 
 def test_a_bind_that_is_reported_again_as_failed_holds_nothing_any_more() -> None:
-    assert published(a_bind(0), a_bind(0, bound=False, version=2)) == []
+    assert list_published(a_bind(0), a_bind(0, bound=False, version=2)) == []
 
 
 def test_a_failed_bind_elsewhere_does_not_end_a_placement() -> None:
-    assert published(a_bind(0), a_bind(9, "node2", bound=False)) == [("node1", 0, None, "")]
+    assert list_published(a_bind(0), a_bind(9, "node2", bound=False)) == [("node1", 0, None, "")]
 
 
 def test_a_pod_of_the_same_name_with_another_uid_ends_the_placement_before() -> None:
-    assert published(a_bind(0), a_bind(100, uid="u2")) == [("node1", 0, 100, "replaced"), ("node1", 100, None, "")]
+    assert list_published(a_bind(0), a_bind(100, uid="u2")) == [("node1", 0, 100, "replaced"), ("node1", 100, None, "")]
 
 
 def test_an_end_that_is_read_before_its_bind_ends_the_placement() -> None:
-    assert published(seen(30, "Succeeded"), a_bind(0)) == [("node1", 0, 30, "Succeeded")]
+    assert list_published(build_sighting(30, "Succeeded"), a_bind(0)) == [("node1", 0, 30, "Succeeded")]
 
 
 def test_an_end_that_a_slow_clock_puts_before_the_bind_leaves_a_placement_of_no_length() -> None:
-    assert published(a_bind(1), seen(0.4, "Succeeded")) == [("node1", 1, 1, "Succeeded")]
+    assert list_published(a_bind(1), build_sighting(0.4, "Succeeded")) == [("node1", 1, 1, "Succeeded")]
 
 
 def test_a_pod_seen_on_another_node_than_its_bind_has_moved() -> None:
-    assert published(a_bind(0), seen(3, node="node2")) == [("node1", 0, 3, "moved"), ("node2", 3, None, "")]
+    assert list_published(a_bind(0), build_sighting(3, node="node2")) == [
+        ("node1", 0, 3, "moved"),
+        ("node2", 3, None, ""),
+    ]
 
 
 def test_without_a_bind_a_placement_begins_when_the_cluster_says_the_pod_was_scheduled() -> None:
-    assert published(seen(60, scheduled=at(2)), seen(50)) == [("node1", 2, None, "")]
-    assert published(seen(60), seen(50, "Pending")) == [("node1", 50, None, "")]
+    assert list_published(build_sighting(60, scheduled=to_time(2)), build_sighting(50)) == [("node1", 2, None, "")]
+    assert list_published(build_sighting(60), build_sighting(50, "Pending")) == [("node1", 50, None, "")]
 
 
 def test_the_phase_is_the_last_one_that_was_seen() -> None:
-    assert placements(a_bind(), seen(2, "Pending"), seen(9), seen(5, "Pending"))[0].phase == "Running"
+    assert (
+        derive_placements(a_bind(), build_sighting(2, "Pending"), build_sighting(9), build_sighting(5, "Pending"))[
+            0
+        ].phase
+        == "Running"
+    )
 
 
 def test_of_two_reports_of_one_bind_the_one_that_knows_the_devices_counts() -> None:
-    (placement,) = placements(a_bind(0), a_bind(1, attempt_id="of-the-events", held=(), version=9))
-    assert (placement.allocations, placement.attempt_id, placement.started_at) == ([DEVICE], "attempt-0-node1", at(0))
+    (placement,) = derive_placements(a_bind(0), a_bind(1, attempt_id="of-the-events", held=(), version=9))
+    assert (placement.allocations, placement.attempt_id, placement.started_at) == (
+        [DEVICE],
+        "attempt-0-node1",
+        to_time(0),
+    )
 
 
 def test_how_a_pod_ended_is_reported_by_the_source_that_saw_it_end_not_by_one_that_saw_it_go() -> None:
-    assert published(a_bind(0), seen(60, "deleted"), seen(60.5, "Failed")) == [("node1", 0, 60, "Failed")]
+    assert list_published(a_bind(0), build_sighting(60, "deleted"), build_sighting(60.5, "Failed")) == [
+        ("node1", 0, 60, "Failed")
+    ]
 
 
 def test_a_pod_that_is_bound_again_after_its_end_is_another_one_whatever_its_uid() -> None:
-    facts: list[Fact] = [a_bind(0), seen(1), seen(60, "deleted"), a_bind(70), seen(90, "Failed"), a_bind(95, "node2")]
-    assert published(*facts) == [
+    facts: list[Fact] = [
+        a_bind(0),
+        build_sighting(1),
+        build_sighting(60, "deleted"),
+        a_bind(70),
+        build_sighting(90, "Failed"),
+        a_bind(95, "node2"),
+    ]
+    assert list_published(*facts) == [
         ("node1", 0, 60, "deleted"),
         ("node1", 70, 90, "Failed"),
         ("node2", 95, None, ""),
     ]
-    assert len({placement.id for placement in placements(*facts)}) == 3
+    assert len({placement.id for placement in derive_placements(*facts)}) == 3
 
 
 def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
     facts: list[Fact] = [
-        seen(1), seen(50, "Succeeded"), seen(62, uid="u2", scheduled=at(60)), a_bind(0, uid=""), a_bind(61, uid=""),
-    ]  # fmt: skip
-    assert [(placement.pod.uid, placement.attempt_id, placement.started_at) for placement in placements(*facts)] == [
-        ("u1", "attempt-0-node1", at(0)),
-        ("u2", "attempt-61-node1", at(61)),
+        build_sighting(1),
+        build_sighting(50, "Succeeded"),
+        build_sighting(62, uid="u2", scheduled=to_time(60)),
+        a_bind(0, uid=""),
+        a_bind(61, uid=""),
+    ]
+    assert [
+        (placement.pod.uid, placement.attempt_id, placement.started_at) for placement in derive_placements(*facts)
+    ] == [
+        ("u1", "attempt-0-node1", to_time(0)),
+        ("u2", "attempt-61-node1", to_time(61)),
     ]
 
 
 def test_a_bind_without_a_uid_is_not_of_a_pod_that_came_much_later() -> None:
     later = ADOPTED_WITHIN.total_seconds() + 1
-    assert [(placement.pod.uid, placement.started_at) for placement in placements(a_bind(0, uid=""), seen(later))] == [
-        ("", at(0)),
-        ("u1", at(later)),
+    assert [
+        (placement.pod.uid, placement.started_at)
+        for placement in derive_placements(a_bind(0, uid=""), build_sighting(later))
+    ] == [
+        ("", to_time(0)),
+        ("u1", to_time(later)),
     ]
 
 
 def test_an_end_without_a_uid_is_of_the_pod_that_is_there() -> None:
-    assert published(a_bind(0), a_bind(100, uid="u2"), seen(120, "deleted", uid="")) == [
+    assert list_published(a_bind(0), a_bind(100, uid="u2"), build_sighting(120, "deleted", uid="")) == [
         ("node1", 0, 100, "replaced"),
         ("node1", 100, 120, "deleted"),
     ]
@@ -160,12 +197,12 @@ def test_an_end_without_a_uid_is_of_the_pod_that_is_there() -> None:
 def test_without_any_uid_a_bind_begins_again_and_an_end_ends() -> None:
     facts: list[Fact] = [
         a_bind(0, uid=""),
-        seen(2, uid=""),
+        build_sighting(2, uid=""),
         a_bind(50, uid=""),
-        seen(70, "Failed", uid=""),
-        seen(80, uid=""),
+        build_sighting(70, "Failed", uid=""),
+        build_sighting(80, uid=""),
     ]
-    assert published(*facts) == [
+    assert list_published(*facts) == [
         ("node1", 0, 50, "replaced"),
         ("node1", 50, 70, "Failed"),
         ("node1", 80, None, ""),
@@ -175,26 +212,37 @@ def test_without_any_uid_a_bind_begins_again_and_an_end_ends() -> None:
 @pytest.mark.parametrize(
     "facts",
     [
-        [seen(0, "Succeeded", uid=""), seen(1, "Pending", uid="", scheduled=at(0))],
-        [seen(0, "Failed", uid=""), seen(0, "Pending", uid="")],
-        [seen(0, uid=""), seen(3, "Failed", uid=""), seen(5, uid="", scheduled=at(0))],
+        [build_sighting(0, "Succeeded", uid=""), build_sighting(1, "Pending", uid="", scheduled=to_time(0))],
+        [build_sighting(0, "Failed", uid=""), build_sighting(0, "Pending", uid="")],
+        [
+            build_sighting(0, uid=""),
+            build_sighting(3, "Failed", uid=""),
+            build_sighting(5, uid="", scheduled=to_time(0)),
+        ],
     ],
 )
 def test_two_without_a_uid_that_begin_in_the_same_instant_are_two_placements(facts: list[Fact]) -> None:
-    ended, there = placements(*facts)
+    ended, there = derive_placements(*facts)
     assert (ended.started_at, there.started_at, there.ended_at) == (NOON, NOON, None)
     assert ended.id != there.id
-    assert placements(facts[0])[0].id == ended.id
+    assert derive_placements(facts[0])[0].id == ended.id
 
 
 def test_the_id_of_a_placement_does_not_change_when_more_is_known() -> None:
     ids = [
-        placements(*facts)[0].id for facts in ([seen(3)], [a_bind(), seen(3)], [a_bind(), seen(3), seen(9, "Failed")])
+        derive_placements(*facts)[0].id
+        for facts in (
+            [build_sighting(3)],
+            [a_bind(), build_sighting(3)],
+            [a_bind(), build_sighting(3), build_sighting(9, "Failed")],
+        )
     ]
     assert len(set(ids)) == 1
-    assert placements(a_bind(uid="u2"))[0].id != ids[0]
-    assert placements(a_bind(node="node2"))[0].id != ids[0]
-    nameless = [placements(*facts)[0].id for facts in ([a_bind(uid="")], [a_bind(uid=""), seen(3, uid="")])]
+    assert derive_placements(a_bind(uid="u2"))[0].id != ids[0]
+    assert derive_placements(a_bind(node="node2"))[0].id != ids[0]
+    nameless = [
+        derive_placements(*facts)[0].id for facts in ([a_bind(uid="")], [a_bind(uid=""), build_sighting(3, uid="")])
+    ]
     assert len(set(nameless)) == 1
 
 
@@ -204,13 +252,21 @@ SECONDS = st.integers(0, 100)
 BINDS = st.builds(a_bind, SECONDS, NODES, UIDS, bound=st.booleans(), version=st.integers(1, 3))
 STATES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "deleted"])
 SIGHTS = st.builds(
-    seen, SECONDS, STATES, st.sampled_from(["node1", "node2", ""]), UIDS, scheduled=st.none() | st.builds(at, SECONDS)
+    build_sighting,
+    SECONDS,
+    STATES,
+    st.sampled_from(["node1", "node2", ""]),
+    UIDS,
+    scheduled=st.none() | st.builds(to_time, SECONDS),
 )
 FACTS = st.lists(st.one_of(BINDS, SIGHTS), max_size=12)
 
 
-def fields(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    return [made.placement.model_dump() for made in Facts("default", "llm", "deepseek-0", facts).derive_placements()]
+def dump_placements(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    return [
+        derived_placements.placement.model_dump()
+        for derived_placements in Facts("default", "llm", "deepseek-0", facts).derive_placements()
+    ]
 
 
 @given(FACTS, st.data())
@@ -218,49 +274,53 @@ def test_in_any_order_and_however_often_reported_the_placements_are_the_same(
     facts: list[Fact], data: st.DataObject
 ) -> None:
     again = data.draw(st.permutations([*facts, *data.draw(st.lists(st.sampled_from(facts)) if facts else st.just([]))]))
-    assert fields(again) == fields(facts)
+    assert dump_placements(again) == dump_placements(facts)
 
 
 @given(FACTS)
 def test_a_pod_is_nowhere_twice_at_a_time(facts: list[Fact]) -> None:
-    found = placements(*facts)
-    for earlier, later in pairwise(found):
+    pod_placements = derive_placements(*facts)
+    for earlier, later in pairwise(pod_placements):
         assert earlier.ended_at is not None
         assert earlier.started_at <= earlier.ended_at <= later.started_at
-    assert len({placement.id for placement in found}) == len(found)
+    assert len({placement.id for placement in pod_placements}) == len(pod_placements)
 
 
 def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
-    end = seen(0, "Succeeded", "", "u2")
+    end = build_sighting(0, "Succeeded", "", "u2")
     facts: list[Fact] = [
-        end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
-    ]  # fmt: skip
-    made = Facts("default", "llm", "deepseek-0", facts).derive_placements()
-    assert [(derived.placement.pod.uid, derived.placement.node) for derived in made] == [
+        end,
+        a_bind(0, uid=""),
+        build_sighting(3, "Pending", uid="u2"),
+        a_bind(3, "node2", ""),
+        a_bind(4, "node2", "u2"),
+    ]
+    derived_placements = Facts("default", "llm", "deepseek-0", facts).derive_placements()
+    assert [(derived.placement.pod.uid, derived.placement.node) for derived in derived_placements] == [
         ("", "node1"),
         ("u2", "node1"),
         ("u2", "node2"),
     ]
-    assert [end in derived.sights for derived in made] == [False, True, True]
+    assert [end in derived.sights for derived in derived_placements] == [False, True, True]
 
 
 @given(FACTS)
 def test_what_placements_are_made_from_makes_them_again(facts: list[Fact]) -> None:
-    made = Facts("default", "llm", "deepseek-0", facts).derive_placements()
-    kept: list[Fact] = []
-    for derived in made:
-        kept += [*derived.binds]
-        kept += [*derived.sights]
-    assert fields(kept) == fields(facts)
+    derived_placements = Facts("default", "llm", "deepseek-0", facts).derive_placements()
+    sources: list[Fact] = []
+    for derived in derived_placements:
+        sources += [*derived.binds]
+        sources += [*derived.sights]
+    assert dump_placements(sources) == dump_placements(facts)
 
 
 @given(FACTS)
 def test_adding_says_whether_anything_is_new(facts: list[Fact]) -> None:
-    known = Facts("default", "llm", "deepseek-0", facts)
-    assert not any(known.add(fact) for fact in facts)
+    pod_facts = Facts("default", "llm", "deepseek-0", facts)
+    assert not any(pod_facts.add(fact) for fact in facts)
 
 
-def observed(**more: Any) -> PodObserved:
+def observe(**more: Any) -> PodObserved:
     plain = {
         "cluster": "default",
         "pod": PodRef(namespace="llm", name="a", uid="u1"),
@@ -271,17 +331,17 @@ def observed(**more: Any) -> PodObserved:
     return PodObserved.model_validate(plain | more)
 
 
-SCHEDULED = Condition(type="PodScheduled", status="True", last_transition_at=at(-9))
+SCHEDULED = Condition(type="PodScheduled", status="True", last_transition_at=to_time(-9))
 
 
 @pytest.mark.parametrize(
     ("event", "sight"),
     [
-        (observed(), PodSighting("u1", "node1", "Running", NOON)),
-        (observed(conditions=[SCHEDULED]), PodSighting("u1", "node1", "Running", NOON, at(-9))),
-        (observed(deleted=True), PodSighting("u1", "node1", "deleted", NOON)),
-        (observed(phase="Failed", node=""), PodSighting("u1", "", "Failed", NOON)),
-        (observed(phase="Pending", node=""), None),
+        (observe(), PodSighting("u1", "node1", "Running", NOON)),
+        (observe(conditions=[SCHEDULED]), PodSighting("u1", "node1", "Running", NOON, to_time(-9))),
+        (observe(deleted=True), PodSighting("u1", "node1", "deleted", NOON)),
+        (observe(phase="Failed", node=""), PodSighting("u1", "", "Failed", NOON)),
+        (observe(phase="Pending", node=""), None),
     ],
 )
 def test_what_is_seen_of_a_pod_counts_where_it_says_a_node_or_an_end(

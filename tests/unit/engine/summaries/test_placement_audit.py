@@ -1,4 +1,4 @@
-"""What about placements can't be right, worked out by hand; and that order and repetition are no matter."""
+"""Contradictions about placements, derived by hand; order and repetition do not matter."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -35,20 +35,20 @@ def publish(judge: PlacementAuditor, values: Sequence[Events]) -> PlacementAudit
     return judge
 
 
-def found(*values: Events, pools: Pools | None = None) -> list[FindingReported]:
+def find_findings(*values: Events, pools: Pools | None = None) -> list[FindingReported]:
     return publish(PlacementAuditor(pools), values).settle(LONG_AFTER)
 
 
-def names(*values: Events, pools: Pools | None = None) -> list[str]:
-    return [finding.finding for finding in found(*values, pools=pools)]
+def list_names(*values: Events, pools: Pools | None = None) -> list[str]:
+    return [finding.finding for finding in find_findings(*values, pools=pools)]
 
 
 # What a bind is
 
 
 def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() -> None:
-    asked = [Request(container="init"), Request(container="main", vendor="NVIDIA", count=1)]
-    placed = to_placed(a_bind(), "node1", to_time(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
+    requests = [Request(container="init"), Request(container="main", vendor="NVIDIA", count=1)]
+    placed = to_placed(a_bind(), "node1", to_time(1), ["GPU-2", "GPU-1", "GPU-2"], requests)
     assert (placed.devices, placed.vendors) == (("GPU-2", "GPU-1"), frozenset({"NVIDIA"}))
 
 
@@ -56,7 +56,7 @@ def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() 
 
 
 def test_a_node_outside_of_the_pools_of_its_namespace_is_found_with_both() -> None:
-    (finding,) = found(a_placed(node="node2"), pools=POOLS)
+    (finding,) = find_findings(a_placed(node="node2"), pools=POOLS)
     assert (finding.finding, finding.node, finding.found_at) == ("OutsidePool", "node2", to_time(1))
     assert finding.numbers == {"devices": 1, "expected_pools": 2}
     assert finding.evidence == [
@@ -67,14 +67,14 @@ def test_a_node_outside_of_the_pools_of_its_namespace_is_found_with_both() -> No
 
 
 def test_a_node_of_no_pool_is_outside_of_every_pool() -> None:
-    (finding,) = found(a_placed(node="node7"), pools=POOLS)
+    (finding,) = find_findings(a_placed(node="node7"), pools=POOLS)
     assert finding.evidence[0] == "ml may use a100, h100; node7 is in no pool"
 
 
 def test_the_right_pool_a_namespace_without_a_rule_and_no_rules_are_no_finding() -> None:
     elsewhere = a_placed(node="node2", pod=a_pod().model_copy(update={"namespace": "web"}))
-    assert names(a_placed(), elsewhere, pools=POOLS) == []
-    assert names(a_placed(node="node2")) == []
+    assert list_names(a_placed(), elsewhere, pools=POOLS) == []
+    assert list_names(a_placed(node="node2")) == []
 
 
 # Handshakes and registrations
@@ -82,37 +82,37 @@ def test_the_right_pool_a_namespace_without_a_rule_and_no_rules_are_no_finding()
 
 def test_a_handshake_that_was_too_old_when_the_node_was_chosen_is_found_with_its_age() -> None:
     check = a_check(-100, a_problem(handshake_at=to_time(-420), allocatable=8))
-    (finding,) = found(check, a_placed(started_at=0.5))
+    (finding,) = find_findings(check, a_placed(started_at=0.5))
     assert (finding.finding, finding.node) == ("StaleHandshake", "node1")
     assert finding.numbers == {"wrong_for_seconds": 100, "handshake_age_seconds": 420}
     assert finding.evidence[0] == f"{check.id}: the message of HandshakeTooOld"
 
 
 def test_a_handshake_that_was_right_again_by_then_or_went_wrong_only_later_is_no_finding() -> None:
-    assert names(a_check(-100, a_problem()), a_check(-1), a_placed()) == []
-    assert names(a_check(0.5, a_problem()), a_placed(started_at=0, bound=1)) == []
+    assert list_names(a_check(-100, a_problem()), a_check(-1), a_placed()) == []
+    assert list_names(a_check(0.5, a_problem()), a_placed(started_at=0, bound=1)) == []
 
 
 def test_another_sources_word_that_all_is_right_does_not_unsay_it() -> None:
-    assert names(a_check(-100, a_problem()), a_check(-1, scheduler="other"), a_placed()) == ["StaleHandshake"]
+    assert list_names(a_check(-100, a_problem()), a_check(-1, scheduler="other"), a_placed()) == ["StaleHandshake"]
 
 
 def test_a_question_that_newer_device_plugins_leave_unanswered_is_no_finding_while_devices_are_offered() -> None:
-    asked: dict[str, Any] = {"is_asked": True, "handshake_at": to_time(-420)}
-    assert names(a_check(-100, a_problem(allocatable=8, **asked)), a_placed()) == []
-    assert names(a_check(-100, a_problem(allocatable=0, **asked)), a_placed()) == ["StaleHandshake"]
+    requests: dict[str, Any] = {"is_asked": True, "handshake_at": to_time(-420)}
+    assert list_names(a_check(-100, a_problem(allocatable=8, **requests)), a_placed()) == []
+    assert list_names(a_check(-100, a_problem(allocatable=0, **requests)), a_placed()) == ["StaleHandshake"]
 
 
 def test_what_is_wrong_with_another_vendors_devices_or_for_a_pod_without_devices_is_no_finding() -> None:
     check = a_check(-100, a_problem(vendor="DCU"))
-    assert names(check, a_placed()) == []
-    assert names(check, a_placed(vendors=frozenset())) == ["StaleHandshake"]
-    assert names(a_check(-100, a_problem()), a_placed(devices=(), vendors=frozenset())) == []
+    assert list_names(check, a_placed()) == []
+    assert list_names(check, a_placed(vendors=frozenset())) == ["StaleHandshake"]
+    assert list_names(a_check(-100, a_problem()), a_placed(devices=(), vendors=frozenset())) == []
 
 
 def test_a_registration_that_could_not_be_used_is_found() -> None:
     check = a_check(-5, a_problem("RegistrationMissing"), a_problem("RegistrationUnusable", vendor=""))
-    (finding,) = found(check, a_placed())
+    (finding,) = find_findings(check, a_placed())
     assert finding.finding == "UnusableRegistration"
     assert len(finding.evidence) == 3
 
@@ -125,14 +125,14 @@ def test_memory_that_changed_between_the_filter_and_the_bind_is_found_by_device(
         a_registration(-100, {"GPU-node1-0": 40_000, "GPU-node1-1": 40_000}),
         a_registration(0.5, {"GPU-node1-0": 20_000}),
     )
-    (finding,) = found(before, after, a_placed())
+    (finding,) = find_findings(before, after, a_placed())
     assert (finding.finding, finding.device) == ("MemoryChanged", "GPU-node1-0")
     assert finding.numbers == {"memory_judged_mib": 40_000, "memory_registered_mib": 20_000}
     assert [text.split(": ")[0] for text in finding.evidence[:2]] == [before.id, after.id]
 
 
 def test_a_device_that_is_no_longer_registered_at_the_bind_is_found() -> None:
-    (finding,) = found(a_registration(-100, {"GPU-node1-0": 40_000}), a_registration(0.5, {}), a_placed())
+    (finding,) = find_findings(a_registration(-100, {"GPU-node1-0": 40_000}), a_registration(0.5, {}), a_placed())
     assert finding.numbers == {"memory_judged_mib": 40_000, "memory_registered_mib": 0}
     assert "no longer registered" in finding.evidence[1]
 
@@ -142,12 +142,12 @@ def test_a_change_before_the_filter_or_after_the_bind_or_of_another_device_is_no
     other = a_registration(0.5, {"GPU-node1-0": 40_000})
     early, late = a_registration(-1, {"GPU-node1-0": 20_000}), a_registration(2, {"GPU-node1-0": 20_000})
     for change in (other, early, late):
-        assert names(first, change, a_placed()) == []
+        assert list_names(first, change, a_placed()) == []
 
 
 def test_what_another_scheduler_registers_says_nothing_about_this_ones_decision() -> None:
     other = a_registration(0.5, {"GPU-node1-0": 20_000}, scheduler="other")
-    assert names(a_registration(-100, {"GPU-node1-0": 40_000}), other, a_placed()) == []
+    assert list_names(a_registration(-100, {"GPU-node1-0": 40_000}), other, a_placed()) == []
 
 
 # A bind without a bind
@@ -156,40 +156,40 @@ def test_what_another_scheduler_registers_says_nothing_about_this_ones_decision(
 def test_a_bind_that_the_cluster_does_not_show_is_found_with_the_times() -> None:
     for node, where in (("", "on no node"), ("node2", "on node2")):
         sight = a_sighting(61, node)
-        (finding,) = found(a_placed(), a_sighting(70, node), sight)
+        (finding,) = find_findings(a_placed(), a_sighting(70, node), sight)
         assert (finding.finding, finding.node, finding.numbers) == ("BoundNowhere", "node1", {"seen_after_seconds": 60})
         assert finding.evidence[1] == f"{sight.id}: {where} at 2026-11-21T03:07:24.217054Z"
 
 
 def test_what_is_seen_within_the_grace_or_by_a_pod_that_was_there_before_is_no_finding() -> None:
-    assert names(a_placed(), a_sighting(31, "")) == []
-    assert names(a_placed(), a_sighting(2), a_sighting(61, "")) == []
-    assert names(a_placed(), a_sighting(-5, ""), a_sighting(61)) == []
+    assert list_names(a_placed(), a_sighting(31, "")) == []
+    assert list_names(a_placed(), a_sighting(2), a_sighting(61, "")) == []
+    assert list_names(a_placed(), a_sighting(-5, ""), a_sighting(61)) == []
 
 
 def test_a_pod_that_is_there_soon_after_was_bound_after_all_and_one_that_comes_much_later_was_not() -> None:
-    assert names(a_placed(), a_sighting(61, ""), a_sighting(300)) == []
-    assert names(a_placed(), a_sighting(61, ""), a_sighting(362)) == ["BoundNowhere"]
+    assert list_names(a_placed(), a_sighting(61, ""), a_sighting(300)) == []
+    assert list_names(a_placed(), a_sighting(61, ""), a_sighting(362)) == ["BoundNowhere"]
 
 
 def test_a_sighting_that_does_not_say_the_node_is_not_of_a_pod_on_no_node() -> None:
-    assert names(a_placed(), a_sighting(61, "", phase="")) == []
-    assert names(a_placed(), a_sighting(61, "", phase="Running")) == []
+    assert list_names(a_placed(), a_sighting(61, "", phase="")) == []
+    assert list_names(a_placed(), a_sighting(61, "", phase="Running")) == []
 
 
 def test_the_next_pod_of_the_name_is_no_word_about_this_one() -> None:
-    assert names(a_placed(), a_sighting(61, "", pod=a_pod(uid="the-next"))) == []
-    assert names(a_placed(), a_sighting(61, "", pod=a_pod(uid=""))) == []
-    assert names(a_placed(pod=a_pod(uid="")), a_sighting(61, "")) == []
+    assert list_names(a_placed(), a_sighting(61, "", pod=a_pod(uid="the-next"))) == []
+    assert list_names(a_placed(), a_sighting(61, "", pod=a_pod(uid=""))) == []
+    assert list_names(a_placed(pod=a_pod(uid="")), a_sighting(61, "")) == []
 
 
 def test_a_pod_that_is_gone_is_not_seen_anywhere() -> None:
-    assert names(a_placed(), a_sighting(61, "", deleted=True)) == []
+    assert list_names(a_placed(), a_sighting(61, "", deleted=True)) == []
 
 
 def test_of_two_reported_binds_the_one_that_the_cluster_does_not_show_is_found() -> None:
     wrong, right = a_placed(), a_placed(node="node2", started_at=10, bound=11)
-    (finding,) = found(wrong, right, a_sighting(60, "node2"))
+    (finding,) = find_findings(wrong, right, a_sighting(60, "node2"))
     assert finding.attempt_id == wrong.attempt_id
 
 
@@ -223,25 +223,25 @@ def things(draw: st.DrawFn) -> Events:
             return a_registration(time, {f"GPU-{node}-0": draw(st.sampled_from([10, 20]))}, node)
 
 
-def when(values: Events) -> float:
+def to_seconds(values: Events) -> float:
     return ((values.bound_at if isinstance(values, Placed) else values.observed_at) - to_time(0)) / timedelta(seconds=1)
 
 
-def key(values: Events) -> object:
-    """What can be reported once only: a source reports one thing at a time."""
+def get_key(values: Events) -> object:
+    """Return the key of a fact that can be reported only once: a source reports one thing at a time."""
     return values.attempt_id if isinstance(values, Placed) else values.id
 
 
 # How long it takes says how busy the machine is.
 
-published = st.lists(things(), max_size=20, unique_by=key)
+published = st.lists(things(), max_size=20, unique_by=get_key)
 
 
 @given(published, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_matters(values: list[Events], draw: Random) -> None:
     again = [*values, *draw.sample(values, len(values) // 2)]
     draw.shuffle(again)
-    assert found(*again, pools=POOLS) == found(*values, pools=POOLS)
+    assert find_findings(*again, pools=POOLS) == find_findings(*values, pools=POOLS)
 
 
 @given(published, st.integers(0, 14))
@@ -249,20 +249,20 @@ def test_what_is_settled_step_by_step_is_what_is_settled_at_once(values: list[Ev
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
     judge, published_by_now = PlacementAuditor(POOLS), 0
     found_by_now: list[FindingReported] = []
-    ordered = sorted(values, key=lambda event: (when(event), type(event).__name__))
+    ordered = sorted(values, key=lambda event: (to_seconds(event), type(event).__name__))
     for now in range(-50, 600, 5):
-        arrived = [event for event in ordered if when(event) + late <= now]
+        arrived = [event for event in ordered if to_seconds(event) + late <= now]
         judge = publish(judge, [*arrived[published_by_now:], *arrived[: published_by_now // 2]])
         published_by_now = len(arrived)
         found_by_now += judge.settle(to_time(now))
     ids = [finding.id for finding in found_by_now]
     assert len(ids) == len(set(ids))
-    assert sorted(found_by_now, key=lambda finding: finding.id) == found(*values, pools=POOLS)
+    assert sorted(found_by_now, key=lambda finding: finding.id) == find_findings(*values, pools=POOLS)
 
 
 def test_what_an_earlier_run_published_is_not_published_again() -> None:
     values: list[Events] = [a_placed(node="node2"), a_sighting(100, "")]
-    first = found(*values, pools=POOLS)
+    first = find_findings(*values, pools=POOLS)
     assert [finding.finding for finding in first] == ["BoundNowhere", "OutsidePool"]
     judge = publish(PlacementAuditor(POOLS), values)
     judge.mark_reported([finding.id for finding in first])

@@ -34,20 +34,20 @@ def test_a_text_fits_begins_as_it_was_and_says_how_much_is_left_out(text: str, l
     assert len(short.encode()) <= limit
     if short == text:
         return
-    kept, _, left_out = short.rpartition("... and ")
-    assert text.startswith(kept)
-    rest = text[len(kept) :]
+    head, _, left_out = short.rpartition("... and ")
+    assert text.startswith(head)
+    tail = text[len(head) :]
     if left_out.endswith(" words"):
-        assert rest[0].isspace()
-        assert int(left_out.split()[0]) == len(rest.split())
+        assert tail[0].isspace()
+        assert int(left_out.split()[0]) == len(tail.split())
     else:
-        assert int(left_out.split()[0]) == len(rest)
+        assert int(left_out.split()[0]) == len(tail)
 
 
 def test_a_long_error_ends_with_a_word() -> None:
     text = " ".join(f"word{number}" for number in range(400))
     short = cut(text)
-    kept, _, left_out = short.partition("... and ")
-    assert text.startswith(kept + " ")
-    assert len(kept.split()) + int(left_out.split()[0]) == 400
+    head, _, left_out = short.partition("... and ")
+    assert text.startswith(head + " ")
+    assert len(head.split()) + int(left_out.split()[0]) == 400
     assert MAX_BYTES - 50 < len(short) <= MAX_BYTES

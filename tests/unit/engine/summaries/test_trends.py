@@ -1,4 +1,4 @@
-"""What happened in a minute, counted by hand."""
+"""Events of a minute, counted by hand."""
 
 from datetime import timedelta
 
@@ -20,11 +20,11 @@ FULL = {"gpu-1": [["NumaNotFit", "CardCordoned"]], "gpu-2": [["CardCordoned"] * 
 FREE = {"gpu-1": [["picked", "CardCordoned"]], "gpu-2": [["CardCordoned"] * 2]}
 
 
-def pool_of(node: str) -> str:
+def get_pool(node: str) -> str:
     return "a100" if node == "gpu-2" else ""
 
 
-def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) -> AttemptSummarized:
+def build_attempt(pod: str, second: int, *, free: bool = False, bound: bool | None = None) -> AttemptSummarized:
     started = BEGAN + timedelta(seconds=second)
     common = build_common(pod) | {
         "started_at": started,
@@ -41,11 +41,11 @@ def a_minute() -> Minute:
 
 
 def put(minute: Minute, summary: AttemptSummarized, replaced: AttemptSummarized | None = None) -> None:
-    taken_back = list_weights("ml", derive_contribution(replaced, pool_of)) if replaced else ()
-    minute.put(summary.pod.uid, list_weights("ml", derive_contribution(summary, pool_of)), taken_back)
+    taken_back = list_weights("ml", derive_contribution(replaced, get_pool)) if replaced else ()
+    minute.put(summary.pod.uid, list_weights("ml", derive_contribution(summary, get_pool)), taken_back)
 
 
-def counted(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, ...]]:
+def count_rows(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, ...]]:
     minute = a_minute()
     for summary in summaries:
         put(minute, summary)
@@ -53,23 +53,33 @@ def counted(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, .
 
 
 def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> None:
-    found = derive_contribution(an("one", 1), pool_of)
-    assert (found.version, found.status) == (an("one", 1).version, "failed")
-    assert list(zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)) == [
+    contribution = derive_contribution(build_attempt("one", 1), get_pool)
+    assert (contribution.version, contribution.status) == (build_attempt("one", 1).version, "failed")
+    assert list(
+        zip(
+            contribution.dimension,
+            contribution.value,
+            contribution.nodes.tolist(),
+            contribution.devices.tolist(),
+            strict=True,
+        )
+    ) == [
         ("all", "", 2, 4),
         ("reason", "CardCordoned", 2, 3),
         ("reason", "NumaNotFit", 1, 1),
         ("model", "NVIDIA A100-SXM4-80GB", 0, 4),
         ("pool", "a100", 1, 0),
     ]
-    assert "pool" not in derive_contribution(an("one", 1), None).dimension
+    assert "pool" not in derive_contribution(build_attempt("one", 1), None).dimension
 
 
 def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_attempt() -> None:
     verdicts = {"gpu-1": [["picked", "NumaNotFit"]], "gpu-2": [["CardCordoned"] * 2]}
     summary = summarize(an_attempt(verdicts, chosen="gpu-1"))
-    found = derive_contribution(summary, None)
-    reasons = [value for name, value in zip(found.dimension, found.value, strict=True) if name == "reason"]
+    contribution = derive_contribution(summary, None)
+    reasons = [
+        value for name, value in zip(contribution.dimension, contribution.value, strict=True) if name == "reason"
+    ]
     # What a search by reason finds the attempt by.
     assert reasons == list_reasons(summary) == ["CardCordoned"]
 
@@ -82,11 +92,17 @@ def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_a
     ],
 )
 def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, code: str) -> None:
-    summary = an("one", 1, free=True, bound=False)
+    summary = build_attempt("one", 1, free=True, bound=False)
     assert summary.bind
     summary = summary.model_copy(update={"bind": summary.bind.model_copy(update={"error": error})})
-    found = derive_contribution(summary, None)
-    columns = zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)
+    contribution = derive_contribution(summary, None)
+    columns = zip(
+        contribution.dimension,
+        contribution.value,
+        contribution.nodes.tolist(),
+        contribution.devices.tolist(),
+        strict=True,
+    )
     assert [row[1:] for row in columns if row[0] == "reason"] == [("CardCordoned", 1, 3), (code, 1, 0)]
     assert set(list_reasons(summary)) == {"CardCordoned", code}
     assert list_node_reasons(summary) == ["gpu-2|CardCordoned", f"gpu-1|{code}"]
@@ -94,26 +110,26 @@ def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, co
 
 
 def test_a_bind_that_succeeded_is_no_reason() -> None:
-    assert list_reasons(an("one", 1, free=True, bound=True)) == ["CardCordoned"]
+    assert list_reasons(build_attempt("one", 1, free=True, bound=True)) == ["CardCordoned"]
 
 
 def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:
     described = PodDescription(owners=[Owner(kind="ReplicaSet", name="a-7c"), Owner(kind="Deployment", name="a")])
-    whole = an("one", 1)
-    found = derive_contribution(whole.model_copy(update={"description": described}), None)
-    assert (found.dimension[-1], found.value[-1]) == ("workload", "Deployment/a")
-    assert (found.nodes[-1], found.devices[-1]) == (2, 4)
+    full_summary = build_attempt("one", 1)
+    contribution = derive_contribution(full_summary.model_copy(update={"description": described}), None)
+    assert (contribution.dimension[-1], contribution.value[-1]) == ("workload", "Deployment/a")
+    assert (contribution.nodes[-1], contribution.devices[-1]) == (2, 4)
     queued = PodDescription(queue="team-a")
-    found = derive_contribution(whole.model_copy(update={"description": queued}), None)
-    assert [(name, value) for name, value in zip(found.dimension, found.value, strict=True) if name == "queue"] == [
-        ("queue", "team-a")
-    ]
-    assert "workload" not in found.dimension
+    contribution = derive_contribution(full_summary.model_copy(update={"description": queued}), None)
+    assert [
+        (name, value) for name, value in zip(contribution.dimension, contribution.value, strict=True) if name == "queue"
+    ] == [("queue", "team-a")]
+    assert "workload" not in contribution.dimension
 
 
 def test_attempts_pods_nodes_and_devices_are_counted_by_reason_pool_and_model() -> None:
     model = "NVIDIA A100-SXM4-80GB"
-    assert counted(an("one", 1), an("one", 31), an("two", 2)) == {
+    assert count_rows(build_attempt("one", 1), build_attempt("one", 31), build_attempt("two", 2)) == {
         ("failed", "all", ""): (3, 2, 6, 12),
         ("failed", "model", model): (3, 2, 0, 12),
         ("failed", "pool", "a100"): (3, 2, 3, 0),
@@ -123,7 +139,9 @@ def test_attempts_pods_nodes_and_devices_are_counted_by_reason_pool_and_model() 
 
 
 def test_results_are_counted_apart() -> None:
-    rows = counted(an("one", 1), an("two", 2, free=True, bound=True), an("three", 3, free=True))
+    rows = count_rows(
+        build_attempt("one", 1), build_attempt("two", 2, free=True, bound=True), build_attempt("three", 3, free=True)
+    )
     assert {key: row[0] for key, row in rows.items() if key[1] == "all"} == {
         ("failed", "all", ""): 1, ("pending", "all", ""): 1, ("succeeded", "all", ""): 1,
     }  # fmt: skip
@@ -131,7 +149,7 @@ def test_results_are_counted_apart() -> None:
 
 def test_an_attempt_of_which_more_becomes_known_moves_to_its_new_result() -> None:
     minute = a_minute()
-    before, after = an("one", 1, free=True), an("one", 1, free=True, bound=True)
+    before, after = build_attempt("one", 1, free=True), build_attempt("one", 1, free=True, bound=True)
     put(minute, before)
     assert [row.attempts for row in minute.list_rows() if row.key[2] == "all"] == [1]
     put(minute, after, replaced=before)
@@ -144,8 +162,8 @@ def test_an_attempt_of_which_more_becomes_known_moves_to_its_new_result() -> Non
 
 def test_what_was_counted_under_another_time_is_taken_back_below_zero() -> None:
     minute = a_minute()
-    put(minute, an("one", 1, free=True, bound=True), replaced=an("one", 1, free=True))
-    put(minute, an("two", 1, free=True, bound=True), replaced=an("two", 1, free=True))
+    put(minute, build_attempt("one", 1, free=True, bound=True), replaced=build_attempt("one", 1, free=True))
+    put(minute, build_attempt("two", 1, free=True, bound=True), replaced=build_attempt("two", 1, free=True))
     rows = {row.key[1]: row[1:] for row in minute.list_rows() if row.key[2] == "all"}
     assert rows == {"pending": (-2, -2, -4, -8), "succeeded": (2, 2, 4, 8)}
 
@@ -168,7 +186,7 @@ def test_rows_are_what_is_added_less_what_is_taken_back(
         weights = tuple(Weight(("ml", status, *key), count, 2 * count) for key, count in counts.items())
         minute.put(pod, weights if is_added else (), () if is_added else weights)
     assert minute.version == len(changes)
-    for (namespace, result, *key), *found in minute.list_rows():
+    for (namespace, result, *key), *contribution in minute.list_rows():
         assert namespace == "ml"
         having = [change for change in changes if change[1] == result and tuple(key) in change[2]]
         assert having
@@ -176,14 +194,14 @@ def test_rows_are_what_is_added_less_what_is_taken_back(
         left = {name: sum(sign for pod, sign, _ in signs if pod == name) for name in ("pod-0", "pod-1", "pod-2")}
         pods = sum(count > 0 for count in left.values()) - sum(count < 0 for count in left.values())
         nodes = sum(sign * count for _, sign, count in signs)
-        assert found == [sum(left.values()), pods, nodes, 2 * nodes]
+        assert contribution == [sum(left.values()), pods, nodes, 2 * nodes]
     keys = {(status, *key) for _, status, counts, _ in changes for key in counts}
     assert {row.key[1:] for row in minute.list_rows()} == keys
 
 
 def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
     minute = a_minute()
-    adds = derive_contribution(an("one", 1), pool_of)
+    adds = derive_contribution(build_attempt("one", 1), get_pool)
     for number in range(200):
         minute.put(f"uid-{number}", list_weights(f"team-{number:03}", adds), ())
     parts = list(build_records(minute))
@@ -196,7 +214,7 @@ def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
 
 
 def test_a_contribution_travels_unchanged() -> None:
-    known = derive_contribution(an("one", 1), pool_of)
-    read = Contribution.model_validate_json(encode_value(known))
-    assert list_weights("ml", read) == list_weights("ml", known)
-    assert (read.version, read.status) == (known.version, known.status)
+    contribution = derive_contribution(build_attempt("one", 1), get_pool)
+    read = Contribution.model_validate_json(encode_value(contribution))
+    assert list_weights("ml", read) == list_weights("ml", contribution)
+    assert (read.version, read.status) == (contribution.version, contribution.status)

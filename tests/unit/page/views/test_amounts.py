@@ -25,6 +25,8 @@ def test_gpu_hours_are_the_same_on_page_and_terminal(value: float, written: str)
     assert format_gpu_hours(value) == format_hours(value) == written
 
 
-@pytest.mark.parametrize(("placed", "measured", "known"), [(0, 0, True), (3, 3, True), (3, 2, False), (3, 0, False)])
-def test_the_wait_is_known_where_every_placed_pod_was_measured(placed: int, measured: int, known: bool) -> None:
-    assert is_wait_complete(placed, measured) is known
+@pytest.mark.parametrize(
+    ("placed", "measured", "is_complete"), [(0, 0, True), (3, 3, True), (3, 2, False), (3, 0, False)]
+)
+def test_the_wait_is_known_where_every_placed_pod_was_measured(placed: int, measured: int, is_complete: bool) -> None:
+    assert is_wait_complete(placed, measured) is is_complete

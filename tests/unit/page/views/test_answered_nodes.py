@@ -22,16 +22,16 @@ GOLDEN_ATTEMPTS = sorted(
 REASON = "3/8 AllocatedCardsInsufficientRequest, 5/8 CardInsufficientCore"
 
 
-def refused(name: str, reason: str) -> dict[str, object]:
+def build_refused_node(name: str, reason: str) -> dict[str, object]:
     containers = [{"name": "c", "status": "failed", "reason": reason}]
     return {"name": name, "status": "failed", "score": 0, "containers": containers}
 
 
-def passed(name: str, score: float) -> dict[str, object]:
+def build_passed_node(name: str, score: float) -> dict[str, object]:
     return {"name": name, "status": "passed", "score": score, "containers": [{"name": "c", "status": "passed"}]}
 
 
-def shown(groups: list[NodeGroup]) -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+def list_rows(groups: list[NodeGroup]) -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
     return sorted((group.verdict, group.reason, tuple(group.nodes), tuple(group.cells)) for group in groups)
 
 
@@ -41,7 +41,7 @@ def test_the_answer_and_the_columns_of_an_attempt_give_the_same_groups(number: s
     answer: dict[str, Any] = json.loads(encode_schedulerlog(summary))
     # The answer leaves out what was not looked at.
     judged = [node for node in group_summarized_nodes(summary) if node.verdict != events.NOT_REACHED]
-    assert shown(group_answered_nodes(answer["filter"]["nodes"], summary.chosen)) == shown(judged)
+    assert list_rows(group_answered_nodes(answer["filter"]["nodes"], summary.chosen)) == list_rows(judged)
 
 
 def test_verdicts_are_those_of_the_events() -> None:
@@ -50,8 +50,13 @@ def test_verdicts_are_those_of_the_events() -> None:
 
 
 def test_nodes_that_were_refused_alike_are_one_row() -> None:
-    nodes = [refused(f"node{number}", REASON) for number in range(4_000)]
-    nodes += [refused("odd", "8/8 CardTypeMismatch"), passed("a", 0.5), passed("b", 0.25), passed("best", 0.85)]
+    nodes = [build_refused_node(f"node{number}", REASON) for number in range(4_000)]
+    nodes += [
+        build_refused_node("odd", "8/8 CardTypeMismatch"),
+        build_passed_node("a", 0.5),
+        build_passed_node("b", 0.25),
+        build_passed_node("best", 0.85),
+    ]
     assert to_node_rows(nodes, "best", is_wide=False) == [
         ["1", "chosen", "score 0.85", "best"],
         ["2", "fits", "scores 0.25 to 0.5", "a, b"],
@@ -62,8 +67,8 @@ def test_nodes_that_were_refused_alike_are_one_row() -> None:
 
 
 def test_many_refusals_that_differ_in_their_counts_alone_are_one_row_with_the_range_of_each() -> None:
-    nodes = [refused(f"n{number}", f"{number % 8 + 1}/8 A, {number // 8 + 1}/8 B") for number in range(40)]
-    nodes += [refused(f"m{number}", f"{number + 1}/16 A, 1/16 B") for number in range(3)]
+    nodes = [build_refused_node(f"n{number}", f"{number % 8 + 1}/8 A, {number // 8 + 1}/8 B") for number in range(40)]
+    nodes += [build_refused_node(f"m{number}", f"{number + 1}/16 A, 1/16 B") for number in range(3)]
     rows = to_node_rows(nodes, None, is_wide=False)
     assert [row[:3] for row in rows] == [
         ["40", "refused", "c: 1–5/8 B, 1–8/8 A"],
@@ -73,9 +78,11 @@ def test_many_refusals_that_differ_in_their_counts_alone_are_one_row_with_the_ra
 
 def test_reasons_that_count_no_devices_are_shown_word_for_word() -> None:
     words = ("NodeInsufficientDevice", "card type, mismatch", "1/8 A, 1/16 B", "")
-    rows = to_node_rows([refused(f"n{place}", text) for place, text in enumerate(words)], None, is_wide=False)
+    rows = to_node_rows(
+        [build_refused_node(f"n{index}", text) for index, text in enumerate(words)], None, is_wide=False
+    )
     assert {row[2] for row in rows} == {f"c: {text or 'failed'}" for text in words}
-    assert to_node_rows([refused("n", "node unregistered")], None, is_wide=False)[0][1:3] == [
+    assert to_node_rows([build_refused_node("n", "node unregistered")], None, is_wide=False)[0][1:3] == [
         "not registered",
         "node unregistered",
     ]

@@ -1,4 +1,4 @@
-"""What an attempt came to, group by group: counted a second time by hand, on the golden attempts and on large ones."""
+"""Groups of nodes: counted a second time by hand, on the golden attempts and on large ones."""
 
 from collections import Counter
 

@@ -78,8 +78,8 @@ def test_a_constraint_of_a_newer_api_is_named_as_it_names_it() -> None:
     assert write_exclusion(["topology", "use"], "en").endswith("somewhere: topology and what other pods hold.")
 
 
-def of_reader(path: str) -> set[str]:
-    """The texts that the module's ``_list_gaps`` may write."""
+def list_phrases(path: str) -> set[str]:
+    """List the texts that the module's ``_list_gaps`` may write."""
     tree = ast.parse(Path(path).read_text("utf-8"))
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_list_gaps")
     tables = [node for node in ast.walk(function) if isinstance(node, ast.Dict)]
@@ -89,7 +89,7 @@ def of_reader(path: str) -> set[str]:
 
 def test_every_phrase_of_a_reader_has_its_chinese_and_no_other_has() -> None:
     hami = {text for name, text in vars(gaps).items() if name.isupper() and name != "UNKNOWN" and isinstance(text, str)}
-    kai, kube = of_reader("ingest/readers/kai/events.py"), of_reader("ingest/readers/kube/events.py")
+    kai, kube = list_phrases("ingest/readers/kai/events.py"), list_phrases("ingest/readers/kube/events.py")
     assert (len(kai), len(kube)) == (4, 3)
     written = hami | kai | kube | {OFFERED_NODES, FILTER_END}
     # The verdicts that the module compares with are no gaps.
