@@ -40,7 +40,7 @@ from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import ReportHandlers, TrendHandlers
 from api.handlers.waiting import WaitingHandlers
-from api.handlers.waiting_page import WaitingPods
+from api.handlers.waiting_page import PendingList
 from api.handlers.watching import WatchHandlers
 from api.http import errors
 from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
@@ -139,7 +139,7 @@ def create_app(
         settings.api_cache_size // SHARE_OF_MEMORY,
     )
     watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
-    waiting = WaitingPods(index, devices)
+    waiting = PendingList(index, devices)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     export(metrics, latest, topic.state, watching, index)
     api_routes = list_routes(

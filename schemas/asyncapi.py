@@ -129,7 +129,9 @@ def build_document(examples: Mapping[str, Any]) -> dict[str, Any]:
             "securedKafka": _describe_server("kafka-secure", *_SECURITY_SCHEMES),
         },
         "channels": {_name(topic): _describe_channel(topic) for topic in TOPICS},
-        "operations": {name: _describe_operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
+        "operations": {
+            name: _describe_operation(action, topic, summary) for name, action, topic, summary in _OPERATIONS
+        },
         "components": {
             "messages": {event.__name__: _describe_message(event, examples[event.TYPE]) for event in EVENTS}
             | _list_other_messages(),
@@ -168,7 +170,7 @@ def _describe_channel(topic: Topic) -> dict[str, Any]:
     }
     return {
         "address": topic.name,
-        "description": f"{topic.about}. Key: {topic.key}.",
+        "description": f"{topic.description}. Key: {topic.key}.",
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _list_messages(topic)},
         "bindings": {"kafka": kafka},
     }

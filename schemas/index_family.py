@@ -35,7 +35,7 @@ class Index:
     """A family of indices behind one alias, daily but for one."""
 
     alias: str
-    about: str
+    description: str
     properties: dict[str, Any]
     retention: timedelta = timedelta(days=30)
     kept_while: dict[str, Any] | None = None
@@ -58,7 +58,7 @@ class Index:
         """The component template of this family alone, which an operator may make."""
         return f"{self.alias}@custom"
 
-    def template(self, *custom: str) -> dict[str, Any]:
+    def build_template(self, *custom: str) -> dict[str, Any]:
         """Build the body of ``PUT _index_template/{alias}``. ``custom``: component templates of the operator that
         exist; of several the last one counts."""
         return {
@@ -71,9 +71,9 @@ class Index:
                 "aliases": {self.alias: {}},
                 "mappings": {
                     "dynamic": "strict",
-                    "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
+                    "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.description},
                     "properties": self.properties | build_otel_aliases(self.properties),
                 },
             },
-            "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
+            "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.description},
         }

@@ -23,7 +23,7 @@ from .index_fields import (
 
 ATTEMPTS: Final = Index(
     alias="schedulerlog-attempts",
-    about="One document per scheduling attempt; the detail per node is stored, not indexed field by field",
+    description="One document per scheduling attempt; the detail per node is stored, not indexed field by field",
     properties={
         **ATTEMPT,
         **DESCRIPTION,
@@ -58,7 +58,7 @@ ATTEMPTS: Final = Index(
 
 DEVICES: Final = Index(
     alias="schedulerlog-devices",
-    about="The verdicts device by device: one document per record of devices judged",
+    description="The verdicts device by device: one document per record of devices judged",
     properties={
         **ATTEMPT,
         "container": KEYWORD,
@@ -72,7 +72,7 @@ DEVICES: Final = Index(
 
 NODE_STATES: Final = Index(
     alias="schedulerlog-node-states",
-    about="The devices of a node and what was in use of them: a document per revision and day on which it was written",
+    description="The devices of a node and their use: one document per revision and day of writing",
     properties={
         "@timestamp": DATE,
         "cluster": KEYWORD,
@@ -89,7 +89,7 @@ NODE_STATES: Final = Index(
 
 FINDINGS: Final = Index(
     alias="schedulerlog-findings",
-    about="Attempts and placements that contradict the state of the cluster, one document each",
+    description="Attempts and placements that contradict the state of the cluster, one document each",
     properties={
         **ATTEMPT,
         "finding": KEYWORD,
@@ -104,7 +104,7 @@ FINDINGS: Final = Index(
 
 TRENDS: Final = Index(
     alias="schedulerlog-trends",
-    about="Counts of each minute, to be added up: a document per partition, ten minutes of recording and combination",
+    description="Counts of each minute, to be summed: one document per partition, ten minutes and combination",
     properties={
         "@timestamp": DATE,
         "cluster": KEYWORD,
@@ -127,7 +127,7 @@ NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "
 
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
-    about="Which pod was on which node with which devices, from when to when: one document per placement",
+    description="Which pod was on which node with which devices, from when to when: one document per placement",
     properties={
         **ATTEMPT,
         "ended_at": DATE,
@@ -159,7 +159,7 @@ OCCUPANCY: Final = Index(
 
 OBSERVATIONS: Final = Index(
     alias="schedulerlog-observations",
-    about="Observations of pods, nodes, workloads and schedulers: one document whenever the state differs",
+    description="Observations of pods, nodes, workloads and schedulers: one document whenever the state differs",
     properties={
         "@timestamp": DATE,
         "cluster": KEYWORD,
@@ -183,7 +183,7 @@ OBSERVATIONS: Final = Index(
 
 POD_STATES: Final = Index(
     alias="schedulerlog-pod-states",
-    about="The latest that is known of each pod: whether it waits, since when and for what. A document per pod's name",
+    description="Latest state of each pod: whether it waits, since when and for what. One document per pod's name",
     properties={
         **ATTEMPT,
         "state": KEYWORD,

@@ -54,7 +54,7 @@ class Explanation(Texts):
     language: Language
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.scope is not None
 
 

@@ -34,7 +34,7 @@ class Topic:
     """``key`` is in words; the code of it is ``Event.key``."""
 
     name: str
-    about: str
+    description: str
     key: str
     events: tuple[type[Event], ...]
     # Divides evenly among 1, 2, 3, 4, 6 or 12 workers.
@@ -55,7 +55,7 @@ class Topic:
 
 DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
-    about="Every decision of schedulers about pods, in order per pod",
+    description="Every decision of schedulers about pods, in order per pod",
     key="cluster/namespace/name of the pod",
     events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
     # The pipeline counts by it (``AttemptCounted.recorded_at``): a producer's clock may be wrong by years.
@@ -63,13 +63,13 @@ DECISIONS: Final = Topic(
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",
-    about="What the cluster reports about pods and their owners: phase, node, conditions, devices, problems, deletion",
+    description="Observations of pods and their owners: phase, node, conditions, devices, problems, deletion",
     key="cluster/namespace/name of the pod; cluster/namespace/kind/name of a workload",
     events=(PodObserved, WorkloadObserved),
 )
 SCHEDULERS: Final = Topic(
     name="schedulerlog.schedulers",
-    about="Version and settings of each scheduler, when it starts and when they change",
+    description="Version and settings of each scheduler, when it starts and when they change",
     key="cluster/scheduler/instance",
     events=(SchedulerObserved,),
     partitions=1,
@@ -77,13 +77,13 @@ SCHEDULERS: Final = Topic(
 )
 NODES: Final = Topic(
     name="schedulerlog.nodes",
-    about="What nodes offer: registrations with handshakes, capacity, conditions",
+    description="What nodes offer: registrations with handshakes, capacity, conditions",
     key="cluster/name of the node",
     events=(NodeRegistered, NodeObserved, NodeChecked),
 )
 NODE_STATES: Final = Topic(
     name="schedulerlog.node-states",
-    about="The devices of each node and what is in use of them, by revision: what verdicts refer to",
+    description="The devices of each node and what is in use of them, by revision: what verdicts refer to",
     key="cluster/name of the node",
     events=(NodeStateChanged,),
     # Every state is written again once a day, so that the latest of every node outlives the retention; a node that is
@@ -92,14 +92,14 @@ NODE_STATES: Final = Topic(
 )
 ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",
-    about="One whole summary per attempt (in parts above 64 KiB), published again when more is known; of a "
+    description="One whole summary per attempt (in parts above 64 KiB), published again when more is known; of a "
     "retry that ended as the one before, only what differs",
     key="cluster/namespace/name of the pod",
     events=(AttemptSummarized, AttemptRepeated),
 )
 DEVICE_VERDICTS: Final = Topic(
     name="schedulerlog.device-verdicts",
-    about="The verdicts device by device of every attempt that does not repeat another, as they were published",
+    description="The verdicts device by device of every attempt that does not repeat another, as they were published",
     key="cluster/namespace/name of the pod",
     events=(DevicesJudged,),
     # For the index, which has them for a week: other readers have the decisions.
@@ -109,7 +109,7 @@ DEVICE_VERDICTS: Final = Topic(
 )
 POD_HISTORIES: Final = Topic(
     name="schedulerlog.pod-histories",
-    about="The latest attempts of each pod: what the pipeline compares the pod's next one with",
+    description="The latest attempts of each pod: what the pipeline compares the pod's next one with",
     key="cluster/namespace/name of the pod/scheduler",
     events=(PodHistoryChanged,),
     # Every process that gets a partition reads all of it, so it is kept as short as it can be. A pod that has not been
@@ -122,7 +122,7 @@ POD_HISTORIES: Final = Topic(
 )
 ATTEMPT_COUNTS: Final = Topic(
     name="schedulerlog.attempt-counts",
-    about="What each attempt adds to the counts of its minute",
+    description="What each attempt adds to the counts of its minute",
     key="cluster/namespace/name of the pod",
     events=(AttemptCounted,),
     retention=timedelta(days=1),
@@ -130,19 +130,19 @@ ATTEMPT_COUNTS: Final = Topic(
 )
 MESSAGES: Final = Topic(
     name="schedulerlog.messages",
-    about="The event texts that people see in kubectl describe",
+    description="The event texts that people see in kubectl describe",
     key="cluster/namespace/name of the pod",
     events=(MessageEmitted,),
 )
 FINDINGS: Final = Topic(
     name="schedulerlog.findings",
-    about="Attempts and placements that contradict the state of the cluster, with the numbers that prove it",
+    description="Attempts and placements that contradict the state of the cluster, with the numbers that prove it",
     key="cluster/namespace/name of the pod",
     events=(FindingReported,),
 )
 ALERTS: Final = Topic(
     name="schedulerlog.alerts",
-    about="Alerts by rules: firing and resolved",
+    description="Alerts by rules: firing and resolved",
     key="fingerprint of the alert",
     events=(AlertChanged,),
     # One partition keeps all alerts in order for a reader that sees them fire and end; there are few.
@@ -150,13 +150,13 @@ ALERTS: Final = Topic(
 )
 TRENDS: Final = Topic(
     name="schedulerlog.trends",
-    about="What happened in each minute, counted by namespace, result, reason, pool, model, workload and queue",
+    description="What happened in each minute, counted by namespace, result, reason, pool, model, workload and queue",
     key="cluster/partition of the decisions that was counted",
     events=(TrendsCounted,),
 )
 DEAD_LETTERS: Final = Topic(
     name="schedulerlog.dead-letters",
-    about="Records that could not be processed, byte for byte, with their origin and the cause in the headers",
+    description="Records that could not be processed, byte for byte, with their origin and the cause in the headers",
     key="the key of the record",
     events=(),
     partitions=1,
@@ -169,7 +169,7 @@ DEAD_LETTERS: Final = Topic(
 
 RAW_LOGS: Final = Topic(
     name="schedulerlog.raw-logs",
-    about="Lines of schedulers' logs as Fluent Bit, Vector or the OpenTelemetry Collector ship them",
+    description="Lines of schedulers' logs as Fluent Bit, Vector or the OpenTelemetry Collector ship them",
     key="namespace/pod/container, so that a log stays in order",
     events=(),
     # Raw lines are read once; the decisions made from them are kept for seven days. A log at -v=5 is 50 MiB per filter

@@ -14,8 +14,8 @@ from engine.diagnosis.facts import (
     Evidence,
     HeldLock,
     NodeFacts,
-    ObservedPod,
     OwnerProblem,
+    PodOnCluster,
     Quota,
     Unknown,
 )
@@ -37,7 +37,7 @@ MAX_CLAIMS: Final = 20
 class ObjectFacts:
     """Facts that the API server has now; a fact that it does not give is None, with a reason in ``unknown``."""
 
-    pod: ObservedPod | None = None
+    pod: PodOnCluster | None = None
     claims: Sequence[Claim] | None = None
     quotas: Sequence[Quota] | None = None
     events: Sequence[Evidence] | None = None
@@ -98,7 +98,7 @@ class _Reading:
         except KubeApiError as error:
             if error.is_missing:
                 source = Evidence("pod", path, self.now, words=str(error))
-                self.facts.pod = ObservedPod(source, is_gone=True)
+                self.facts.pod = PodOnCluster(source, is_gone=True)
                 await self._read_owner_events()
             else:
                 self.facts.unknown += [to_unknown(subject, error) for subject in ("pod", "claims", "events")]

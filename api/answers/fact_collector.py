@@ -17,7 +17,7 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_devices
 from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
-from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, ObservedPod, SchedulerState, Unknown
+from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, SchedulerState, Unknown
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
@@ -152,7 +152,7 @@ class FactCollector:
         unknown += more
         return nodes
 
-    async def _read_observed(self, pod: PodName) -> ObservedPod | None:
+    async def _read_observed(self, pod: PodName) -> PodOnCluster | None:
         return indexed.parse_pod_state(await self.index.search(OBSERVATIONS.alias, indexed.build_pod_query(pod)))
 
     async def _read_schedulers(self, cluster: str) -> list[SchedulerState]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.pending_rows import to_row
-from api.handlers.waiting_page import PodSelection, WaitingPods
+from api.handlers.waiting_page import PendingList, PodSelection
 from api.handlers.watching import WatchHandlers
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
@@ -41,7 +41,7 @@ _OF_ATTEMPTS: Final = ("queue", "reasons", "pools", "models", "obstacle")
 
 @dataclass(frozen=True, slots=True)
 class PendingHandlers:
-    waiting: WaitingPods
+    waiting: PendingList
     watching: WatchHandlers
 
     async def list_pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.listing import answer_page
-from api.handlers.waiting_page import PodSelection, WaitingPods
+from api.handlers.waiting_page import PendingList, PodSelection
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
@@ -26,7 +26,7 @@ from schemas.answers.waiting import DeviceRefusals
 @dataclass(frozen=True, slots=True)
 class WaitingHandlers:
     index: OpenSearch
-    waiting: WaitingPods
+    waiting: PendingList
 
     async def list_pods_by_state(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
         """List pods by state, in pages: `placed` (on a node now), `ended` (no longer on it), or `waiting`.

@@ -50,7 +50,7 @@ class PodSelection:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingPods:
+class PendingList:
     index: OpenSearch
     devices: ClusterDevices
 

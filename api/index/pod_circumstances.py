@@ -12,7 +12,7 @@ from api.index.clusters import parse_schedulers
 from api.index.nodes.node_list import build_nodes_query, parse_nodes
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
-from engine.diagnosis.facts import Evidence, NodeFacts, ObservedPod, SchedulerState
+from engine.diagnosis.facts import Evidence, NodeFacts, PodOnCluster, SchedulerState
 from schemas.codec.records import Rejected, read
 from schemas.documents.observations import Observed
 from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved
@@ -38,7 +38,7 @@ def build_pod_query(pod: PodName) -> Json:
     }
 
 
-def parse_pod_state(answer: Json) -> ObservedPod | None:
+def parse_pod_state(answer: Json) -> PodOnCluster | None:
     """Parse the pod in the answer to ``build_pod_query``; None if never observed. Raises ``UnreadableError``."""
     events = [decode_document(_decode_pod_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
     # A kubelet's event has no phase.
@@ -46,7 +46,7 @@ def parse_pod_state(answer: Json) -> ObservedPod | None:
     if latest is None:
         return None
     same = [event for event in events if event.pod.uid == latest.pod.uid and event.observed_at >= latest.observed_at]
-    return ObservedPod(
+    return PodOnCluster(
         source=Evidence("pod", latest.id, latest.observed_at, "cluster"),
         uid=latest.pod.uid,
         phase=latest.phase,

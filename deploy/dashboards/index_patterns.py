@@ -35,7 +35,7 @@ def index_patterns(api_url: str) -> list[SavedObject]:
 def _pattern(pattern_id: str, title: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
     attributes: dict[str, Any] = {
         "title": title,
-        "description": index.about,
+        "description": index.description,
         "fieldFormatMap": text(_formats(index, api_url)),
     }
     if time_field:

@@ -64,7 +64,7 @@ def _has_suitable_device(group: RefusedNodes, facts: DiagnosisFacts) -> bool:
 
 
 def _has_memory(row: DeviceLog, request: Request | None) -> bool:
-    requested = request.memory_of(row.memory_total_mib) if request else None
+    requested = request.compute_memory(row.memory_total_mib) if request else None
     free = (row.memory_total_mib or 0) - (row.memory_used_mib or 0)
     return bool(requested) and free >= (requested or 0)
 

@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
     """The source's text, word for word, if it has one."""
 
 
-class ObservedPod(NamedTuple):
+class PodOnCluster(NamedTuple):
     """The pod as its object or its latest observation describes it."""
 
     source: Evidence
@@ -138,7 +138,7 @@ class DiagnosisFacts:
     """False if later attempts followed the requested one: the present state does not explain it."""
     devices: Sequence[DeviceLog] | None = None
     """Devices of the nodes that were read, as the attempt judged them."""
-    pod: ObservedPod | None = None
+    pod: PodOnCluster | None = None
     claims: Sequence[Claim] | None = None
     quotas: Sequence[Quota] | None = None
     events: Sequence[Evidence] | None = None

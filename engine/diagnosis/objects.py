@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from engine.diagnosis.facts import Claim, Evidence, HeldLock, NodeFacts, ObservedPod, OwnerProblem, Quota
+from engine.diagnosis.facts import Claim, Evidence, HeldLock, NodeFacts, OwnerProblem, PodOnCluster, Quota
 from engine.fit.events.event_builder import to_request
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami import node_lock
@@ -22,11 +22,11 @@ _CREATE_FAILED: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 _KUBELET: Final = "kubelet"
 
 
-def to_observed_pod(pod: Fields, path: str, now: datetime) -> ObservedPod:
+def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
     """Convert a pod's object. ``path``: its path on the API server. ``now``: the time when it was read."""
     metadata, spec, status = part(pod, "metadata"), part(pod, "spec"), part(pod, "status")
     pod_conditions = conditions(pod)
-    return ObservedPod(
+    return PodOnCluster(
         source=Evidence("pod", path, now),
         uid=text(metadata, "uid"),
         phase=text(status, "phase"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod, OwnerProblem
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import quote, shorten_list, to_bind_evidence, to_condition_evidence, to_existence_evidence
 from engine.hami.quantities import parse_whole
@@ -83,7 +83,7 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
     )
 
 
-def _check_start(facts: DiagnosisFacts, pod: ObservedPod) -> TreeStep:
+def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     words: dict[str, Word] = {"node": pod.node}
     findings = facts.findings
     if pod.phase in _STARTED:

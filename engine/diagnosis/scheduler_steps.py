@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod, SchedulerState
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster, SchedulerState
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import (
     count_devices,
@@ -24,7 +24,7 @@ SOON: Final = timedelta(seconds=60)
 _UNSCHEDULABLE: Final = frozenset(("Unschedulable", "SchedulerError"))
 
 
-def find_refusal_condition(pod: ObservedPod | None) -> Condition | None:
+def find_refusal_condition(pod: PodOnCluster | None) -> Condition | None:
     """Find the condition that a scheduler wrote on the pod when it found no node."""
     condition = pod.find_condition("PodScheduled") if pod else None
     return condition if condition and condition.status == "False" and condition.reason in _UNSCHEDULABLE else None

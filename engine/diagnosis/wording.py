@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, ObservedPod
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.texts import write_phrase
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AttemptSummarized, Condition, Request
@@ -71,7 +71,7 @@ def to_bind_evidence(attempt: AttemptSummarized) -> tuple[Evidence, ...]:
     return (Evidence("bind", attempt.attempt_id, attempt.bind.ended_at, attempt.scheduler, words=attempt.bind.error),)
 
 
-def to_condition_evidence(pod: ObservedPod, condition: Condition) -> Evidence:
+def to_condition_evidence(pod: PodOnCluster, condition: Condition) -> Evidence:
     words = f"{condition.type}={condition.status}: {condition.reason}: {condition.message}"
     return Evidence("pod", pod.source.record, condition.last_transition_at, pod.source.reported_by, words=words)
 

@@ -102,7 +102,7 @@ async def _put_components(store: AsyncOpenSearch, settings: TemplateSettings, sa
 
 
 async def _put_template(store: AsyncOpenSearch, index: Index, custom: Collection[str]) -> str:
-    wanted = index.template(*(name for name in (CUSTOM_TEMPLATE, index.custom_template) if name in custom))
+    wanted = index.build_template(*(name for name in (CUSTOM_TEMPLATE, index.custom_template) if name in custom))
     path = f"/_index_template/{index.alias}"
     # 404: there is no template yet.
     answer = await store.transport.perform_request("GET", path, ignore=(404,))
@@ -122,7 +122,7 @@ async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: obj
 
     A newer mapping only adds fields, which OpenSearch allows.
     """
-    mapping = index.template()["template"]["mappings"]
+    mapping = index.build_template()["template"]["mappings"]
     try:
         await store.transport.perform_request("PUT", f"/{name}/_mapping", body=mapping)
     # A field that exists keeps its type: the next day's index has the new one.

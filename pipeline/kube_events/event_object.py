@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from engine.summaries.text import cut
-from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, derive_series
+from pipeline.kube_events.event_series import AttemptCounts, PublishedEvent, derive_series
 from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
 from schemas.codec.records import format_rfc3339
 from schemas.events import MessageEmitted
@@ -30,7 +30,7 @@ def make_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
             "name": name,
             "namespace": first.pod.namespace,
             "labels": {MANAGED_BY: MANAGER, SERIES: derive_series(first)},
-            "annotations": {COUNTED: CountedAttempts().with_more(messages).write()},
+            "annotations": {COUNTED: AttemptCounts().with_more(messages).write()},
         },
         # A late attempt may be published after later ones.
         "eventTime": format_rfc3339(min(message.reported_at for message in messages)),
@@ -84,7 +84,7 @@ def parse_event(body: Any) -> PublishedEvent:
             started_at=started_at,
             latest_at=datetime.fromisoformat(series["lastObservedTime"]) if series else started_at,
             count=int(series.get("count", 1)),
-            counted=CountedAttempts.read(metadata["annotations"][COUNTED]),
+            counted=AttemptCounts.read(metadata["annotations"][COUNTED]),
             version=metadata["resourceVersion"],
         )
     except (KeyError, TypeError, AttributeError) as error:

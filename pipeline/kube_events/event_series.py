@@ -47,7 +47,7 @@ def derive_name(message: MessageEmitted) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedAttempts:
+class AttemptCounts:
     """The attempts behind an event's count."""
 
     floor: int = 0
@@ -96,7 +96,7 @@ class PublishedEvent:
     started_at: datetime
     latest_at: datetime
     count: int
-    counted: CountedAttempts
+    counted: AttemptCounts
     version: str
     """Its resourceVersion."""
 

@@ -91,7 +91,7 @@ def encode_value(value: Any) -> bytes:
 def _to_plain(value: Any) -> Any:
     # orjson then writes the columns itself; pydantic's JSON serializer has no form for numpy arrays.
     if isinstance(value, Model):
-        return value.json_fields()
+        return value.to_json_fields()
     if isinstance(value, BaseModel):
         return value.__dict__
     if isinstance(value, np.ndarray):  # orjson itself takes only contiguous ones

@@ -78,6 +78,6 @@ def _cut_state(text: bytes) -> bytes:
         return b""
     if len(b",".join(members)) > _MAX_BYTES:
         members = [member for member in members if len(member) <= _LONG]
-    while len(kept := b",".join(members)) > _MAX_BYTES:
+    while len(joined := b",".join(members)) > _MAX_BYTES:
         members.pop()
-    return kept
+    return joined

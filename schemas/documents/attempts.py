@@ -50,9 +50,9 @@ def list_node_reasons(summary: AttemptSummarized) -> list[str]:
     codes = [*(_list_codes(refusal) for refusal in summary.refusals), []]
     unexplained = [*([_NODE_UNREGISTERED] if verdict == UNREGISTERED else [] for verdict in summary.verdicts), []]
     columns = zip(summary.nodes, summary.refusal.tolist(), summary.verdict.tolist(), strict=True)
-    found = [f"{node}|{code}" for node, refusal, verdict in columns for code in codes[refusal] or unexplained[verdict]]
+    pairs = [f"{node}|{code}" for node, refusal, verdict in columns for code in codes[refusal] or unexplained[verdict]]
     bind = summary.bind
-    return [*found, f"{bind.node}|{bind.reason}"] if bind and bind.reason else found
+    return [*pairs, f"{bind.node}|{bind.reason}"] if bind and bind.reason else pairs
 
 
 def _list_codes(refusal: Refusal) -> list[str]:
@@ -88,8 +88,8 @@ def _order_refusal(refusal: Refusal) -> str:
 def _sort_table(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Sort the words that occur, and re-code the column to them; -1 remains -1."""
     # ``bincount`` takes no negative numbers, hence one up and one down again.
-    found = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
-    used = sorted({table[code] for code in found.tolist() if code >= 0})
+    occurring = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
+    used = sorted({table[code] for code in occurring.tolist() if code >= 0})
     places = {word: positions for positions, word in enumerate(used)}
     moved = np.array([places.get(word, -1) for word in table] + [-1], dtype=np.int64)
     return used, moved[codes]

@@ -64,7 +64,7 @@ class Model(DescribedModel):
             object.__setattr__(model, "__pydantic_private__", None)
             return model
 
-    def json_fields(self) -> dict[str, Any]:
+    def to_json_fields(self) -> dict[str, Any]:
         """Return the fields in the form of their JSON; columns may be numpy arrays."""
         return self.__dict__
 
@@ -116,7 +116,7 @@ class Request(Model):
     cores_percent: Count = 0
     """Per device; 100 is one whole device."""
 
-    def memory_of(self, total_mib: int | None) -> int | None:
+    def compute_memory(self, total_mib: int | None) -> int | None:
         """Compute the MiB that the container takes of a device of this size; None where they are not known."""
         if self.memory_mib is None and self.memory_percent is not None and total_mib is not None:
             # HAMi's ``memreq = Totalmem * pct / 100`` in int32, which truncates.

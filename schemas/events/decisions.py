@@ -56,7 +56,7 @@ class NodesJudged(AttemptEvent):
     def id(self) -> str:
         return f"{self.attempt_id}/nodes/{self.part}"
 
-    def json_fields(self) -> dict[str, Any]:
+    def to_json_fields(self) -> dict[str, Any]:
         return self.__dict__ | write_node_columns(self)
 
 

@@ -139,7 +139,7 @@ class DevicesJudged(AttemptEvent):
     def id(self) -> str:
         return f"{self.attempt_id}/devices/{self.part}"
 
-    def json_fields(self) -> dict[str, Any]:
+    def to_json_fields(self) -> dict[str, Any]:
         written: dict[str, Any] = {"verdict": write_code_text(self.verdict), "check": write_code_text(self.check)}
         if np.array_equal(self.rows, self.devices):
             written["rows"] = []
@@ -167,11 +167,11 @@ class DevicesJudged(AttemptEvent):
         checks = self.check[rows].tolist() if len(self.check) else repeat(NOT_REPORTED)
         for code, device, numbers, check in zip(self.verdict[rows].tolist(), positions, printed, checks, strict=False):
             # A state that contradicts the verdicts has fewer devices: the verdict is shown all the same.
-            known = known_devices[device] if device < len(known_devices) else _build_unknown(node)
+            device_row = known_devices[device] if device < len(known_devices) else _build_unknown(node)
             index, memory, cores = map(_read_reported, numbers)
-            yield known._replace(
+            yield device_row._replace(
                 verdict=self.verdicts[code],
-                device_index=index if known.device_index is None else known.device_index,
+                device_index=index if device_row.device_index is None else device_row.device_index,
                 memory_requested_mib=memory,
                 cores_requested_percent=cores,
                 checks=self.checks[check] if check >= 0 else {},

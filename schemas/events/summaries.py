@@ -191,7 +191,7 @@ class AttemptSummarized(AttemptEvent):
         # With the version: a summary that knows more is another record, and readers keep the greatest.
         return f"{self.attempt_id}/summary/{self.version}/{self.part}"
 
-    def json_fields(self) -> dict[str, Any]:
+    def to_json_fields(self) -> dict[str, Any]:
         return self.__dict__ | write_node_columns(self)
 
     @property

@@ -126,7 +126,7 @@ def _list_container_devices(
             container=judgement.container,
             uuid=fragment.uuids[int(judgement.device[row])],
             model=kind.model,
-            memory_mib=request.memory_of(kind.memory_mib),
+            memory_mib=request.compute_memory(kind.memory_mib),
             cores_percent=request.cores_percent,
             memory_total_mib=min(kind.memory_mib, INT64_MAX),
             memory_used_mib=int(judgement.used_memory_mib[row]),

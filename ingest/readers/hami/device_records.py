@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ingest.readers.hami.attempt import NodeLine
-from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
+from ingest.readers.hami.devices import DeviceInRegistration, RegisteredDevices
 from ingest.readers.hami.states import PrintedNumbers, parse_printed
 from ingest.readers.hami.tables import Keys, Rows, measure_json, parse_refusal
 from ingest.readers.node_states import LoggedState
@@ -112,11 +112,11 @@ def list_picked_devices(
 
 
 def _to_picked_device(container: int, request: Request, uuid: str, registered: RegisteredDevices) -> PickedDevice:
-    device = registered.get(uuid, RegisteredDevice(""))
+    device = registered.get(uuid, DeviceInRegistration(""))
     # Nothing about use: HAMi prints it only of devices that it refuses.
     return PickedDevice(
         container=container, uuid=uuid, model=device.model,
-        memory_mib=request.memory_of(device.memory_mib), cores_percent=request.cores_percent,
+        memory_mib=request.compute_memory(device.memory_mib), cores_percent=request.cores_percent,
         memory_total_mib=device.memory_mib, cores_total_percent=device.cores_percent, slots_total=device.slots,
     )  # fmt: skip
 

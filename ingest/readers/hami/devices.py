@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.hami.registration import Device
 
 
-class RegisteredDevice(NamedTuple):
+class DeviceInRegistration(NamedTuple):
     """A device and its node; None is a number that the registration does not give."""
 
     node: str
@@ -29,7 +29,7 @@ class RegisteredDevice(NamedTuple):
     is_healthy: bool = True
 
 
-RegisteredDevices = dict[str, RegisteredDevice]
+RegisteredDevices = dict[str, DeviceInRegistration]
 """By UUID."""
 
 
@@ -48,7 +48,7 @@ def parse_node_list(node_list: bytes) -> RegisteredDevices:
     return dict(device for node in nodes for device in _parse_node(node))
 
 
-def _parse_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
+def _parse_node(node: Any) -> Iterator[tuple[str, DeviceInRegistration]]:
     metadata = node.get("metadata") if isinstance(node, dict) else None
     if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return
@@ -63,7 +63,7 @@ def _parse_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
         yield from _to_registered(name, device)
 
 
-def parse_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
+def parse_registration(node: str, text: str) -> Iterator[tuple[str, DeviceInRegistration]]:
     """Parse one registration annotation; no device if it can't be read."""
     from engine.hami.registration import Registration, decode_registration
 
@@ -72,7 +72,7 @@ def parse_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDe
         yield from _to_registered(node, device)
 
 
-def parse_devices(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
+def parse_devices(node: str, items: Iterable[Any]) -> Iterator[tuple[str, DeviceInRegistration]]:
     """Parse the devices of a registration's decoded JSON; skips items that are no devices."""
     from engine.hami.go_values import InvalidValueError
     from engine.hami.registration import decode_device
@@ -85,12 +85,12 @@ def parse_devices(node: str, items: Iterable[Any]) -> Iterator[tuple[str, Regist
         yield from _to_registered(node, device)
 
 
-def _to_registered(node: str, device: "Device") -> Iterator[tuple[str, RegisteredDevice]]:
+def _to_registered(node: str, device: "Device") -> Iterator[tuple[str, DeviceInRegistration]]:
     amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
     # Numbers beyond int32 are mistakes of a device plugin.
     memory, cores, slots, numa, index = (amount if 0 <= amount < 2**31 else None for amount in amounts)
     if device.uuid:
         yield (
             device.uuid,
-            RegisteredDevice(node, device.model, memory, cores, slots, numa, index, device.is_healthy),
+            DeviceInRegistration(node, device.model, memory, cores, slots, numa, index, device.is_healthy),
         )

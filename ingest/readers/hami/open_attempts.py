@@ -10,7 +10,7 @@ from typing import Final
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.attempt import Bind, HamiAttempt
-from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
+from ingest.readers.hami.devices import DeviceInRegistration, RegisteredDevices
 from ingest.readers.hami.events import build_bind, build_events, build_shared_fields
 from ingest.readers.hami.grammar import Spelling
 from ingest.readers.hami.memory import AttemptMemory
@@ -53,7 +53,7 @@ class OpenHamiAttempts:
     def restore(self, memory: AttemptMemory) -> None:
         self.memory, self._uuids_by_node = memory, None
 
-    def register(self, devices: Iterable[tuple[str, RegisteredDevice]]) -> None:
+    def register(self, devices: Iterable[tuple[str, DeviceInRegistration]]) -> None:
         self.memory.devices.update(devices)
         self._uuids_by_node = None
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from engine.hami.reason_codes import ReasonCode
 from ingest.readers.hami.attempt import UNKNOWN, DeviceLine, HamiAttempt
-from ingest.readers.hami.devices import RegisteredDevice, RegisteredDevices
+from ingest.readers.hami.devices import DeviceInRegistration, RegisteredDevices
 from ingest.readers.hami.tables import Rows
 from ingest.readers.node_states import LoggedState, build_logged_state
 from schemas.events import FITS, NOT_REPORTED, PICKED, DeviceKind
@@ -33,7 +33,7 @@ _TOTALS: Final = 3
 _COLUMNS: Final = (
     "kind", "index", "numa", "healthy", "cordoned", "memory_used_mib", "cores_used_percent", "slots_used",
 )  # fmt: skip
-_UNREGISTERED: Final = RegisteredDevice("")
+_UNREGISTERED: Final = DeviceInRegistration("")
 
 
 def derive_states(

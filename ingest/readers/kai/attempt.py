@@ -38,7 +38,7 @@ class ReturnedMemory:
 
 
 @dataclass(slots=True)
-class JudgedNode:
+class NodeOfAttempt:
     score: float = 0.0
     is_gpu_refused: bool = False
     """KAI refused the node because of its GPUs."""
@@ -78,9 +78,9 @@ class KaiAttempt:
     """Requested on each device."""
     required_devices: int = 0
     """Number of devices that it needs, from a line of the patch; 0 if none says it."""
-    nodes: dict[str, JudgedNode] = field(default_factory=dict)
+    nodes: dict[str, NodeOfAttempt] = field(default_factory=dict)
     """The latest walk over the nodes."""
-    first_nodes: dict[str, JudgedNode] | None = None
+    first_nodes: dict[str, NodeOfAttempt] | None = None
     """The first walk, once there was another: later walks simulate evictions (reclaim, preempt, consolidation)."""
     chosen: str = ""
     groups: list[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ class KaiAttempt:
     is_allocation_over: bool = False
     """The patch's line about the allocation was read; the next filter of the pod begins another attempt."""
 
-    def select_nodes(self) -> dict[str, JudgedNode]:
+    def select_nodes(self) -> dict[str, NodeOfAttempt]:
         """Select the nodes of the decisive walk: the latest if the pod was placed, else the first."""
         return self.nodes if self.first_nodes is None or self.is_placed else self.first_nodes
 

@@ -188,7 +188,7 @@ def _build_conclusion(
 def _list_picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
     return [
         PickedDevice(
-            container=0, uuid=group, memory_mib=request.memory_of(device.total_mib),
+            container=0, uuid=group, memory_mib=request.compute_memory(device.total_mib),
             cores_percent=request.cores_percent, memory_total_mib=device.total_mib,
             memory_used_mib=device.allocated_mib,
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ingest.readers.kai.attempt import DeviceChange, JudgedNode, KaiAttempt
+from ingest.readers.kai.attempt import DeviceChange, KaiAttempt, NodeOfAttempt
 from ingest.readers.kai.devices import SharedDeviceStates, cut_evidence, parse_device
 from ingest.readers.kai.fit_errors import parse_fit_error
 from ingest.readers.kai.grammar import Gpus, ParsedMessage, parse_gpus
@@ -45,12 +45,12 @@ class Session:
             attempt_of_pod.last_line_at = time
         return attempt_of_pod
 
-    def find_or_add_node(self, attempt: KaiAttempt, name: str) -> JudgedNode:
+    def find_or_add_node(self, attempt: KaiAttempt, name: str) -> NodeOfAttempt:
         """Find or add the node in the attempt's walk, with its devices when KAI first looked at it."""
         judged = attempt.nodes.get(name)
         if judged is None:
             devices, count = self.devices.take_snapshot(name)
-            judged = attempt.nodes[name] = JudgedNode(devices=devices, device_count=count)
+            judged = attempt.nodes[name] = NodeOfAttempt(devices=devices, device_count=count)
         return judged
 
     def apply(self, message: ParsedMessage) -> bool:

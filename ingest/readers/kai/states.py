@@ -10,7 +10,7 @@ from runtime.bounded_cache import BoundedCache
 from schemas.events import NOT_REPORTED, DeviceKind
 
 
-class JudgedDevices(NamedTuple):
+class DeviceVerdictRow(NamedTuple):
     """The shared devices of a node in the order of its state."""
 
     groups: list[str]
@@ -21,7 +21,7 @@ class JudgedDevices(NamedTuple):
 _MAX_KNOWN: Final = 10_000
 """After a restart the attempts share no mapping any more."""
 
-_NONE: Final = JudgedDevices([], [], LoggedState("", 0, {}))
+_NONE: Final = DeviceVerdictRow([], [], LoggedState("", 0, {}))
 """The state of nodes without shared devices, which are most nodes of some clusters."""
 
 
@@ -32,11 +32,11 @@ class StateMemo:
     """
 
     def __init__(self) -> None:
-        self._judged_devices: BoundedCache[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = BoundedCache(
+        self._judged_devices: BoundedCache[int, tuple[Mapping[str, SharedDevice], DeviceVerdictRow]] = BoundedCache(
             _MAX_KNOWN
         )
 
-    def get_judged(self, node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+    def get_judged(self, node: str, devices: Mapping[str, SharedDevice]) -> DeviceVerdictRow:
         if not devices:
             return _NONE
         if (entry := self._judged_devices.get(id(devices))) is None:
@@ -46,7 +46,7 @@ class StateMemo:
         return entry[1]
 
 
-def _judge_devices(node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
+def _judge_devices(node: str, devices: Mapping[str, SharedDevice]) -> DeviceVerdictRow:
     groups = sorted(devices)
     ordered = [devices[group] for group in groups]
     # KAI prints no model, NUMA node, cores or slots of shared devices.
@@ -54,7 +54,7 @@ def _judge_devices(node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevi
     kind = [kinds.setdefault(device.total_mib, len(kinds)) for device in ordered]
     used = [NOT_REPORTED if device.allocated_mib is None else device.allocated_mib for device in ordered]
     table = [_create_kind(total) for total in kinds]
-    return JudgedDevices(groups, ordered, build_logged_state(node, groups, table, kind=kind, memory_used_mib=used))
+    return DeviceVerdictRow(groups, ordered, build_logged_state(node, groups, table, kind=kind, memory_used_mib=used))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ingest.readers.kai.attempt import DeviceChange, JudgedNode, KaiAttempt
+from ingest.readers.kai.attempt import DeviceChange, KaiAttempt, NodeOfAttempt
 from ingest.readers.kai.devices import SharedDevice, cut_evidence
 from ingest.readers.kai.grammar import GRAMMAR
 from ingest.readers.kai.session import Session
@@ -133,7 +133,7 @@ def _begin(session: Session, context: TagContext, line: TaggedLine, time: dateti
     return True
 
 
-def _note_result(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine) -> None:
+def _note_result(attempt: KaiAttempt, node: NodeOfAttempt, line: TaggedLine) -> None:
     """Note a walk's result: the devices that passed the filter, or that were selected."""
     attempt.required_devices = line.get_number("required") or attempt.required_devices
     if "filtered" in line.fields:
@@ -142,12 +142,12 @@ def _note_result(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine) -> Non
         _note_members(node, "selected", line.get_names("groups"))
 
 
-def _note_members(node: JudgedNode, check: str, groups: Sequence[str]) -> None:
+def _note_members(node: NodeOfAttempt, check: str, groups: Sequence[str]) -> None:
     for group in node.devices:
         node.note_checks(group, {check: group in groups})
 
 
-def _note_device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datetime) -> None:
+def _note_device(attempt: KaiAttempt, node: NodeOfAttempt, line: TaggedLine, time: datetime) -> None:
     now = SharedDevice(
         line.get_number("allocated"), line.get_number("releasing"), line.get_number("used"), line.get_number("total"),
         cut_evidence(line.text),
@@ -169,7 +169,7 @@ def _note_device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: 
         _note_fit(node, line.group, fits=line.is_true(decides))
 
 
-def _note_fit(node: JudgedNode, group: str, *, fits: bool) -> None:
+def _note_fit(node: NodeOfAttempt, group: str, *, fits: bool) -> None:
     if fits and group not in node.fitting:
         node.fitting.append(group)
     elif not fits and group in node.fitting:

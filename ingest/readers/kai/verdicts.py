@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from engine.hami.reason_codes import ReasonCode
-from ingest.readers.kai.attempt import JudgedNode, KaiAttempt
+from ingest.readers.kai.attempt import KaiAttempt, NodeOfAttempt
 from ingest.readers.kai.devices import SharedDevice
-from ingest.readers.kai.states import JudgedDevices, StateMemo
+from ingest.readers.kai.states import DeviceVerdictRow, StateMemo
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, Refusal, Request
 
 INSUFFICIENT_MEMORY: Final = ReasonCode.CARD_INSUFFICIENT_MEMORY.value
@@ -24,7 +24,7 @@ class NodeVerdict(NamedTuple):
     name: str
     verdict: str
     score: float
-    shared: JudgedDevices
+    shared: DeviceVerdictRow
     verdicts: list[str]
     device_count: int
     refusal: Refusal | None
@@ -52,17 +52,19 @@ def derive_request(attempt: KaiAttempt) -> Request:
     )  # fmt: skip
 
 
-def _collect_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
+def _collect_nodes(attempt: KaiAttempt) -> dict[str, NodeOfAttempt]:
     nodes = dict(attempt.select_nodes())
     for name, why in (attempt.fit_error.nodes if attempt.fit_error else {}).items():
-        node = nodes.setdefault(name, JudgedNode())
+        node = nodes.setdefault(name, NodeOfAttempt())
         # A node that took the pod after all was refused only in an earlier walk.
         if not (node.is_taken and attempt.is_placed):
             node.is_refused, node.reason, node.detail = True, why.reason, why.detail
     return nodes
 
 
-def _judge_node(attempt: KaiAttempt, name: str, node: JudgedNode, request: Request, states: StateMemo) -> NodeVerdict:
+def _judge_node(
+    attempt: KaiAttempt, name: str, node: NodeOfAttempt, request: Request, states: StateMemo
+) -> NodeVerdict:
     is_chosen = attempt.is_placed and name == attempt.chosen
     is_refused = not node.is_taken and (node.is_refused or node.is_gpu_refused or _is_unsuccessful(node, attempt))
     shared = states.get_judged(name, node.devices)
@@ -74,13 +76,13 @@ def _judge_node(attempt: KaiAttempt, name: str, node: JudgedNode, request: Reque
     return NodeVerdict(name, verdict, score, shared, verdicts, count, refusal, node.checks)
 
 
-def _is_unsuccessful(node: JudgedNode, attempt: KaiAttempt) -> bool:
+def _is_unsuccessful(node: NodeOfAttempt, attempt: KaiAttempt) -> bool:
     """Tell whether KAI refused the node without a line: no score, no fitting device, and no node was chosen."""
     return not (node.score or node.fitting or attempt.chosen)
 
 
 def _judge_devices(
-    attempt: KaiAttempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]
+    attempt: KaiAttempt, node: NodeOfAttempt, request: Request, is_refused: bool, picked: list[str]
 ) -> list[str]:
     """Judge the node's shared devices, in the order of their groups."""
     is_whole = request.memory_percent == 100
@@ -94,7 +96,7 @@ def _judge_devices(
 
 
 def _judge_device(
-    attempt: KaiAttempt, node: JudgedNode, group: str, *, is_whole: bool, is_refused: bool, picked: list[str]
+    attempt: KaiAttempt, node: NodeOfAttempt, group: str, *, is_whole: bool, is_refused: bool, picked: list[str]
 ) -> str:
     if group in picked:
         return PICKED
@@ -104,7 +106,7 @@ def _judge_device(
     return IN_USE if is_whole else _judge_shared(attempt, node, node.devices[group], is_refused)
 
 
-def _judge_shared(attempt: KaiAttempt, node: JudgedNode, device: SharedDevice, is_refused: bool) -> str:
+def _judge_shared(attempt: KaiAttempt, node: NodeOfAttempt, device: SharedDevice, is_refused: bool) -> str:
     """Judge a shared device by its memory; without numbers, KAI's refusal of the GPUs implies too little."""
     free = device.free_mib
     if free is not None and attempt.memory_mib is not None:
@@ -117,7 +119,7 @@ def _judge_shared(attempt: KaiAttempt, node: JudgedNode, device: SharedDevice, i
     return NOT_REACHED
 
 
-def _build_refusal(node: JudgedNode, verdicts: list[str], device_count: int) -> Refusal:
+def _build_refusal(node: NodeOfAttempt, verdicts: list[str], device_count: int) -> Refusal:
     memory, in_use = verdicts.count(INSUFFICIENT_MEMORY), verdicts.count(IN_USE)
     if memory or in_use:
         return _build_counted_refusal(memory, in_use, device_count)

@@ -22,7 +22,7 @@ CHECK_SECONDS: Final = 15.0
 HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
 
 
-class _CheckedNode(NamedTuple):
+class _NodeCheckState(NamedTuple):
     registrations: Sequence[VendorRegistration]
     cause: str
     """The reason that its registration can't be used."""
@@ -36,7 +36,7 @@ class HamiNodeChecks:
 
     def __init__(self, cluster: str = DEFAULT_CLUSTER, limit: timedelta = HANDSHAKE_LIMIT) -> None:
         self._cluster, self._limit = cluster, limit
-        self._nodes: dict[str, _CheckedNode] = {}
+        self._nodes: dict[str, _NodeCheckState] = {}
         self._reported: dict[str, list[tuple[str, str]]] = {}
         """Code and vendor of the problems that were reported last."""
 
@@ -51,7 +51,7 @@ class HamiNodeChecks:
         # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
         all_registrations = list_vendor_registrations(node, vendors, UTC)
         registrations = [registration for registration in all_registrations if registration.vendor in marked]
-        self._nodes[name] = _CheckedNode(registrations, str(problem or ""))
+        self._nodes[name] = _NodeCheckState(registrations, str(problem or ""))
         yield from self._check(name, now)
 
     def forget(self, name: str, now: datetime) -> Iterator[NodeChecked]:

@@ -100,7 +100,7 @@ def test_an_index_writer_that_finds_a_newer_version_ends_with_a_message(
     day = ATTEMPTS.name(began)
     mapping: dict[str, Any] = {"_meta": {"schedulerlog_mapping_version": newer}}
     if place == "template":
-        body = ATTEMPTS.template() | mapping
+        body = ATTEMPTS.build_template() | mapping
         httpx.put(f"{url}/_index_template/{ATTEMPTS.alias}", json=body, timeout=30).raise_for_status()
         running.processes.stop("index")
         running.start_index()

@@ -32,7 +32,9 @@ class FakeOpenSearch:
     """Number of times that an index can't be made."""
     documents: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)
-    templates: dict[str, Any] = field(default_factory=lambda: {index.alias: index.template() for index in INDICES})
+    templates: dict[str, Any] = field(
+        default_factory=lambda: {family.alias: family.build_template() for family in INDICES}
+    )
     requests: list[str] = field(default_factory=list)
     url: str = ""
 

@@ -159,7 +159,7 @@ class Filling:
             f"{self.url}/_component_template/{SETTINGS_TEMPLATE}", json=build_settings_template()
         ).raise_for_status()
         for index in INDICES:
-            httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
+            httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.build_template()).raise_for_status()
 
     def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Publish onto the topic, and after them ``raw`` records (key and value) that nobody checked."""

@@ -15,7 +15,7 @@ CODES = list(read_catalogue())
 @pytest.mark.parametrize("code", CODES)
 def test_an_entry_speaks_both_languages(code: str) -> None:
     english, chinese = explain(code), explain(code, "zh")
-    assert english.known
+    assert english.is_known
     assert english.scope == chinese.scope
     han = re.compile("[一-鿿]")
     for field in ("meaning", "likely_cause", "remedy"):
@@ -51,7 +51,7 @@ def test_a_language_tag_is_enough(tag: str, language: str) -> None:
 def test_an_unknown_code_gets_a_neutral_entry(code: str, language: str) -> None:
     entry = explain(code, language)
     assert entry.code == code
-    assert entry.known == (code in read_catalogue())
+    assert entry.is_known == (code in read_catalogue())
     assert entry.meaning
     assert entry.likely_cause
     assert entry.remedy

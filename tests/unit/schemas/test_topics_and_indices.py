@@ -40,7 +40,7 @@ def test_topics_take_the_records_that_are_written_to_them() -> None:
 
 @pytest.mark.parametrize("index", INDICES, ids=lambda index: index.alias)
 def test_a_template_is_strict_and_says_its_version(index: Index) -> None:
-    body = index.template("schedulerlog@custom", f"{index.alias}@custom")
+    body = index.build_template("schedulerlog@custom", f"{index.alias}@custom")
     assert body["index_patterns"] == [f"{index.alias}-*"]
     assert body["template"]["aliases"] == {index.alias: {}}
     assert body["template"]["mappings"]["dynamic"] == "strict"
@@ -52,11 +52,11 @@ def test_a_template_is_strict_and_says_its_version(index: Index) -> None:
 
 def test_an_alias_names_a_field_of_the_same_family() -> None:
     for index in INDICES:
-        kubernetes = index.template()["template"]["mappings"]["properties"]["k8s"]["properties"]
+        kubernetes = index.build_template()["template"]["mappings"]["properties"]["k8s"]["properties"]
         for fields in kubernetes.values():
             for alias in fields["properties"].values():
                 assert (alias["type"], index.properties[alias["path"]]["type"]) == ("alias", "keyword")
-    attempts = INDICES[0].template()["template"]["mappings"]["properties"]["k8s"]["properties"]
+    attempts = INDICES[0].build_template()["template"]["mappings"]["properties"]["k8s"]["properties"]
     assert attempts == {
         "cluster": {"properties": {"name": {"type": "alias", "path": "cluster"}}},
         "namespace": {"properties": {"name": {"type": "alias", "path": "namespace"}}},

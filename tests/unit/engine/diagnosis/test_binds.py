@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, HeldLock, NodeFacts, ObservedPod
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, HeldLock, NodeFacts, PodOnCluster
 from engine.diagnosis.tree import diagnose
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptSummarized
@@ -73,7 +73,7 @@ def test_a_bound_pod_is_placed() -> None:
 
 def test_an_observation_of_before_the_bind_does_not_hide_it() -> None:
     attempt = AttemptSummarized.model_validate(GOLDEN)
-    before = ObservedPod(Evidence("pod", "x", attempt.started_at), phase="Pending")
+    before = PodOnCluster(Evidence("pod", "x", attempt.started_at), phase="Pending")
     diagnosis = answer({"bound": True, "error": "", "lock_holder": None}, pod=before)
     assert (diagnosis.state, [step.answer for step in diagnosis.steps]) == ("placed", ["yes", "no"])
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kube_events.event_object import COUNTED, make_event, make_patch, parse_event
-from pipeline.kube_events.event_series import FRESH, REMEMBERED, CountedAttempts, EventSeries, derive_name
+from pipeline.kube_events.event_series import FRESH, REMEMBERED, AttemptCounts, EventSeries, derive_name
 from schemas.events import MessageEmitted
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 
@@ -102,8 +102,8 @@ def test_reading_again_in_batches_of_any_size_changes_nothing(seed: int, count: 
 
 
 def test_the_counted_attempts_of_an_event_are_read_back() -> None:
-    counted = CountedAttempts().with_more(a_message(number) for number in range(3 * REMEMBERED))
-    assert CountedAttempts.read(counted.write()) == counted
+    counted = AttemptCounts().with_more(a_message(number) for number in range(3 * REMEMBERED))
+    assert AttemptCounts.read(counted.write()) == counted
     assert len(counted.write()) < 2_000
 
 

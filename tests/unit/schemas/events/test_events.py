@@ -392,4 +392,4 @@ def test_a_source_is_a_uri_reference_whatever_the_scheduler_is_called() -> None:
 def test_a_share_of_a_device_is_cut_to_whole_mebibytes(
     request_fields: dict[str, int], total: int | None, taken: int | None
 ) -> None:
-    assert Request(container="", count=1, **request_fields).memory_of(total) == taken
+    assert Request(container="", count=1, **request_fields).compute_memory(total) == taken

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ingest.readers.hami.devices import RegisteredDevice, parse_node_list, parse_registration
+from ingest.readers.hami.devices import DeviceInRegistration, parse_node_list, parse_registration
 
 JSON_FORM = (
     '[{"id":"GPU-a","index":0,"count":10,"devmem":32768,"devcore":100,"type":"NVIDIA-Tesla V100","numa":1,'
@@ -12,9 +12,9 @@ COLON_FORM = "GPU-a,10,32768,100,NVIDIA-Tesla V100,1,true:GPU-b,4,16384,100,NVID
 
 
 def test_both_forms_of_a_registration_are_read() -> None:
-    v100 = RegisteredDevice("n1", "NVIDIA-Tesla V100", 32768, 100, 10, 1, device_index=0)
+    v100 = DeviceInRegistration("n1", "NVIDIA-Tesla V100", 32768, 100, 10, 1, device_index=0)
     assert dict(parse_registration("n1", JSON_FORM)) == {"GPU-a": v100}
-    a30 = RegisteredDevice("n1", "NVIDIA A30", 16384, 100, 4, 0, device_index=1, is_healthy=False)
+    a30 = DeviceInRegistration("n1", "NVIDIA A30", 16384, 100, 4, 0, device_index=1, is_healthy=False)
     assert dict(parse_registration("n1", COLON_FORM)) == {"GPU-a": v100, "GPU-b": a30}
 
 

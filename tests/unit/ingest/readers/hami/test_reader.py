@@ -13,7 +13,7 @@ from engine.summaries.answer import encode_schedulerlog
 from engine.summaries.messages import build_messages
 from engine.summaries.text import write_refusal
 from ingest.lines import klog
-from ingest.readers.hami.devices import RegisteredDevice
+from ingest.readers.hami.devices import DeviceInRegistration
 from ingest.readers.hami.grammar import load_grammar
 from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import MAX_VALUE_BYTES, encode
@@ -120,7 +120,7 @@ def test_the_nodes_own_line_has_the_exact_score() -> None:
 
 
 def test_every_device_of_a_refused_node_has_a_row_when_registrations_give_its_node() -> None:
-    registered = {f"GPU-{index}": RegisteredDevice("node1", "A100", 40960, 100, 10, 0) for index in range(2)}
+    registered = {f"GPU-{index}": DeviceInRegistration("node1", "A100", 40960, 100, 10, 0) for index in range(2)}
     log = [
         write_start(),
         write_name(0, "worker"),
@@ -155,7 +155,7 @@ def test_devices_without_a_registration_keep_their_verdict_and_no_node_is_guesse
 
 
 def test_devices_that_were_taken_in_vain_have_the_code_for_it() -> None:
-    registered = {"GPU-0": RegisteredDevice("node1"), "GPU-1": RegisteredDevice("node1")}
+    registered = {"GPU-0": DeviceInRegistration("node1"), "GPU-1": DeviceInRegistration("node1")}
     events = read(
         write_start(), write_request(2),
         a_line('"find fit device" pod="ml/trainer" device="GPU-0"', seconds=0.02),
@@ -186,7 +186,7 @@ def test_the_device_tried_last_shows_which_container_a_node_refused() -> None:
         for memory in (20480, 20479)
     ]  # fmt: skip
     log = [write_start(), write_request(1, 1), *tried, write_unfit("node1", "1/1 CardNotHealth"), write_failure(1)]
-    [summary] = summarize_attempts(read(*log, reader=HamiLog(devices={"GPU-0": RegisteredDevice("node1")})))
+    [summary] = summarize_attempts(read(*log, reader=HamiLog(devices={"GPU-0": DeviceInRegistration("node1")})))
     assert summary.refused_by.tolist() == [1]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.readers.hami.devices import RegisteredDevice
+from ingest.readers.hami.devices import DeviceInRegistration
 from ingest.readers.hami.reader import HamiLog
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptConcluded, DevicesJudged, Event
@@ -28,7 +28,8 @@ from tests.support.stress import count_examples
 
 RECORDED = sorted((Path(__file__).parents[4] / "conformance" / "cases" / "logs").glob("*.log"))
 REGISTERED = {
-    f"GPU-{number}": RegisteredDevice("node1", "A100", 40960, 100, 10, 0, device_index=number) for number in range(3)
+    f"GPU-{number}": DeviceInRegistration("node1", "A100", 40960, 100, 10, 0, device_index=number)
+    for number in range(3)
 }
 DAY = 86_400.0
 
@@ -240,7 +241,7 @@ def test_any_lines_in_any_order_give_one_state_and_each_row_its_line(
     try_device: dict[tuple[str, int], tuple[str, int]], is_registered: bool, chance: random.Random
 ) -> None:
     registered = {
-        f"GPU-{node}-{number}": RegisteredDevice(node, "A100", 40960, 100, 10, 0, number)
+        f"GPU-{node}-{number}": DeviceInRegistration(node, "A100", 40960, 100, 10, 0, number)
         for node in ("node1", "node2", "node3")
         for number in range(4)
     }
