@@ -13,9 +13,11 @@ from typing import IO, Final
 
 from tests.conformance import rules
 from tests.conformance.bind_replay import compare_bind
+from tests.conformance.cel_replay import compare_cel
 from tests.conformance.codec_replay import compare_codec
 from tests.conformance.difference import Case, Difference
 from tests.conformance.filter_replay import compare_filter
+from tests.conformance.kube_dra_replay import compare_kube_dra
 from tests.conformance.kube_filter_replay import compare_kube_filter
 from tests.conformance.log_replay import get_differences, read_logs
 from tests.conformance.rules import Rule
@@ -57,6 +59,9 @@ KINDS: Final = {
     "vendor codec": Kind("vendor_codec_cases.jsonl", read_lines, compare_codec, rules.CODEC),
     "kube filter": Kind("filter.jsonl", read_lines, compare_kube_filter),
     "kube filter, gated": Kind("filter_gated.jsonl", read_lines, compare_kube_filter),
+    "kube DRA": Kind("dra.jsonl", read_lines, compare_kube_dra),
+    "kube DRA, gated": Kind("dra_gated.jsonl", read_lines, compare_kube_dra),
+    "CEL": Kind("cel.jsonl", read_lines, compare_cel),
 }
 
 
