@@ -386,6 +386,90 @@ def test_attachments_without_a_pod_count() -> None:
     assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, an_attachment("left", "n9"))) == ()
 
 
+def test_attachments_that_name_no_driver_or_no_csi_volume_do_not_count() -> None:
+    nfs = a_volume("nfs", csi=None, nfs={"server": "s"})
+    nameless = an_attachment("left")
+    nameless["spec"]["attacher"] = ""
+    objects = (a_claim("a", volume="va"), a_volume("va"), a_volume("left"), nfs, a_csi_node(1))
+    attachments = (nameless, an_attachment("nfs"), an_attachment("unknown"))
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, *attachments)) == ()
+
+
+def test_an_attachment_of_the_pods_own_volume_counts_as_well() -> None:
+    objects = (a_claim("a", volume="va"), a_volume("va"), an_attachment("va"))
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, a_csi_node(1))) == TOO_MANY
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, a_csi_node(2))) == ()
+
+
+def test_volumes_are_counted_by_driver() -> None:
+    other = a_volume("vb", csi={"driver": "other.example.com", "volumeHandle": "vb"})
+    objects = (a_claim("a", volume="va"), a_volume("va"), a_claim("b", volume="vb"), other, a_csi_node(1))
+    user = with_claims("b", pod=a_pod("user", node="n1"))
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, user)) == ()
+    # The driver of volume b has no limit on the node.
+    assert get_reasons(judge_pod(with_claims("b"), a_node(), *objects, an_attachment("va"))) == ()
+    full = (*objects, a_claim("c", volume="vc"), a_volume("vc"), with_claims("c", pod=a_pod("full", node="n1")))
+    assert get_reasons(judge_pod(with_claims("b", "a"), a_node(), *full)) == TOO_MANY
+
+
+def test_a_volume_without_a_handle_does_not_count() -> None:
+    volume = a_volume("va", csi={"driver": "csi.example.com", "volumeHandle": ""})
+    assert get_reasons(judge_pod(with_claims("a"), a_node(), a_claim("a", volume="va"), volume, a_csi_node(0))) == ()
+
+
+def test_a_claim_without_a_class_or_with_an_unknown_one_does_not_count() -> None:
+    user = with_claims("b", pod=a_pod("user", node="n1"))
+    objects = (a_claim("a", volume="va"), a_volume("va"), a_csi_node(1), user)
+    for name in ("", "unknown"):
+        assert get_reasons(judge_pod(with_claims("a"), a_node(), *objects, a_claim("b", storageClassName=name))) == ()
+
+
+def test_a_pod_with_the_claim_of_another_fails_the_attempt() -> None:
+    other = a_pod("other", node="n1")
+    other["spec"]["volumes"] = [{"name": "scratch", "ephemeral": {}}]
+    objects = (a_claim("a", volume="va"), a_volume("va"), a_csi_node(5), a_claim("other-scratch", volume="vo"))
+    judgement = judge_pod(with_claims("a"), a_node(), *objects, other)
+    assert judgement.outcome is JudgedOutcome.ERROR
+    assert judgement.message == (
+        'running "NodeVolumeLimits" filter plugin: PVC default/other-scratch was not created for pod default/other '
+        "(pod is not owner)"
+    )
+
+
+def with_nomination(pod: dict[str, Any]) -> dict[str, Any]:
+    pod["status"]["nominatedNodeName"] = "n1"
+    return pod
+
+
+def test_a_nominated_pod_uses_its_claims_and_its_disks() -> None:
+    objects = (a_claim(volume="pv", accessModes=["ReadWriteOncePod"]), a_volume())
+    pod = with_claims("data")
+    pod["spec"]["volumes"].append({"name": "disk", "gcePersistentDisk": {"pdName": "d"}})
+    claiming = with_nomination(with_claims("data", pod=a_pod("waiting")))
+    judgement = judge_pod(pod, a_node("n1"), a_node("n2"), *objects, claiming)
+    assert get_reasons(judgement) == IN_USE
+    assert judgement.fitting == ("n2",)
+    writing = with_nomination(with_disk(a_pod("waiting"), "gcePersistentDisk", pdName="d"))
+    assert get_reasons(judge_pod(pod, a_node(), *objects, writing)) == NO_DISK
+
+
+def test_preemption_frees_a_claim_for_one_pod() -> None:
+    objects = (a_claim(volume="pv", accessModes=["ReadWriteOncePod"]), a_volume())
+    pod, user = with_claims("data"), with_claims("data", pod=a_pod("user", node="n1"))
+    pod["spec"]["priority"] = 5
+    # On n2 nothing is in the way that could be ended there.
+    judgement = judge_pod(pod, a_node("n2"), a_node("n1"), *objects, user, a_pod("bystander", node="n2"))
+    assert judgement.preemption_node == "n1"
+
+
+def test_a_claim_for_one_pod_is_open_without_the_pods() -> None:
+    objects = (a_claim(volume="pv", accessModes=["ReadWriteOncePod"]), a_volume())
+    judgement = judge_pod(with_claims("data"), a_node(), *objects, unread=(kinds.POD,))
+    assert "VolumeRestrictions" in {unjudged.plugin for unjudged in judgement.undecided["n1"]}
+    shared = judge_pod(with_claims("data"), a_node(), a_claim(volume="pv"), a_volume(), unread=(kinds.POD,))
+    assert "VolumeRestrictions" in shared.skipped
+
+
 def test_a_volume_that_is_still_to_be_made_counts_for_its_driver() -> None:
     objects = (a_claim("a"), a_class(), a_claim("b", volume="vb"), a_volume("vb"), a_csi_node(1))
     user = with_claims("b", pod=a_pod("user", node="n1"))
