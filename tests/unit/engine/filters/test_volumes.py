@@ -99,14 +99,14 @@ def a_driver(*, tracks: bool) -> dict[str, Any]:
     }
 
 
-def a_capacity(capacity: str, zone: str = "a", **fields: Any) -> dict[str, Any]:
+def a_capacity(amount: str | None, zone: str = "a", **fields: Any) -> dict[str, Any]:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIStorageCapacity",
         "metadata": {"namespace": "kube-system", "name": f"c-{zone}"},
         "storageClassName": "local",
         "nodeTopology": {"matchLabels": {"zone": zone}},
-        "capacity": capacity,
+        "capacity": amount,
         **fields,
     }
 
@@ -269,6 +269,14 @@ def test_two_claims_need_two_volumes_and_the_smaller_takes_the_smaller() -> None
     assert get_reasons(judge_pod(with_claims("a", "b"), a_node(), *objects, volumes[1])) == NO_VOLUME
 
 
+def test_the_smaller_claim_chooses_first() -> None:
+    selective = a_claim("small", size="1Gi", selector={"matchLabels": {"tier": "fast"}})
+    fast, plain = a_volume("fast", size="6Gi"), a_volume("plain", size="7Gi")
+    fast["metadata"]["labels"] = {"tier": "fast"}
+    objects = (a_claim("large", size="5Gi"), selective, a_class(provisioner=""), fast, plain)
+    assert get_reasons(judge_pod(with_claims("large", "small"), a_node(), *objects)) == ()
+
+
 def test_a_provisioner_makes_volumes_only_in_the_topologies_of_the_class() -> None:
     terms = [{"matchLabelExpressions": [{"key": "zone", "values": ["b", "c"]}]}]
     objects = (a_claim(), a_class(allowedTopologies=terms))
@@ -287,6 +295,14 @@ def test_a_driver_that_tracks_capacity_needs_enough_near_the_node() -> None:
     assert get_codes(judgement) == {"n2": "UnschedulableAndUnresolvable"}
     assert judgement.fitting == ("n1",)
     assert judge_pod(with_claims("data"), a_zoned_node("b"), *objects, a_driver(tracks=False)).fitting == ("n1",)
+
+
+def test_a_capacity_of_another_class_or_without_an_amount_or_a_topology_does_not_count() -> None:
+    objects = (a_claim(size="10Gi"), a_class(), a_driver(tracks=True))
+    capacities = [a_capacity("10Gi", storageClassName="other"), a_capacity(None)]
+    capacities.append(a_capacity("10Gi", nodeTopology=None))
+    for capacity in capacities:
+        assert get_reasons(judge_pod(with_claims("data"), a_zoned_node("a"), *objects, capacity)) == NO_SPACE
 
 
 def test_the_largest_single_volume_counts_before_the_capacity() -> None:
