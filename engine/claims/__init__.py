@@ -8,12 +8,12 @@ filter_plugin    the judge among the filters of `engine.filters`
 
 Objects
     slices, slice_index, device_values, device_details, requests, claims, allocated, extended; quantity and version
-    are values in them; gates are the cluster's feature gates
+    are values in them; gates are the feature gates of the cluster
 The search
     pools, request_plans, search, reservations; what decides on a device: matching, capacity, counters, taints,
     constraints, binding; device_keys and node_keys tell which devices and nodes are equal
 The explanation
-    device_facts, findings, reasons
+    device_facts, findings, reasons, judgement
 CEL
     cel
 """

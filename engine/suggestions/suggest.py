@@ -19,7 +19,7 @@ def suggest(
     """Suggest changes after which the pod fits, the cheapest first; none if it already fits, or requests no device.
 
     No suggestion gives up at least as much of everything as another one. All are proved on `trial`'s cluster.
-    holders_on: of `acts.nodes_to_empty`.
+    holders_on: of `acts.list_nodes_to_empty`.
     """
     if not any(request.asks for request in ask.requests) or trial.fits(ask):
         return []

@@ -8,7 +8,7 @@ from schemas.codec.trace_context import NO_TRACE, Trace
 
 Kind = Literal["server", "client", "producer", "consumer"]
 About = Mapping[str, str]
-"""Subject of a span, as ``logs.to_subject`` makes it."""
+"""Subject of a span, as ``logs.about`` makes it."""
 NOTHING: Final[About] = MappingProxyType({})
 
 
