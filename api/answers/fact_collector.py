@@ -89,7 +89,7 @@ class FactCollector:
         state = live.pod or observed
         if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
             # Two pods had this name, one after the other: the question is about the later one.
-            if live.pod is None and state.source.at and state.source.at < attempt.started_at:
+            if live.pod is None and state.source.time and state.source.time < attempt.started_at:
                 state = None
             else:
                 attempt = None
