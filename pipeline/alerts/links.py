@@ -54,7 +54,7 @@ def link_checks(cluster: str, node: str, moment: datetime) -> dict[str, str]:
     """Link a node's registrations at that time, and the results of their checks."""
     path = f"nodes/{quote(node, safe='')}"
     return {
-        "api": _build_path(cluster, path, moment=format_rfc3339(moment)),
+        "api": _build_path(cluster, path, at=format_rfc3339(moment)),
         "opensearch": _search(OBSERVATIONS.alias, cluster, {"kind": "node-checked", "node": node}),
     }
 
