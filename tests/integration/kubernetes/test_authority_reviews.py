@@ -365,7 +365,9 @@ def test_our_own_missing_right_is_in_the_log(world: Tenants) -> None:
     """Row 56: 401 and 403 are about our own account."""
     world.reviews.replace = lambda _: Replaced(403, b'{"kind": "Status", "message": "may not create tokenreviews"}')
     assert world.get_with(world.renew_header("alice"), LOG).status_code == 503
-    eventually(lambda: "the API can't check callers and refuses them: 403" in world.log.read_text(), "nothing is logged")
+    eventually(
+        lambda: "the API can't check callers and refuses them: 403" in world.log.read_text(), "nothing is logged"
+    )
 
 
 def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tenants) -> None:
