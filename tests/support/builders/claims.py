@@ -18,6 +18,8 @@ from tests.support.builders.cluster import Object, a_pod
 
 DRIVER = "gpu.nvidia.com"
 CLASS = "gpu"
+NOTHING_FITS = ("cannot allocate all claims",)
+"""Reasons of a node on which kube-scheduler's allocator finds no devices."""
 
 
 def an_attribute(value: str | bool | int) -> Object:

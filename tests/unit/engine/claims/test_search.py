@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.claims.gates import Gates
 from tests.support.builders.claims import (
+    NOTHING_FITS,
     JudgedClaims,
     a_claim,
     a_class,
@@ -25,7 +26,6 @@ from tests.support.builders.claims import (
 )
 from tests.support.builders.cluster import Object, a_node
 
-NOTHING_FITS = ("cannot allocate all claims",)
 FOUR = [a_device(f"gpu-{index}", "40Gi", {"index": index, "numa": index % 2}) for index in range(4)]
 BIG = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('80Gi')) >= 0"
 

@@ -10,6 +10,7 @@ from engine.claims.device_details import Capacity, RequestPolicy
 from engine.claims.gates import Gates
 from engine.claims.quantity import parse_quantity
 from tests.support.builders.claims import (
+    NOTHING_FITS,
     JudgedClaims,
     a_claim,
     a_class,
@@ -21,7 +22,6 @@ from tests.support.builders.claims import (
     judge_claims,
 )
 from tests.support.builders.cluster import Object, a_node
-from tests.unit.engine.claims.test_search import NOTHING_FITS
 
 ALLOCATED_AT = datetime(2026, 11, 25, 11, tzinfo=UTC)
 

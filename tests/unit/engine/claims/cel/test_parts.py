@@ -3,7 +3,7 @@
 import pytest
 
 from engine.claims.cel.selector import compile_selector
-from tests.unit.engine.claims.cel.test_selectors import GPU, MEMORY, build_device
+from tests.support.builders.cel_devices import GPU, MEMORY, build_device
 
 
 def explain(expression: str) -> list[str]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.claims.cel.selector import compile_selector
-from tests.unit.engine.claims.cel.test_selectors import GPU, build_device
+from tests.support.builders.cel_devices import GPU, build_device
 
 
 @pytest.mark.parametrize(

@@ -10,27 +10,9 @@ from typing import Any
 import pytest
 
 from engine.claims.cel import library
-from engine.claims.cel.attributes import make_device
 from engine.claims.cel.compiler import MAX_LENGTH, load_environment
 from engine.claims.cel.selector import Outcome, Truth, compile_selector
-from engine.claims.cel.values import Value
-from engine.claims.quantity import parse_quantity
-from engine.claims.version import parse_version
-
-ATTRIBUTES = {
-    "model": "A100",
-    "index": 3,
-    "mig": False,
-    "driverVersion": parse_version("550.54.15"),
-    "resource.kubernetes.io/pcieRoot": "pci0000:01",
-}
-GPU = "device.attributes['gpu.nvidia.com']"
-MEMORY = "device.capacity['gpu.nvidia.com'].memory"
-
-
-def build_device(**more: Any) -> Value:
-    capacity = {"memory": parse_quantity("46068Mi")}
-    return make_device("gpu.nvidia.com", ATTRIBUTES | more, capacity, is_shared=False)
+from tests.support.builders.cel_devices import GPU, MEMORY, build_device
 
 
 def evaluate(expression: str, **more: Any) -> Outcome:
