@@ -49,12 +49,17 @@ class ClaimsJudge:
         self.inventory = inventory
         self.pod_claims = pod_claims
         self.matcher = DeviceMatcher(inventory)
-        self._now = now
         self._availability = CounterAvailability(inventory)
         self._budget = SearchBudget()
         self._keys = NodeKeyMaker(inventory, self.matcher, pod_claims)
         self._remembered: dict[object, NodeClaimsVerdict] = {}
-        self._ready = {id(claim): is_ready_to_bind(claim, now) for claim in pod_claims.stored}
+        self._unallocated = pod_claims.unallocated
+        self._has_unallocated = bool(pod_claims.to_allocate)
+        self._allocated = tuple(
+            (position, claim, is_ready_to_bind(claim, now) or not inventory.gates.binding_conditions)
+            for position, claim in enumerate(pod_claims.stored)
+            if claim.allocation is not None
+        )
 
     def judge(self, node: Node) -> NodeClaimsVerdict:
         """Judge one node."""
@@ -64,9 +69,9 @@ class ClaimsJudge:
         refusal = self._refuse_extended(node)
         if refusal:
             return refusal
-        unavailable = self._find_unavailable(node)
+        unavailable = self._find_unavailable(node) if self._allocated else ()
         verdict = NodeClaimsVerdict()
-        if pod_claims.to_allocate:
+        if self._has_unallocated:
             try:
                 claims = self.list_asked(node)
             except FieldError as error:
@@ -91,28 +96,20 @@ class ClaimsJudge:
     def _find_unavailable(self, node: Node) -> tuple[int, ...]:
         """Find allocated claims whose devices the node does not reach, or whose devices will not become ready."""
         return tuple(
-            position
-            for position, claim in enumerate(self.pod_claims.stored)
-            if claim.allocation is not None and not self._is_available(claim, node)
+            position for position, claim, is_ready in self._allocated if not is_ready or not _is_reached(claim, node)
         )
-
-    def _is_available(self, claim: ResourceClaim, node: Node) -> bool:
-        selector = claim.allocation.node_selector if claim.allocation else None
-        if selector is not None and not selector.matches(node.labels, node.name):
-            return False
-        return self._ready[id(claim)] or not self.inventory.gates.binding_conditions
 
     def list_asked(self, node: Node) -> tuple[AskedClaim, ...] | None:
         """List the claims to search devices for on a node; None if the node serves all by its device plugins."""
         extended = self.pod_claims.extended
         if extended is None:
-            return self.pod_claims.unallocated
+            return self._unallocated
         resources = extended.list_resources(node.allocatable) or ()
         if not resources and not self.pod_claims.claims:
             return None
         if extended.prior and extended.prior.allocation is not None:
-            return self.pod_claims.unallocated
-        return (*self.pod_claims.unallocated, AskedClaim(extended.title, extended.make_spec(resources)))
+            return self._unallocated
+        return (*self._unallocated, AskedClaim(extended.title, extended.make_spec(resources)))
 
     def _judge_search(self, node: Node, claims: Sequence[AskedClaim]) -> NodeClaimsVerdict:
         try:
@@ -161,6 +158,12 @@ class ClaimsJudge:
             return ()
         granted = self.start_search(node, claims, collect_pools(self.inventory, node)).run()
         return tuple(_iterate_allocations(claims, granted or []))
+
+
+def _is_reached(claim: ResourceClaim, node: Node) -> bool:
+    """Return whether a node reaches the devices of an allocated claim."""
+    selector = claim.allocation.node_selector if claim.allocation else None
+    return selector is None or selector.matches(node.labels, node.name)
 
 
 def _refuse(reason: str) -> PluginRefusal:

@@ -1,8 +1,8 @@
 """Keys of nodes for one pod: the search has one outcome on all nodes with one key."""
 
 import marshal
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from engine.claims.cel.reads import Path
 from engine.claims.device_keys import FORMAT, PropertyNames, list_names
@@ -11,9 +11,12 @@ from engine.claims.matching import DeviceMatcher, SelectorOrigin
 from engine.claims.pod_claims import ClaimsOfPod
 from engine.claims.request_plans import AskedClaim
 from engine.claims.requests import ALL
-from engine.claims.slices import Pool, PoolState, Slice, SliceDevice
+from engine.claims.slices import Pool, PoolState, Slice
+from engine.snapshot.fields import Object
 
 NodeKey = tuple[object, ...]
+
+_NOTHING: Final[Object] = {}
 
 
 class NodeKeyMaker:
@@ -31,7 +34,7 @@ class NodeKeyMaker:
             for group in claim.spec.groups
             for request in group.choices
         )
-        self._names: dict[str, PropertyNames | None] = {}
+        self._names: dict[str, PropertyNames] = {}
         self._of_shared_slices: dict[int, bytes] = {}
 
     def make_key(self, claims: Sequence[AskedClaim], pools: Sequence[Pool]) -> NodeKey | None:
@@ -40,21 +43,20 @@ class NodeKeyMaker:
         if inventory.taint_rules:
             return None
         key: list[object] = [claims[-1].spec] if self._extended else []
+        shared_pools = inventory.allocated.shared_pools
         for pool in pools:
             if pool.state is PoolState.OUTDATED:
                 continue
-            if pool.id in inventory.allocated.shared_pools:
+            if shared_pools and pool.id in shared_pools:
                 return None
             key.append(pool.state)
             for slice_ in pool.slices:
                 if not slice_.is_simple:
                     return None
-                key.append(self._describe_slice(slice_))
+                key.append(self._encode(slice_) if slice_.node_name else self._encode_shared(slice_))
         return tuple(key)
 
-    def _describe_slice(self, slice_: Slice) -> bytes:
-        if slice_.node_name:
-            return self._encode(slice_)
+    def _encode_shared(self, slice_: Slice) -> bytes:
         encoded = self._of_shared_slices.get(id(slice_))
         if encoded is None:
             encoded = self._of_shared_slices[id(slice_)] = self._encode(slice_)
@@ -62,25 +64,33 @@ class NodeKeyMaker:
 
     def _encode(self, slice_: Slice) -> bytes:
         """Encode what is read of the devices of a slice, and which are in use."""
-        driver, devices = slice_.driver, slice_.devices
+        driver, devices = slice_.driver, slice_.plain_devices
         taken = self._inventory.allocated.exclusive.get(slice_.pool_id)
         flags: list[bool] = []
         if taken and self._counts_free_only:
-            devices = tuple([device for device in devices if device.name not in taken])
+            devices = [device for device in devices if device.get("name") not in taken]
         elif taken:
-            flags = [device.name in taken for device in devices]
-        if driver not in self._names:
-            self._names[driver] = None if self._paths is None else list_names(self._paths, driver)
-        values = _list_values(self._names[driver], devices)
-        return marshal.dumps((driver, len(devices), flags, values), FORMAT)
+            flags = [device.get("name") in taken for device in devices]
+        return marshal.dumps((driver, len(devices), flags, self._list_values(slice_, devices)), FORMAT)
 
-
-def _list_values(names: PropertyNames | None, devices: Iterable[SliceDevice]) -> list[Any]:
-    """List what is read of devices in one list, because a large cluster has 40,000 of them."""
-    if names is None:
-        return [(device.attributes, device.capacity) for device in devices]
-    values = [device.attributes.get(name) for device in devices for name in names.attributes]
-    return values + [device.capacity.get(name) for device in devices for name in names.capacity]
+    def _list_values(self, slice_: Slice, devices: Sequence[Object]) -> list[Any]:
+        """List what is read of some devices of a slice; what all its devices have in common only once."""
+        if self._paths is None:
+            return [(device.get("attributes"), device.get("capacity")) for device in devices]
+        names = self._names.get(slice_.driver)
+        if names is None:
+            names = self._names[slice_.driver] = list_names(self._paths, slice_.driver)
+        values: list[Any] = []
+        for kind, kind_names, summary in (
+            ("attributes", names.attributes, slice_.attributes),
+            ("capacity", names.capacity, slice_.capacity),
+        ):
+            for name in kind_names:
+                if name in summary.others:
+                    values.append([(device.get(kind) or _NOTHING).get(name) for device in devices])
+                else:
+                    values.append(summary.common.get(name))
+        return values
 
 
 def _collect_paths(matcher: DeviceMatcher, pod_claims: ClaimsOfPod) -> tuple[Path, ...] | None:

@@ -6,6 +6,7 @@ outdated, and ignored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from engine.claims.device_details import read_counter_sets
 from engine.claims.inventory import Inventory
@@ -13,6 +14,8 @@ from engine.claims.slices import Pool, PoolId, PoolState, Slice, SliceDevice
 from engine.snapshot.fields import FieldError
 from engine.snapshot.nodes import Node
 from engine.snapshot.selectors import NodeSelector
+
+_NO_COUNTERS: Final[Mapping[str, Mapping[str, int]]] = {}
 
 
 def collect_pools(inventory: Inventory, node: Node) -> tuple[Pool, ...]:
@@ -27,14 +30,24 @@ def collect_pools(inventory: Inventory, node: Node) -> tuple[Pool, ...]:
 
 
 def _build_pools(inventory: Inventory, node: Node) -> tuple[Pool, ...]:
+    of_node = inventory.slices.on_node.get(node.name, ())
+    if len(of_node) == 1 and not inventory.slices.shared and _is_whole_pool(of_node[0]):
+        # The most frequent case: each driver has a pool for each node, and few drivers have devices that nodes share.
+        first = of_node[0]
+        return (Pool(first.pool_id, PoolState.USABLE, of_node, of_node, (), _NO_COUNTERS, first.generation, 1, 1),)
     slices_by_pool: dict[PoolId, list[Slice]] = {}
-    for slice_ in inventory.slices.on_node.get(node.name, ()):
+    for slice_ in of_node:
         slices_by_pool.setdefault((slice_.driver, slice_.pool), []).append(slice_)
     for slice_ in inventory.slices.shared:
         if is_relevant(inventory, slice_, node):
             slices_by_pool.setdefault((slice_.driver, slice_.pool), []).append(slice_)
     pools = [_build_pool(inventory, pool_id, slices) for pool_id, slices in slices_by_pool.items()]
     return tuple(sorted(pools, key=lambda pool: _rank(inventory, pool)) if len(pools) > 1 else pools)
+
+
+def _is_whole_pool(slice_: Slice) -> bool:
+    """Return whether a slice is a complete and valid pool by itself."""
+    return slice_.is_simple and slice_.slice_count == 1 and slice_.has_unique_names and not slice_.has_counters
 
 
 def is_relevant(inventory: Inventory, slice_: Slice, node: Node) -> bool:
@@ -104,14 +117,6 @@ def _check_pool(
     relevant: tuple[Slice, ...],
 ) -> Pool:
     """Validate a complete pool."""
-    if (
-        len(current) == 1
-        and not others
-        and current[0].is_simple
-        and current[0].has_unique_names
-        and not current[0].has_counters
-    ):
-        return Pool(pool_id, PoolState.USABLE, tuple(current), relevant, (), {}, current[0].generation, 1, 1)
     ordered = sorted(current, key=lambda slice_: slice_.name)
     partitions = inventory.gates.partitionable_devices
     with_devices = tuple(slice_ for slice_ in ordered if not (partitions and slice_.has_counters))

@@ -181,7 +181,7 @@ def _list_every_device(
             raise DeviceSearchError(
                 f"{where}: asks for all devices, but resource pool {pool.title} is currently {state}"
             )
-        for _ in range(sum([len(slice_.devices) for slice_ in pool.slices])):
+        for _ in range(sum([len(slice_.plain_devices) for slice_ in pool.slices])):
             candidate = next(candidates)
             if space.is_selectable(origins, candidate) and _has_capacity(space, request, candidate):
                 selected.append(candidate)

@@ -45,7 +45,7 @@ def index_slices(table: Mapping[Key, Object], previous: SliceIndex | None = None
             except FieldError as error:
                 rejected.append(RejectedObject(kinds.RESOURCE_SLICE, "", name, error.path, error.cause))
                 continue
-        count += len(slice_.devices)
+        count += len(slice_.plain_devices)
         if count > MAX_DEVICES:
             cause = f"holds devices beyond the first {MAX_DEVICES:,} of the cluster, which are not judged"
             rejected.append(RejectedObject(kinds.RESOURCE_SLICE, "", name, "spec.devices", cause))

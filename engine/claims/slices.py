@@ -4,9 +4,10 @@ A cluster has tens of thousands of devices and a judgement looks at a few proper
 object, and `device_details` reads the rest of the few devices that need it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 from engine.claims.device_values import check_values
@@ -20,6 +21,8 @@ DeviceId = tuple[str, str, str]
 Counters = Mapping[str, Mapping[str, int]]
 """Amounts in billionths by set of counters and counter."""
 
+_NOTHING: Final[Object] = {}
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 _PLAIN: Final = frozenset({"name", "attributes", "capacity"})
 _INT64_MAX: Final = 2**63 - 1
 
@@ -39,9 +42,16 @@ class SliceDevice(NamedTuple):
     """Path in the slice, such as ``spec.devices[3]``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class PropertySummary(NamedTuple):
+    """Properties of the devices of a slice: values that all have in common, and names of the others."""
+
+    common: Object
+    others: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
 class Slice:
-    """A ResourceSlice."""
+    """A ResourceSlice. plain_devices: its devices as they were read, each in the form of resource.k8s.io/v1."""
 
     name: str
     driver: str
@@ -54,7 +64,7 @@ class Slice:
     node_selector: NodeSelector | None
     selects_per_device: bool
     """Node selection by each device instead of the slice."""
-    devices: tuple[SliceDevice, ...]
+    plain_devices: Sequence[Object]
     object: Object
     """The object as it was read."""
     has_counters: bool
@@ -62,8 +72,15 @@ class Slice:
     """Plainness of all devices."""
     is_simple: bool
     """Plain and evaluable devices only, none with a node selection of its own."""
+    attributes: PropertySummary
+    capacity: PropertySummary
     has_unique_names: bool
     """A name for each device that no other has."""
+
+    @cached_property
+    def devices(self) -> tuple[SliceDevice, ...]:
+        """Devices in their order, built when a search first looks at them: most are never looked at one by one."""
+        return tuple([_build_device(position, device) for position, device in enumerate(self.plain_devices)])
 
     @property
     def spec(self) -> Object:
@@ -119,12 +136,12 @@ class Pool(NamedTuple):
 def read_slice(name: str, value: Object) -> Slice:
     """Read a ResourceSlice; raise FieldError if a field has the wrong type."""
     spec = read_mapping(value, "spec")
-    pool, devices = read_mapping(spec, "pool", "spec"), _read_devices(spec)
-    is_plain = all(device.is_plain for device in devices)
+    pool, driver, devices = read_mapping(spec, "pool", "spec"), read_text(spec, "driver", "spec"), _list_devices(spec)
+    traits = _check_devices(devices)
     selects_per_device = read_bool(spec, "perDeviceNodeSelection", "spec")
     return Slice(
         name=name,
-        driver=read_text(spec, "driver", "spec"),
+        driver=driver,
         pool=read_text(pool, "name", "spec.pool"),
         generation=_read_number(pool, "generation", "spec.pool"),
         slice_count=_read_number(pool, "resourceSliceCount", "spec.pool"),
@@ -132,37 +149,95 @@ def read_slice(name: str, value: Object) -> Slice:
         is_for_all_nodes=read_bool(spec, "allNodes", "spec"),
         node_selector=read_node_selector(spec, "nodeSelector", "spec") if "nodeSelector" in spec else None,
         selects_per_device=selects_per_device,
-        devices=devices,
+        plain_devices=devices,
         object=value,
         has_counters=bool(spec.get("sharedCounters")),
-        is_plain=is_plain,
-        is_simple=is_plain and not selects_per_device and all(device.is_evaluable for device in devices),
-        has_unique_names=len({device.name for device in devices}) == len(devices),
+        is_plain=traits.is_plain,
+        is_simple=traits.is_plain and traits.is_evaluable and not selects_per_device,
+        attributes=_summarize([device.get("attributes") or _NOTHING for device in devices]),
+        capacity=_summarize([device.get("capacity") or _NOTHING for device in devices]),
+        has_unique_names=len({device.get("name") for device in devices}) == len(devices),
     )
 
 
-def _read_devices(spec: Object) -> tuple[SliceDevice, ...]:
+def _list_devices(spec: Object) -> Sequence[Object]:
+    """List the devices of a slice; those of resource.k8s.io/v1beta1 have their properties one level deeper."""
     devices = spec.get("devices")
     if devices is None:
         return ()
     if not isinstance(devices, list):
         raise FieldError("spec.devices", f"is {quote(devices)}, not a list")
-    return tuple([_read_device(position, device) for position, device in enumerate(devices)])
+    for position, device in enumerate(devices):
+        if not isinstance(device, dict):
+            raise FieldError(f"spec.devices[{position}]", f"is {quote(device)}, not a mapping")
+        if "basic" in device:
+            return [_flatten(position, device) for position, device in enumerate(devices)]
+    return devices
 
 
-def _read_device(position: int, device: Any) -> SliceDevice:
+def _flatten(position: int, device: Any) -> Object:
     path = f"spec.devices[{position}]"
     if not isinstance(device, dict):
         raise FieldError(path, f"is {quote(device)}, not a mapping")
-    if "basic" in device:
-        # The form of resource.k8s.io/v1beta1, which has the properties one level deeper.
-        device = {"name": device.get("name"), **read_mapping(device, "basic", path)}
-    attributes, capacity = read_mapping(device, "attributes", path), read_mapping(device, "capacity", path)
-    is_plain = device.keys() <= _PLAIN
-    for amount in capacity.values():
-        is_plain = is_plain and type(amount) is dict and len(amount) == 1
-    name, is_evaluable = read_text(device, "name", path), check_values(attributes, capacity, path)
-    return SliceDevice(name, attributes, capacity, is_plain, is_evaluable, device, path)
+    return {"name": device.get("name"), **read_mapping(device, "basic", path)}
+
+
+class _DeviceTraits(NamedTuple):
+    """Traits that all devices of a slice have."""
+
+    is_plain: bool
+    is_evaluable: bool
+
+
+def _check_devices(devices: Iterable[Object]) -> _DeviceTraits:
+    """Check the values of devices; raise FieldError for one of a wrong type."""
+    is_plain, is_evaluable = True, True
+    for position, device in enumerate(devices):
+        try:
+            read_text(device, "name")
+            attributes, capacity = read_mapping(device, "attributes"), read_mapping(device, "capacity")
+            is_evaluable = check_values(attributes, capacity) and is_evaluable
+        except FieldError as error:
+            raise FieldError(f"spec.devices[{position}].{error.path}", error.cause) from None
+        is_plain = is_plain and _is_plain(device, capacity)
+    return _DeviceTraits(is_plain, is_evaluable)
+
+
+def _summarize(properties: Sequence[Object]) -> PropertySummary:
+    """Summarize properties of devices, one mapping for each device."""
+    if not properties:
+        return PropertySummary(_NOTHING, _NO_NAMES)
+    common, names = properties[0], set(properties[0])
+    for of_device in properties[1:]:
+        names.update(of_device)
+        common = {name: value for name, value in common.items() if of_device.get(name) == value}
+    return PropertySummary(common, _intern(frozenset(names.difference(common))))
+
+
+@lru_cache(maxsize=4096)
+def _intern(names: frozenset[str]) -> frozenset[str]:
+    """Return one object for equal names: slices of a driver have the same."""
+    return names
+
+
+def _is_plain(device: Object, capacity: Object) -> bool:
+    if not device.keys() <= _PLAIN:
+        return False
+    return all(type(amount) is dict and len(amount) == 1 for amount in capacity.values())
+
+
+def _build_device(position: int, device: Object) -> SliceDevice:
+    """Build a device whose values have been checked."""
+    attributes, capacity = read_mapping(device, "attributes"), read_mapping(device, "capacity")
+    return SliceDevice(
+        name=read_text(device, "name"),
+        attributes=attributes,
+        capacity=capacity,
+        is_plain=_is_plain(device, capacity),
+        is_evaluable=check_values(attributes, capacity),
+        object=device,
+        path=f"spec.devices[{position}]",
+    )
 
 
 def _read_number(parent: Object, key: str, path: str) -> int:
