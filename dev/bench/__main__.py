@@ -12,6 +12,7 @@ from dev.bench import api, backlog, ingest, report, retries, stages, steady, wor
 from dev.bench.api_load import api_load
 from dev.bench.away import index_away
 from dev.bench.backends import FOLDER
+from dev.bench.claims import measure_claims
 from dev.bench.diagnosing import diagnosis
 from dev.bench.filter import filter_call, pod_update
 from dev.bench.filter_callers import filter_callers
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "pod-update": pod_update,
     "diagnosis": diagnosis,
     "judge": measure_judging,
+    "claims": measure_claims,
     "start": start,
     "wire": wire,
     "worker": worker.worker,

@@ -8,6 +8,8 @@ from engine.claims.version import VersionError, parse_version
 from engine.snapshot.fields import FieldError, Object, join, quote, read_list
 
 _INT64_MAX: Final = 2**63 - 1
+_MAX_REMEMBERED: Final = 64
+"""Characters of a text whose check is remembered."""
 _KINDS: Final = ("int", "bool", "string", "version")
 _LIST_KINDS: Final = ("ints", "bools", "strings", "versions")
 
@@ -43,8 +45,16 @@ def check_values(attributes: Object, capacity: Object) -> bool:
     return is_evaluable
 
 
-@lru_cache(maxsize=4096)
 def _is_quantity(text: str) -> bool:
+    return len(text) <= _MAX_REMEMBERED and _parses_as_quantity(text)
+
+
+def _is_version(text: str) -> bool:
+    return len(text) <= _MAX_REMEMBERED and _parses_as_version(text)
+
+
+@lru_cache(maxsize=4096)
+def _parses_as_quantity(text: str) -> bool:
     try:
         parse_quantity(text)
     except QuantityTextError:
@@ -53,7 +63,7 @@ def _is_quantity(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_version(text: str) -> bool:
+def _parses_as_version(text: str) -> bool:
     try:
         parse_version(text)
     except VersionError:

@@ -11,7 +11,7 @@ from engine.claims.counters import CounterAvailability, CounterLedger
 from engine.claims.device_facts import collect_facts
 from engine.claims.findings import DeviceFinding, describe_facts, describe_refusal, sort_findings
 from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
-from engine.claims.judgement import ClaimAllocation, NodeClaimsVerdict
+from engine.claims.judgement import ClaimAllocation, NodeClaimsVerdict, to_line
 from engine.claims.matching import SelectorError, SelectorUnjudgedError
 from engine.claims.pools import collect_pools, reaches_node
 from engine.claims.reasons import DeviceReason
@@ -83,7 +83,7 @@ def explain_node(judge: ClaimsJudge, node: Node) -> ExplainedNode:
         allocations = () if verdict.refusal or verdict.unjudged else judge.allocate(node)
         requests = explainer.explain_requests(has_failed=has_failed)
     except FieldError as error:
-        unjudged = verdict.unjudged or f"{error.path} {error.cause}"
+        unjudged = verdict.unjudged or to_line(f"{error.path} {error.cause}")
         return ExplainedNode(node.name, NodeClaimsVerdict(verdict.refusal, unjudged, verdict.unavailable), (), (), ())
     return ExplainedNode(node.name, verdict, pools, requests, allocations, explainer.left_out)
 

@@ -12,6 +12,7 @@ from engine.claims.constraints import AttributeValue, Conflict
 from engine.claims.counters import CounterShortage
 from engine.claims.device_details import DeviceTaint
 from engine.claims.device_facts import DeviceFacts, SelectorOutcome
+from engine.claims.judgement import to_line
 from engine.claims.matching import DeviceMatcher
 from engine.claims.reasons import DeviceReason
 from engine.claims.requests import ClaimRequest
@@ -35,11 +36,18 @@ Cause = SelectorFailure | DeviceHolder | DeviceTaint | Shortage | CounterShortag
 
 @dataclass(frozen=True, slots=True)
 class DeviceFinding:
-    """One reason why a device is not picked. text: with the values, such as ``memory 46068Mi, asked at least 80Gi``."""
+    """One reason why a device is not picked.
+
+    text: with the values, such as ``memory 46068Mi, asked at least 80Gi``; one line that a terminal can show.
+    """
 
     reason: DeviceReason
     text: str
     cause: Cause = None
+
+    def __post_init__(self) -> None:
+        """Make the text one line."""
+        object.__setattr__(self, "text", to_line(self.text))
 
 
 _UNTRUE: Final[Mapping[Truth, DeviceReason]] = {

@@ -13,7 +13,7 @@ from engine.claims.capacity import CapacityUnjudgedError
 from engine.claims.claims import ResourceClaim
 from engine.claims.counters import CounterAvailability
 from engine.claims.inventory import Inventory
-from engine.claims.judgement import ClaimAllocation, DeviceGrant, NodeClaimsVerdict
+from engine.claims.judgement import ClaimAllocation, DeviceGrant, NodeClaimsVerdict, to_line
 from engine.claims.matching import DeviceMatcher, SelectorError, SelectorUnjudgedError
 from engine.claims.node_keys import NodeKeyMaker
 from engine.claims.pod_claims import ClaimsOfPod
@@ -75,7 +75,7 @@ class ClaimsJudge:
             try:
                 claims = self.list_asked(node)
             except FieldError as error:
-                return NodeClaimsVerdict(unjudged=f"Pod {error.path} {error.cause}")
+                return NodeClaimsVerdict(unjudged=to_line(f"Pod {error.path} {error.cause}"))
             if claims is None:
                 return NodeClaimsVerdict()
             verdict = self._judge_search(node, claims)
@@ -115,7 +115,7 @@ class ClaimsJudge:
         try:
             pools = collect_pools(self.inventory, node)
         except FieldError as error:
-            return NodeClaimsVerdict(unjudged=f"{error.path} {error.cause}")
+            return NodeClaimsVerdict(unjudged=to_line(f"{error.path} {error.cause}"))
         key = self._keys.make_key(claims, pools)
         verdict = self._remembered.get(key) if key is not None else None
         if verdict is None:
@@ -133,9 +133,9 @@ class ClaimsJudge:
         except (DeviceSearchError, SelectorError) as error:
             return NodeClaimsVerdict(PluginRefusal(NAME, StatusCode.ERROR, (str(error),)))
         except (SelectorUnjudgedError, CapacityUnjudgedError) as error:
-            return NodeClaimsVerdict(unjudged=str(error))
+            return NodeClaimsVerdict(unjudged=to_line(str(error)))
         except FieldError as error:
-            return NodeClaimsVerdict(unjudged=f"{error.path} {error.cause}")
+            return NodeClaimsVerdict(unjudged=to_line(f"{error.path} {error.cause}"))
         except SearchTooLongError:
             return NodeClaimsVerdict(unjudged=_TOO_LONG)
         except RecursionError:

@@ -18,6 +18,7 @@ EvaluationKey = tuple[str, str, bool, bytes]
 
 _MAX_REMEMBERED: Final = 200_000
 _MAX_EXPLAINED: Final = 20_000
+_MAX_SELECTORS: Final = 64
 
 
 class SelectorError(Exception):
@@ -45,6 +46,7 @@ class DeviceMatcher:
         self._with_lists = inventory.gates.list_attributes
         self._outcomes: dict[EvaluationKey, Outcome] = {}
         self._parts: dict[EvaluationKey, Sequence[FailedPart]] = {}
+        self._selectors: dict[str, Selector] = {}
         self._names: dict[tuple[str, str], PropertyNames | None] = {}
 
     def list_origins(self, claim_title: str, request: ClaimRequest) -> list[SelectorOrigin]:
@@ -62,9 +64,17 @@ class DeviceMatcher:
 
     def _list(self, owner: str, texts: Sequence[str | None]) -> list[SelectorOrigin]:
         return [
-            SelectorOrigin(f"{owner}: selector #{position}", compile_selector(text or "", with_lists=self._with_lists))
+            SelectorOrigin(f"{owner}: selector #{position}", self._compile(text or ""))
             for position, text in enumerate(texts)
         ]
+
+    def _compile(self, text: str) -> Selector:
+        selector = self._selectors.get(text)
+        if selector is None:
+            if len(self._selectors) >= _MAX_SELECTORS:
+                self._selectors.clear()
+            selector = self._selectors[text] = compile_selector(text, with_lists=self._with_lists)
+        return selector
 
     def selects(self, origins: Sequence[SelectorOrigin], slice_: Slice, device: SliceDevice) -> bool:
         """Return whether a device passes all selectors.

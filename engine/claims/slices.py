@@ -214,7 +214,7 @@ def _summarize(properties: Sequence[Object]) -> PropertySummary:
     return PropertySummary(common, _intern(frozenset(names.difference(common))))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _intern(names: frozenset[str]) -> frozenset[str]:
     """Return one object for equal names: slices of a driver have the same."""
     return names

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import Final
 
 from engine.claims.cel.checks import CompileError
 from engine.claims.cel.compiler import compile_expression
@@ -13,6 +14,9 @@ from engine.claims.cel.planner import EvaluationPlan, plan_program
 from engine.claims.cel.reads import Reads, find_reads
 from engine.claims.cel.syntax import CheckedExpression
 from engine.claims.cel.values import CostError, EvaluationError, Value, ValueSizeError, name_type
+
+_MAX_REMEMBERED: Final = 2_000
+"""Characters of a selector that is remembered; it holds 50 bytes for each."""
 
 
 class Truth(Enum):
@@ -90,9 +94,20 @@ def _explain_conversion(name: str) -> str:
     return words.get(name, f"unsupported native conversion from {name} to 'bool'")
 
 
-@lru_cache(maxsize=1024)
 def compile_selector(text: str, *, with_lists: bool = False) -> Selector:
     """Compile a selector; one that does not compile is a selector with a failure."""
+    if len(text) > _MAX_REMEMBERED:
+        return _build_selector(text, with_lists)
+    return remember_selector(text, with_lists)
+
+
+@lru_cache(maxsize=256)
+def remember_selector(text: str, with_lists: bool) -> Selector:
+    """Compile a selector once."""
+    return _build_selector(text, with_lists)
+
+
+def _build_selector(text: str, with_lists: bool) -> Selector:
     try:
         checked = compile_expression(text, with_lists=with_lists)
         program = plan_program(checked)
