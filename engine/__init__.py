@@ -5,6 +5,7 @@
 snapshot     a cluster at one moment, from its Kubernetes objects
 filters      kube-scheduler's own filters on a snapshot: verdicts per node, and its message
 claims       resource claims (DRA) on a snapshot: verdicts and devices per node, reasons per device
+judging      filters and claims together: one pod on a snapshot
 hami         wire format of HAMi: annotations, registrations, allocations, reason codes
 fit          the decision about one pod: fit, scores, choice, and its events
 summaries    decisions folded into summaries, messages, episodes, placements
