@@ -5,6 +5,7 @@ and the changes that would remove it. Pure.
 
 facts            facts, where they come from, and what is missing
 objects          objects of the API server as facts
+case_facts       facts about pods of files or a live cluster, and what the judge works out about them
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
 waiting          fields of an attempt in lists of waiting pods: its obstacle, and the nodes that lacked least

@@ -6,11 +6,20 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from engine.filters.judgement import Judgement
+from engine.snapshot.cluster_objects import ClusterObjects
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
 Cause = Literal[
-    "index-down", "outside-cluster", "another-cluster", "not-allowed", "api-server-down", "not-recorded", "not-read"
+    "index-down",
+    "outside-cluster",
+    "another-cluster",
+    "not-allowed",
+    "api-server-down",
+    "not-recorded",
+    "not-read",
+    "not-given",
 ]
 """Cause of a missing fact."""
 
@@ -146,6 +155,10 @@ class DiagnosisFacts:
     nodes: Sequence[NodeFacts] | None = None
     schedulers: Sequence[SchedulerState] | None = None
     owner_problem: OwnerProblem | None = None
+    objects: ClusterObjects | None = None
+    """Everything that was read of the cluster; None where only the facts above were read."""
+    judgement: Judgement | None = None
+    """Verdicts of kube-scheduler's filters on the pod, worked out on the cluster's objects."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()

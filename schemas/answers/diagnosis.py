@@ -32,7 +32,7 @@ class NotKnown(Answer):
     subject: str
     cause: str = Field(
         description="index-down, outside-cluster, another-cluster, not-allowed, api-server-down, not-recorded, "
-        "not-read."
+        "not-read, not-given."
     )
     text: InBothLanguages
 

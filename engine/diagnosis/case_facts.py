@@ -1,0 +1,152 @@
+"""Facts about pods for the diagnosis, from the objects of a cluster and the records of its schedulers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Final
+
+from engine.diagnosis import objects as conversion
+from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.filters.judgement import Judgement
+from engine.judging import judge_pod
+from engine.snapshot import kinds
+from engine.snapshot.cluster_objects import ClusterObjects, ObjectEvent
+from engine.snapshot.reading import read_snapshot
+from engine.snapshot.snapshot import Snapshot
+from runtime.kubernetes.object_fields import Fields, text
+from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
+from schemas.answers.devices import DeviceLog
+from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
+
+CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
+_KUBELET: Final = "kubelet"
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class CaseFacts:
+    """Facts about the pods of one cluster at ``now``, the time of its objects."""
+
+    def __init__(self, cluster: ClusterObjects, now: datetime) -> None:
+        self._cluster, self._now = cluster, now
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        return read_snapshot(self._cluster.iterate_objects(), self._cluster.unread)
+
+    def build(
+        self,
+        namespace: str,
+        name: str,
+        attempt: AttemptSummarized | None = None,
+        devices: Sequence[DeviceLog] | None = None,
+    ) -> DiagnosisFacts:
+        """Build the facts about a pod; ``attempt`` is the latest recorded one, with its ``devices``."""
+        pod = self._cluster.find(kinds.POD, name, namespace)
+        facts = DiagnosisFacts(
+            DEFAULT_CLUSTER, namespace, name, self._now, attempt, devices=devices, objects=self._cluster
+        )
+        if pod is None:
+            # Only its records are available, as for an attempt that later ones followed.
+            return replace(facts, is_latest=False)
+        collector = _FactCollector(self._cluster, pod, namespace, name, self._now)
+        return replace(
+            facts,
+            pod=collector.build_pod(),
+            claims=collector.collect_claims(),
+            quotas=collector.collect_quotas(),
+            events=collector.collect_events(),
+            nodes=collector.collect_nodes(),
+            judgement=self._judge(pod),
+            unknown=collector.list_unknown(attempt),
+        )
+
+    def _judge(self, pod: Fields) -> Judgement | None:
+        """Judge the pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
+        if text(pod, "spec", "nodeName") or text(pod, "status", "phase") in _ENDED:
+            return None
+        if not self._cluster.has_read(kinds.NODE):
+            return None
+        judgement = judge_pod(self._snapshot, pod, now=self._now, alone=True)
+        return judgement if isinstance(judgement, Judgement) else None
+
+
+class _FactCollector:
+    """The facts of one pod."""
+
+    def __init__(self, cluster: ClusterObjects, pod: Fields, namespace: str, name: str, now: datetime) -> None:
+        self._cluster, self._pod, self._now = cluster, pod, now
+        self._namespace, self._name = namespace, name
+        self._events = cluster.select_events("Pod", name, namespace, text(pod, "metadata", "uid"))
+
+    def build_pod(self) -> PodOnCluster:
+        observed = conversion.to_observed_pod(self._pod, PODS.item(Key(self._namespace, self._name)), self._now)
+        problems = [problem for event in self._events if (problem := to_kubelet_problem(event))]
+        return observed._replace(problems=problems)
+
+    def collect_claims(self) -> list[Claim] | None:
+        names = conversion.list_claim_names(self._pod)
+        known = {name: self._cluster.find(kinds.VOLUME_CLAIM, name, self._namespace) for name in names}
+        if names and not self._cluster.has_read(kinds.VOLUME_CLAIM):
+            return None
+        return [self._to_claim(name, claim) for name, claim in known.items()]
+
+    def _to_claim(self, name: str, claim: Fields | None) -> Claim:
+        class_name = text(claim, "spec", "storageClassName")
+        storage_class = self._cluster.find(kinds.STORAGE_CLASS, class_name)
+        return conversion.to_claim(name, CLAIMS.item(Key(self._namespace, name)), claim, storage_class, self._now)
+
+    def collect_quotas(self) -> list[Quota] | None:
+        if kinds.RESOURCE_QUOTA in self._cluster.unread:
+            return None
+        path = QUOTAS.collection(self._namespace)
+        quotas = self._cluster.select(kinds.RESOURCE_QUOTA, self._namespace)
+        return [conversion.to_quota(quota, path, self._now) for quota in quotas]
+
+    def collect_events(self) -> list[Evidence]:
+        path = EVENTS.collection(self._namespace)
+        return [to_event_evidence(event, path) for event in self._events]
+
+    def collect_nodes(self) -> list[NodeFacts] | None:
+        nodes = self._cluster.select(kinds.NODE)
+        if not nodes:
+            return None
+        return [
+            conversion.to_node_facts(node, NODES.item(Key("", text(node, "metadata", "name"))), self._now)
+            for node in nodes
+        ]
+
+    def list_unknown(self, attempt: AttemptSummarized | None) -> list[Unknown]:
+        """List the facts that the case does not have."""
+        missing = {
+            "attempt": attempt is None,
+            "claims": self.collect_claims() is None,
+            "nodes": not self._cluster.has_read(kinds.NODE),
+            "schedulers": True,
+        }
+        return [Unknown(subject, "not-given") for subject, is_missing in missing.items() if is_missing]
+
+
+def to_kubelet_problem(event: ObjectEvent) -> ObjectProblem | None:
+    """Convert a kubelet's report of a pod that does not start; None for other events."""
+    if event.time is None or event.reporter != _KUBELET or not event.is_warning:
+        return None
+    return ObjectProblem(reason=event.reason or "Failed", message=event.note, at=event.time, reported_by=event.reporter)
+
+
+def to_event_evidence(event: ObjectEvent, path: str) -> Evidence:
+    """Convert an event, with the number of times that it was seen."""
+    words = f"{event.reason}: {event.note}"
+    return Evidence("event", path, event.time, event.reporter, {"times": event.count}, words)
+
+
+def find_time(cluster: ClusterObjects, *others: datetime | None) -> datetime:
+    """Find the time of a case that is not live: the latest that its objects or records name."""
+    times = [time for time in (cluster.latest_time, *others) if time]
+    return max(times, default=datetime.now(UTC))
+
+
+def iterate_pods(cluster: ClusterObjects) -> Iterator[tuple[str, str]]:
+    """Iterate over the namespaces and names of all pods."""
+    for pod in cluster.select(kinds.POD):
+        yield text(pod, "metadata", "namespace") or "default", text(pod, "metadata", "name")

@@ -1,0 +1,150 @@
+"""Objects of a cluster at one moment, by kind, and the Kubernetes events about each of them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final
+
+from engine.snapshot import kinds
+from runtime.kubernetes.object_fields import Fields, entries, moment, part, text
+
+Key = tuple[str, str]
+"""Namespace and name; the namespace of what belongs to none is ""."""
+EVENT_KINDS: Final = ("Event", "Event.events.k8s.io")
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_UNNAMESPACED: Final = frozenset(
+    (
+        kinds.NODE,
+        kinds.NAMESPACE,
+        kinds.VOLUME,
+        kinds.STORAGE_CLASS,
+        kinds.CSI_NODE,
+        kinds.CSI_DRIVER,
+        kinds.VOLUME_ATTACHMENT,
+        kinds.RESOURCE_SLICE,
+        kinds.DEVICE_CLASS,
+        kinds.PRIORITY_CLASS,
+    )
+)
+_NO_OBJECTS: Final[Mapping[Key, Fields]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEvent:
+    """A Kubernetes event about one object, in either of the two forms that Kubernetes writes."""
+
+    kind: str
+    """Kind of the object without its group, such as ``Pod``."""
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    note: str
+    reporter: str
+    is_warning: bool
+    time: datetime | None
+    """Time of the latest occurrence."""
+    first_time: datetime | None
+    count: int
+
+
+@dataclass(frozen=True)
+class ClusterObjects:
+    """Plain objects by kind (``engine.snapshot.kinds``: ``Pod``, ``Workload.kueue.x-k8s.io``)."""
+
+    tables: Mapping[str, Mapping[Key, Fields]] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
+    """Kinds of which some or all objects could not be read."""
+
+    def find(self, kind: str, name: str, namespace: str = "") -> Fields | None:
+        """Find an object by its kind and name."""
+        return self.tables.get(kind, _NO_OBJECTS).get((namespace, name))
+
+    def select(self, kind: str, namespace: str | None = None) -> list[Fields]:
+        """Select the objects of a kind, of one namespace where one is named."""
+        table = self.tables.get(kind, _NO_OBJECTS)
+        return [entry for key, entry in table.items() if namespace is None or key[0] == namespace]
+
+    def has_read(self, kind: str) -> bool:
+        """Tell whether an object of the kind was read, so that another one that is absent does not exist."""
+        return bool(self.tables.get(kind)) and kind not in self.unread
+
+    def iterate_objects(self) -> Iterator[Fields]:
+        """Iterate over all objects."""
+        for table in self.tables.values():
+            yield from table.values()
+
+    def select_events(self, kind: str, name: str, namespace: str = "", uid: str = "") -> list[ObjectEvent]:
+        """Select the events about an object, the latest first; ``uid`` leaves out earlier objects of its name."""
+        events = self._events.get((kind, namespace, name), [])
+        return [event for event in events if not uid or event.uid in ("", uid)]
+
+    @cached_property
+    def _events(self) -> Mapping[tuple[str, str, str], list[ObjectEvent]]:
+        grouped: dict[tuple[str, str, str], list[ObjectEvent]] = {}
+        for kind in EVENT_KINDS:
+            for event in map(parse_event, self.select(kind)):
+                grouped.setdefault((event.kind, event.namespace, event.name), []).append(event)
+        for events in grouped.values():
+            events.sort(key=lambda event: event.time or _NEVER, reverse=True)
+        return grouped
+
+    @cached_property
+    def latest_time(self) -> datetime | None:
+        """The latest time that an object or event names: what was read is at least as young."""
+        times = (time for entry in self.iterate_objects() for time in _iterate_times(entry))
+        return max(times, default=None)
+
+
+def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> ClusterObjects:
+    """Collect objects of any origin; lists are flattened, of two objects with one name the last counts."""
+    tables: dict[str, dict[Key, Fields]] = {}
+    for position, value in enumerate(kinds.flatten(objects)):
+        if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
+            continue
+        kind = kinds.identify(text(value, "apiVersion"), value["kind"])
+        name = text(value, "metadata", "name") or f"#{position}"
+        namespace = text(value, "metadata", "namespace")
+        if not namespace and kind not in _UNNAMESPACED and kind in kinds.NAMESPACED:
+            namespace = "default"
+        tables.setdefault(kind, {})[namespace, name] = value
+    return ClusterObjects(tables, frozenset(unread))
+
+
+def parse_event(event: Fields) -> ObjectEvent:
+    """Parse a Kubernetes event of ``v1`` or ``events.k8s.io/v1``."""
+    regarding = part(event, "regarding") or part(event, "involvedObject")
+    count = part(event, "series").get("count") or event.get("count") or event.get("deprecatedCount") or 1
+    last = _find_time(event, ("series", "lastObservedTime"), ("deprecatedLastTimestamp",), ("lastTimestamp",))
+    first = _find_time(event, ("eventTime",), ("deprecatedFirstTimestamp",), ("firstTimestamp",))
+    return ObjectEvent(
+        kind=text(regarding, "kind"),
+        namespace=text(regarding, "namespace"),
+        name=text(regarding, "name"),
+        uid=text(regarding, "uid"),
+        reason=text(event, "reason"),
+        note=text(event, "note") or text(event, "message"),
+        reporter=text(event, "reportingController")
+        or text(event, "reportingComponent")
+        or text(event, "source", "component")
+        or text(event, "deprecatedSource", "component"),
+        is_warning=text(event, "type") == "Warning",
+        time=last or first or _find_time(event, ("metadata", "creationTimestamp")),
+        first_time=first or last,
+        count=count if isinstance(count, int) else 1,
+    )
+
+
+def _find_time(event: Fields, *paths: tuple[str, ...]) -> datetime | None:
+    return next((time for path in paths if (time := moment(text(event, *path)))), None)
+
+
+def _iterate_times(entry: Fields) -> Iterator[datetime]:
+    stamps = [text(entry, "metadata", "creationTimestamp"), text(entry, "status", "startTime")]
+    for condition in entries(entry, "status", "conditions"):
+        stamps += [text(condition, "lastTransitionTime"), text(condition, "lastHeartbeatTime")]
+    if entry.get("kind") == "Event":
+        event = parse_event(entry)
+        yield from (time for time in (event.time, event.first_time) if time)
+    yield from (time for stamp in stamps if stamp and (time := moment(stamp)))
