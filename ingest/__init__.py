@@ -8,7 +8,7 @@ logging.
 ``lines``        framing of lines, klog, the shape of unknown lines
 ``readers``      from lines and objects to events, for each kind of scheduler
 ``reading``      the way from a source through a reader to a sink: pump, checkpoint, Kafka
-``log_answers``  answers about the pods of a log, without any server
+``cases``        what people have in files: objects and logs, and answers about the pods in them
 ``commands``     the commands
 ``errors``       errors that end a command with one line
 """

@@ -152,9 +152,9 @@ def explain_log(
 ) -> Answer:
     """Explain why the pods in a scheduler's log wait, from its lines only: asks no API and no cluster."""
     from ingest.errors import MistakeError
-    from ingest.log_answers.answers import diagnose_pods, explain_absence
-    from ingest.log_answers.log_pods import LogPods
-    from ingest.log_answers.read_log import read_log_text
+    from ingest.cases.answers import diagnose_pods, explain_absence
+    from ingest.cases.log_pods import LogPods
+    from ingest.cases.read_log import read_log_text
 
     pods = LogPods()
     try:

@@ -15,7 +15,7 @@ from page.views.log_pods import list_pods
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
-    from ingest.log_answers.log_pods import LogPods, PodInLog
+    from ingest.cases.log_pods import LogPods, PodInLog
 
 
 def explain(
@@ -75,9 +75,9 @@ def explain(
 def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogPods, list[PodInLog]]":
     """Read the pods of the log, and select the named one, or all; ends the command if there is none."""
     from ingest.errors import MistakeError
-    from ingest.log_answers.answers import explain_absence
-    from ingest.log_answers.log_pods import LogPods
-    from ingest.log_answers.read_log import read_log
+    from ingest.cases.answers import explain_absence
+    from ingest.cases.log_pods import LogPods
+    from ingest.cases.read_log import read_log
     from ingest.readers.registry import LogFacts
     from ingest.reading.protocol import Counts
     from ingest.reading.report import report
@@ -107,7 +107,7 @@ def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogP
 
 def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
     """Diagnose the pods: a row for each."""
-    from ingest.log_answers.answers import diagnose_pods
+    from ingest.cases.answers import diagnose_pods
     from schemas.codec.records import format_rfc3339
 
     return [
@@ -122,7 +122,7 @@ def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
 
 
 def _write_full(match: "PodInLog") -> Json:
-    from ingest.log_answers.answers import write_schedulerlog
+    from ingest.cases.answers import write_schedulerlog
 
     return write_schedulerlog(match)
 

@@ -7,7 +7,7 @@ parent.
 from collections import deque
 from pathlib import Path
 
-from ingest.log_answers.read_log import read_log
+from ingest.cases.read_log import read_log
 from schemas.events import Event
 
 STANDARD_INPUT = Path("-")

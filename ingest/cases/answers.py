@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from ingest.log_answers.log_pods import LogPods, PodInLog
+from ingest.cases.log_pods import LogPods, PodInLog
 from schemas.answers.diagnosis import Diagnosis
 
 if TYPE_CHECKING:
