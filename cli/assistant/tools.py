@@ -151,20 +151,18 @@ def explain_log(
     pod: Annotated[str, Field(description="NAME or NAMESPACE/NAME; empty: all pods of the log.")] = "",
 ) -> Answer:
     """Explain why the pods in a scheduler's log wait, from its lines only: asks no API and no cluster."""
+    from ingest.cases.answers import diagnose_pods, explain_absence, select_pods
+    from ingest.cases.read_case import read_case_text
     from ingest.errors import MistakeError
-    from ingest.cases.answers import diagnose_pods, explain_absence
-    from ingest.cases.log_pods import LogPods
-    from ingest.cases.read_log import read_log_text
 
-    pods = LogPods()
     try:
-        read_log_text(text, pods.add)
+        case = read_case_text(text)
     except MistakeError as error:
         return to_refusal(WrongRequest(str(error)))
-    matches = pods.select(pod)
-    if not matches:
-        return to_refusal(WrongRequest(explain_absence("the log", pod, pods)))
-    answers = diagnose_pods(matches, pods.last_started_at)
+    names = select_pods(case, pod)
+    if not names:
+        return to_refusal(WrongRequest(explain_absence("the text", pod, case)))
+    answers = diagnose_pods(case, names)
     diagnoses = [answer.diagnosis.model_dump(mode="json") for answer in answers]
     if len(diagnoses) == 1:
         return to_result(texts.describe_diagnosis(diagnoses[0]), diagnoses[0])

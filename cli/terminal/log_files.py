@@ -1,6 +1,6 @@
-"""``schedulerlog explain LOG [POD]``: the pods in a scheduler's log, without any server."""
+"""``schedulerlog explain PATH… [POD]``: the pods in logs, objects and folders of both, without any server."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -15,14 +15,18 @@ from page.views.log_pods import list_pods
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
-    from ingest.cases.log_pods import LogPods, PodInLog
+    from ingest.cases.read_case import Case
 
 
 def explain(
-    log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Plain or packed (gzip, zstd, xz, bzip2, tar); - is standard input.")
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH… [POD]",
+            help="Logs, objects (YAML, JSON), folders and archives of both; - is standard input. Then NAME or "
+            "NAMESPACE/NAME; default: a table of all pods.",
+        ),
     ],
-    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; default: a table of all.")] = "",
     output: Annotated[
         Format, typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="More columns, or for programs.")
     ] = "text",
@@ -44,68 +48,73 @@ def explain(
     ] = None,
     language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Language of the page.")] = "en",
 ) -> None:
-    """Explain why the pods in a scheduler's log wait, or why they are where they are; needs no server.
+    """Explain from files why pods wait, or why they are where they are; needs no server.
 
     \b
     Examples:
       schedulerlog explain hami.log
       schedulerlog explain hami.log llm/deepseek-0
+      schedulerlog explain objects.yaml hami.log llm/deepseek-0
       schedulerlog explain hami.log llm/deepseek-0 -o json --full
       schedulerlog explain hami.log --html why.html
       kubectl logs -n kube-system deploy/hami-scheduler -c vgpu-scheduler-extender | schedulerlog explain -
+      kubectl get pods,nodes,events,pvc,resourcequotas -A -o yaml | schedulerlog explain - llm/deepseek-0
 
-    Reads the logs of HAMi's scheduler and of KAI-Scheduler. With a pod it ends with the exit codes of `why`.
+    Reads logs of schedulers, and Kubernetes objects, on which it judges the pod as the scheduler would. With a pod it
+    ends with the exit codes of `why`.
     """
+    paths, pod = _divide_words(words)
     if full and (not pod or output not in ("json", "yaml")):
         _stop("--full: name a pod and write -o json or -o yaml", USAGE)
-    pods, matches = _read(log, pod, nodes, timezone)
-    rows = _diagnose(matches, pods)
+    case, names = _read(paths, pod, nodes, timezone)
+    source = _name_source(paths)
+    rows = _diagnose(case, names)
     if html:
-        _write_page(html, log, rows, language)
+        _write_page(html, Path(source).name, rows, language)
     if not pod:
         if not print_document(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
-            _show_table(Screen(), log, rows, is_wide=output == "wide")
+            _show_table(Screen(), source, rows, is_wide=output == "wide")
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
-    if not print_document(output, _write_full(matches[0]) if full else diagnosis, lambda answer: [answer]):
+    if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
         show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
-def _read(log: Path, pod: str, nodes: Path | None, timezone: str) -> "tuple[LogPods, list[PodInLog]]":
-    """Read the pods of the log, and select the named one, or all; ends the command if there is none."""
+def _divide_words(words: list[str]) -> tuple[list[Path], str]:
+    """Divide the words of the command into paths and a pod, the last word unless it is a path."""
+    *paths, last = words
+    is_path = not paths or last == "-" or Path(last).exists()
+    return [Path(word) for word in (words if is_path else paths)], "" if is_path else last
+
+
+def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[Case, list[str]]":
+    """Read the case, and select the named pod, or all; ends the command if there is none."""
+    from ingest.cases.answers import explain_absence, select_pods
+    from ingest.cases.read_case import read_case
     from ingest.errors import MistakeError
-    from ingest.cases.answers import explain_absence
-    from ingest.cases.log_pods import LogPods
-    from ingest.cases.read_log import read_log
     from ingest.readers.registry import LogFacts
-    from ingest.reading.protocol import Counts
     from ingest.reading.report import report
     from ingest.sources.log_facts import parse_zone, read_node_list
     from ingest.sources.pieces import UnreadableFileError
 
-    pods, counts = LogPods(), Counts()
     try:
-        facts = LogFacts(read_node_list(nodes, bytes) if nodes else b"", parse_zone(timezone))
-        counts = read_log(log, pods.add, facts)
-    except MistakeError as error:
+        case = read_case(paths, LogFacts(read_node_list(nodes, bytes) if nodes else b"", parse_zone(timezone)))
+    except (MistakeError, UnreadableFileError) as error:
         _stop(str(error), USAGE)
-    except UnreadableFileError as error:
-        # A log that is torn (a truncated gzip) still answers for what was before the tear.
-        if not pods.pods:
-            _stop(str(error), USAGE)
-        complain(f"{error}; the answer is from the part before that")
-    matches = pods.select(pod)
-    if pod and not matches:
-        if not pods.pods:
-            complain(report(counts))
-        _stop(explain_absence(_name_log(log), pod, pods), UNKNOWN)
-    if pod and len(matches) > 1:
-        _stop(f"{pod} is in several namespaces: name one of {', '.join(match.name for match in matches)}", USAGE)
-    return pods, matches
+    for problem in case.problems:
+        complain(problem)
+    names = select_pods(case, pod)
+    if pod and not names:
+        if not case.pods.pods and case.counts:
+            complain(report(case.counts))
+        _stop(explain_absence(_name_source(paths), pod, case), UNKNOWN)
+    if pod and len(names) > 1:
+        _stop(f"{pod} is in several namespaces: name one of {', '.join(names)}", USAGE)
+    return case, names
 
 
-def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
+def _diagnose(case: "Case", names: list[str]) -> list[Json]:
     """Diagnose the pods: a row for each."""
     from ingest.cases.answers import diagnose_pods
     from schemas.codec.records import format_rfc3339
@@ -114,28 +123,30 @@ def _diagnose(matches: "Iterable[PodInLog]", pods: "LogPods") -> list[Json]:
         {
             "attempts": answer.attempts,
             "node": answer.node,
-            "started_at": format_rfc3339(answer.started_at),
+            "started_at": format_rfc3339(answer.started_at) if answer.started_at else None,
             "diagnosis": answer.diagnosis.model_dump(mode="json"),
         }
-        for answer in diagnose_pods(matches, pods.last_started_at)
+        for answer in diagnose_pods(case, names)
     ]
 
 
-def _write_full(match: "PodInLog") -> Json:
+def _write_full(case: "Case", name: str) -> Json:
     from ingest.cases.answers import write_schedulerlog
 
-    return write_schedulerlog(match)
+    if name not in case.pods.pods:
+        _stop(f"--full: no log or event reports an attempt of {name}", UNKNOWN)
+    return write_schedulerlog(case.pods.pods[name])
 
 
-def _name_log(log: Path) -> str:
-    return "standard input" if str(log) == "-" else str(log)
+def _name_source(paths: list[Path]) -> str:
+    return " ".join("standard input" if str(path) == "-" else str(path) for path in paths)
 
 
-def _write_page(file: Path, log: Path, rows: list[Json], language: Literal["en", "zh"]) -> None:
+def _write_page(file: Path, source: str, rows: list[Json], language: Literal["en", "zh"]) -> None:
     from page.log_file import render_log_file
 
     try:
-        file.write_text(render_log_file(_name_log(Path(log.name)), rows, language), "utf-8")
+        file.write_text(render_log_file(source, rows, language), "utf-8")
     except OSError as error:
         _stop(f"--html: {file} can't be written: {error.strerror}", USAGE)
 
@@ -146,12 +157,10 @@ def _stop(text: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -> None:
+def _show_table(screen: Screen, source: str, rows: list[Json], *, is_wide: bool) -> None:
     ordered, placed = list_pods(rows)
     waiting = len(rows) - placed
-    screen.print_line(
-        f"{format_count(len(rows), 'pod')} in {_name_log(log)}: {placed:,} placed, {waiting:,} not.", "bold"
-    )
+    screen.print_line(f"{format_count(len(rows), 'pod')} in {source}: {placed:,} placed, {waiting:,} not.", "bold")
     if not rows:
         return
     screen.skip_line()
@@ -161,7 +170,7 @@ def _show_table(screen: Screen, log: Path, rows: list[Json], *, is_wide: bool) -
     if waiting:
         screen.skip_line()
         first = ordered[0]["diagnosis"]
-        screen.print_line(f"Why one of them: schedulerlog explain {log} {first['namespace']}/{first['name']}", "dim")
+        screen.print_line(f"Why one of them: schedulerlog explain {source} {first['namespace']}/{first['name']}", "dim")
 
 
 def _to_cells(row: Mapping[str, Any]) -> list[str]:
@@ -173,5 +182,5 @@ def _to_cells(row: Mapping[str, Any]) -> list[str]:
         row["node"],
         str(row["attempts"]),
         obstacle["code"] if obstacle else "",
-        format_time(row["started_at"]),
+        format_time(row["started_at"]) if row["started_at"] else "",
     ]

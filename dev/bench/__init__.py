@@ -16,7 +16,7 @@ api, pending, watch      the API: a pod from memory, lists of waiting pods, a th
 page                     the page of a pod of 5,000 nodes: server, bytes, first paint
 api_load                 200 readers of the API, with OpenSearch and while it is stopped
 start                    commands that read a file, from start to end
-judging                  kube-scheduler's filters on a snapshot of a fleet
+judging, claims          kube-scheduler's filters and resource claims on a snapshot of a fleet
 ingest                   readers of HAMi's and KAI's logs
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs

@@ -11,7 +11,7 @@ from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, NodeFacts, P
 from engine.filters.judgement import Judgement
 from engine.judging import judge_pod
 from engine.snapshot import kinds
-from engine.snapshot.cluster_objects import ClusterObjects, ObjectEvent
+from engine.snapshot.case_objects import CaseObjects, ObjectEvent
 from engine.snapshot.reading import read_snapshot
 from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import Fields, text
@@ -27,7 +27,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 class CaseFacts:
     """Facts about the pods of one cluster at ``now``, the time of its objects."""
 
-    def __init__(self, cluster: ClusterObjects, now: datetime) -> None:
+    def __init__(self, cluster: CaseObjects, now: datetime) -> None:
         self._cluster, self._now = cluster, now
 
     @cached_property
@@ -74,7 +74,7 @@ class CaseFacts:
 class _FactCollector:
     """The facts of one pod."""
 
-    def __init__(self, cluster: ClusterObjects, pod: Fields, namespace: str, name: str, now: datetime) -> None:
+    def __init__(self, cluster: CaseObjects, pod: Fields, namespace: str, name: str, now: datetime) -> None:
         self._cluster, self._pod, self._now = cluster, pod, now
         self._namespace, self._name = namespace, name
         self._events = cluster.select_events("Pod", name, namespace, text(pod, "metadata", "uid"))
@@ -86,10 +86,10 @@ class _FactCollector:
 
     def collect_claims(self) -> list[Claim] | None:
         names = conversion.list_claim_names(self._pod)
-        known = {name: self._cluster.find(kinds.VOLUME_CLAIM, name, self._namespace) for name in names}
+        claims = {name: self._cluster.find(kinds.VOLUME_CLAIM, name, self._namespace) for name in names}
         if names and not self._cluster.has_read(kinds.VOLUME_CLAIM):
             return None
-        return [self._to_claim(name, claim) for name, claim in known.items()]
+        return [self._to_claim(name, claim) for name, claim in claims.items()]
 
     def _to_claim(self, name: str, claim: Fields | None) -> Claim:
         class_name = text(claim, "spec", "storageClassName")
@@ -140,13 +140,13 @@ def to_event_evidence(event: ObjectEvent, path: str) -> Evidence:
     return Evidence("event", path, event.time, event.reporter, {"times": event.count}, words)
 
 
-def find_time(cluster: ClusterObjects, *others: datetime | None) -> datetime:
+def find_time(cluster: CaseObjects, *others: datetime | None) -> datetime:
     """Find the time of a case that is not live: the latest that its objects or records name."""
     times = [time for time in (cluster.latest_time, *others) if time]
     return max(times, default=datetime.now(UTC))
 
 
-def iterate_pods(cluster: ClusterObjects) -> Iterator[tuple[str, str]]:
+def iterate_pods(cluster: CaseObjects) -> Iterator[tuple[str, str]]:
     """Iterate over the namespaces and names of all pods."""
     for pod in cluster.select(kinds.POD):
         yield text(pod, "metadata", "namespace") or "default", text(pod, "metadata", "name")

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from engine.filters.judgement import Judgement
-from engine.snapshot.cluster_objects import ClusterObjects
 from schemas.answers.devices import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
+
+if TYPE_CHECKING:
+    # What reads a log alone judges nothing, and would wait for its imports.
+    from engine.filters.judgement import Judgement
+    from engine.snapshot.case_objects import CaseObjects
 
 Cause = Literal[
     "index-down",
@@ -155,9 +158,9 @@ class DiagnosisFacts:
     nodes: Sequence[NodeFacts] | None = None
     schedulers: Sequence[SchedulerState] | None = None
     owner_problem: OwnerProblem | None = None
-    objects: ClusterObjects | None = None
+    objects: "CaseObjects | None" = None
     """Everything that was read of the cluster; None where only the facts above were read."""
-    judgement: Judgement | None = None
+    judgement: "Judgement | None" = None
     """Verdicts of kube-scheduler's filters on the pod, worked out on the cluster's objects."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""

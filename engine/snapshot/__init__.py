@@ -9,7 +9,7 @@ requests           the amounts that a pod requests, as kube-scheduler adds them 
 volumes            volumes of pods and the objects behind them: claims, volumes, classes, CSI objects
 selectors          label and node selectors
 affinity_terms     the terms of inter-pod affinity
-cluster_objects    plain objects by kind and name, and the Kubernetes events about each
+case_objects       plain objects by kind and name, and the Kubernetes events about each
 kinds              names of kinds, and lists of objects flattened
 fields             typed reading of fields, with the path in every error
 quantity           Kubernetes quantities, rounded as kube-scheduler rounds them

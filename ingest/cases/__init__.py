@@ -1,6 +1,8 @@
-"""Answers about the pods of a log, without any server.
+"""Cases: what people have in files about a cluster, and answers about the pods in them, without any server.
 
-read_log  reads a log of any known scheduler to its end
-log_pods  collects every pod of a log with its latest attempts, from a reader's events
-answers   answers about each pod: its diagnosis, or the schedulerlog that the API would give
+read_case     reads files, folders and archives of objects and logs into one case
+object_texts  recognises and parses texts of Kubernetes objects: YAML, JSON
+read_log      reads a log of any known scheduler to its end
+log_pods      collects every pod with its latest attempts, from a reader's events
+answers       answers about each pod: its diagnosis, or the schedulerlog that the API would give
 """

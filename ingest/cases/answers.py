@@ -1,51 +1,83 @@
-"""Answers about the pods of a log, each about the pod's latest attempt. Pure."""
+"""Answers about the pods of a case, each about the pod's state and latest attempt. Pure."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from ingest.cases.log_pods import LogPods, PodInLog
+from engine.snapshot import kinds
+from ingest.cases.log_pods import PodInLog
+from ingest.cases.read_case import Case, list_pod_names
+from runtime.kubernetes.object_fields import text
+from schemas.answers.devices import DeviceLog
 from schemas.answers.diagnosis import Diagnosis
+from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
 
 if TYPE_CHECKING:
     from schemas.events import FindingReported
 
 MAX_SIMILAR_NAMES: Final = 5
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+BuildFacts = Callable[[str, str, AttemptSummarized | None, list[DeviceLog] | None], DiagnosisFacts]
+"""Builder of the facts about a pod, from its namespace and name, its latest attempt and the devices judged in it."""
 
 
 class PodAnswer(NamedTuple):
-    """The diagnosis of a pod's latest attempt."""
+    """The diagnosis of a pod."""
 
     attempts: int
-    started_at: datetime
-    """The start of the latest attempt."""
+    started_at: datetime | None
+    """The start of the latest attempt; None without one."""
     node: str
     """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis
 
 
-def diagnose_pods(pods: Iterable[PodInLog], log_ended_at: datetime) -> list[PodAnswer]:
-    """Diagnose each pod, in the order given. ``log_ended_at`` stands for now: the log reports nothing later."""
-    return [_diagnose_pod(pod, log_ended_at) for pod in pods]
+def diagnose_pods(case: Case, names: Iterable[str]) -> list[PodAnswer]:
+    """Diagnose pods of the case (``namespace/name``), in the order given, at the latest time that the case names."""
+    build = _choose_facts(case)
+    return [_diagnose_pod(case, build, name) for name in names]
 
 
-def _diagnose_pod(pod: PodInLog, log_ended_at: datetime) -> PodAnswer:
-    summary, attempt = pod.find_latest()
-    now = max(summary.ended_at or summary.started_at, log_ended_at)
-    # is_latest is for attempts of a cluster that is watched: here only this attempt's records are available.
-    facts = DiagnosisFacts(
-        summary.cluster,
-        summary.pod.namespace,
-        summary.pod.name,
-        now,
-        summary,
-        is_latest=False,
-        devices=list(attempt.list_devices()),
-    )
-    return PodAnswer(pod.attempts, summary.started_at, summary.chosen or "", diagnose(facts))
+def _choose_facts(case: Case) -> BuildFacts:
+    """Choose how facts are built: with objects the pod's state and a judgement, without only the records of a log."""
+    now = case.ended_at or _NEVER
+    if case.objects.tables:
+        # Imported late: what reads a log alone judges nothing.
+        from engine.diagnosis.case_facts import CaseFacts
+
+        return CaseFacts(case.objects, now).build
+
+    def build_from_log(
+        namespace: str, name: str, attempt: AttemptSummarized | None, devices: list[DeviceLog] | None
+    ) -> DiagnosisFacts:
+        return DiagnosisFacts(DEFAULT_CLUSTER, namespace, name, now, attempt, is_latest=False, devices=devices)
+
+    return build_from_log
+
+
+def _diagnose_pod(case: Case, build: BuildFacts, name: str) -> PodAnswer:
+    namespace, _, pod_name = name.partition("/")
+    pod = case.pods.pods.get(name)
+    summary, attempt = pod.find_latest() if pod else (None, None)
+    if summary and _is_of_another(case, name, summary):
+        summary = attempt = None
+    facts = build(namespace, pod_name, summary, list(attempt.list_devices()) if attempt else None)
+    if summary:
+        facts = replace(facts, now=max(facts.now, summary.ended_at or summary.started_at))
+    node = (facts.pod.node if facts.pod else "") or (summary.chosen if summary else "") or ""
+    started = summary.started_at if summary else None
+    return PodAnswer(pod.attempts if pod else 0, started, node, diagnose(facts))
+
+
+def _is_of_another(case: Case, name: str, summary: AttemptSummarized) -> bool:
+    """Tell whether the attempt is of an earlier pod of this name."""
+    namespace, _, pod_name = name.partition("/")
+    uid = text(case.objects.find(kinds.POD, pod_name, namespace), "metadata", "uid")
+    return bool(uid and summary.pod.uid and uid != summary.pod.uid)
 
 
 def write_schedulerlog(pod: PodInLog) -> dict[str, Any]:
@@ -81,11 +113,17 @@ def _write_finding(finding: "FindingReported") -> dict[str, object]:
     }
 
 
-def explain_absence(log: str, pod: str, pods: LogPods) -> str:
+def select_pods(case: Case, pod: str) -> list[str]:
+    """Select the pods named ``pod``: ``namespace/name``, or a name in any namespace; empty selects all pods."""
+    names = list_pod_names(case)
+    return [name for name in names if not pod or pod in (name, name.partition("/")[2])]
+
+
+def explain_absence(source: str, pod: str, case: Case) -> str:
     """Explain why there is no answer about the pod; names the pods with the most similar names."""
-    names = list(pods.pods)
+    names = list(list_pod_names(case))
     if not names:
-        return f"{log} has no attempt of any pod: is it the whole log, at -v=0 or more?"
+        return f"{source} has no attempt of any pod: is it the whole log, at -v=0 or more?"
     similar = get_close_matches(pod, names, MAX_SIMILAR_NAMES, cutoff=0.5) or names[:MAX_SIMILAR_NAMES]
     total = "1 pod" if len(names) == 1 else f"{len(names):,} pods"
-    return f"{log} has no attempt of a pod {pod}; it has {total}, such as {', '.join(similar)}"
+    return f"{source} has no attempt of a pod {pod}; it has {total}, such as {', '.join(similar)}"

@@ -41,6 +41,7 @@ NAMES = {
     "hami.log": "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log",
     "pod.yaml": "examples/pods/1-gpu-pod.yaml",
     "cluster.yaml": "examples/cluster.yaml",
+    "objects.yaml": "examples/cluster.yaml",
     "deepseek-0": "deepseek-5996b8569d-kgwgx",
 }
 """Files and pods of the examples, and their replacements in tests."""

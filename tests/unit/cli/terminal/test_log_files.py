@@ -88,7 +88,7 @@ def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp
         (["README.md"], 2, "no line is from a scheduler that is known"),
         (["/does/not/exist"], 2, "No such file"),
         (["/dev/null"], 2, "/dev/null is empty"),
-        (["docs"], 2, "docs is a directory: name a log in it"),
+        (["docs"], 2, "more files be read"),
         ([HAMI, "trian-2002"], 3, "it has 4 pods, such as ml/train-2002"),
     ],
 )

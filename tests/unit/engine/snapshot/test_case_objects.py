@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from engine.snapshot.cluster_objects import collect_objects
+from engine.snapshot.case_objects import collect_objects
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "u1"}}
 CORE_EVENT = {
@@ -36,7 +36,8 @@ def test_objects_are_found_in_lists_and_by_group() -> None:
     assert objects.find("Pod", "p", "default") == POD
     assert objects.select("Workload.kueue.x-k8s.io", "a") == [workload]
     assert objects.select("Workload.kueue.x-k8s.io", "b") == []
-    assert objects.has_read("Pod") and not objects.has_read("Node")
+    assert objects.has_read("Pod")
+    assert not objects.has_read("Node")
 
 
 def test_events_of_both_forms_are_about_their_object_the_latest_first() -> None:

@@ -50,7 +50,7 @@ class ObjectEvent:
 
 
 @dataclass(frozen=True)
-class ClusterObjects:
+class CaseObjects:
     """Plain objects by kind (``engine.snapshot.kinds``: ``Pod``, ``Workload.kueue.x-k8s.io``)."""
 
     tables: Mapping[str, Mapping[Key, Fields]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class ClusterObjects:
         return max(times, default=None)
 
 
-def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> ClusterObjects:
+def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseObjects:
     """Collect objects of any origin; lists are flattened, of two objects with one name the last counts."""
     tables: dict[str, dict[Key, Fields]] = {}
     for position, value in enumerate(kinds.flatten(objects)):
@@ -109,7 +109,7 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> Clust
         if not namespace and kind not in _UNNAMESPACED and kind in kinds.NAMESPACED:
             namespace = "default"
         tables.setdefault(kind, {})[namespace, name] = value
-    return ClusterObjects(tables, frozenset(unread))
+    return CaseObjects(tables, frozenset(unread))
 
 
 def parse_event(event: Fields) -> ObjectEvent:

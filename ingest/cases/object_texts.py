@@ -1,0 +1,79 @@
+"""Texts of Kubernetes objects: output of ``kubectl get -o yaml`` or ``-o json``, manifests, files of must-gather."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ingest.errors import MistakeError
+from runtime.files.yaml_lines import YamlError, documents
+from schemas.json_types import Json
+
+HEAD_BYTES: Final = 64 * 1024
+"""Number of first bytes that tell whether a text holds objects."""
+_BOM: Final = b"\xef\xbb\xbf"
+_YAML: Final = re.compile(rb"^(?:- )?(?:apiVersion|kind):[ \t]*[\"']?[A-Za-z]", re.MULTILINE)
+"""Fields that stand at the margin of every object in YAML. No line of a log begins with them."""
+_YAML_START: Final = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:---|%YAML|- |[A-Za-z][\w.-]*:(?:[ \t\r\n]|\Z))")
+"""The first line of YAML that is no comment."""
+_JSON: Final = re.compile(rb"\A\s*[\[{]")
+_JSON_KIND: Final = re.compile(rb'"(?:apiVersion|kind)"\s*:\s*"')
+_JSON_FIELD: Final = re.compile(rb'\A\s*\[?\s*\{\s*(?:"(?:apiVersion|items|kind|metadata)")')
+"""First field of an object as kubectl writes it; JSON lines of logs begin with others."""
+
+
+def has_objects(head: bytes) -> bool:
+    """Tell from its first bytes whether a text holds Kubernetes objects."""
+    head = head.removeprefix(_BOM)
+    if _JSON.match(head):
+        return bool(_JSON_FIELD.match(head) and _JSON_KIND.search(head)) or _is_one_object(head)
+    return bool(_YAML_START.match(head) and _YAML.search(head))
+
+
+def _is_one_object(text: bytes) -> bool:
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(document, dict) and isinstance(document.get("kind"), str)
+
+
+def parse_objects(name: str, text: bytes) -> list[Json]:
+    """Parse the objects of a text. Raises ``MistakeError`` with the place of what can't be read."""
+    text = text.removeprefix(_BOM)
+    try:
+        values = list(_parse_json(text) if _JSON.match(text) else _parse_yaml(text))
+    except YamlError as error:
+        raise MistakeError(f"{name}:{error.line}: {error.problem}") from None
+    except ValueError as error:
+        raise MistakeError(f"{name}: is not JSON: {error}") from None
+    objects = [value for value in values if isinstance(value, dict) and isinstance(value.get("kind"), str)]
+    if not objects:
+        raise MistakeError(f"{name}: no document is a Kubernetes object (apiVersion, kind, metadata)")
+    return objects
+
+
+def _parse_json(text: bytes) -> Iterator[Any]:
+    """Parse one document, or several that follow each other."""
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        yield from _parse_several(text.decode("utf-8", "replace"))
+        return
+    yield from document if isinstance(document, list) else [document]
+
+
+def _parse_several(text: str) -> Iterator[Any]:
+    decoder, position = json.JSONDecoder(), 0
+    while position < len(text):
+        document, position = decoder.raw_decode(text, position)
+        yield document
+        while position < len(text) and text[position].isspace():
+            position += 1
+
+
+def _parse_yaml(text: bytes) -> Iterator[Any]:
+    for _, document in documents(text):
+        yield from document if isinstance(document, list) else [document]

@@ -1,0 +1,202 @@
+"""Files, folders and archives of Kubernetes objects and schedulers' logs, read into one case."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
+from ingest.cases.log_pods import LogPods
+from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
+from ingest.cases.read_log import read_log, read_log_text
+from ingest.errors import MistakeError
+from ingest.readers.registry import NO_FACTS, LogFacts
+from ingest.reading.protocol import Counts
+from ingest.sources.follow import STANDARD_INPUT
+from ingest.sources.pieces import TAR_MAGIC, UnreadableFileError, is_packed
+from schemas.json_types import Json
+
+if TYPE_CHECKING:
+    from ingest.readers.kube.reader import ObjectKind
+
+MAX_FILES: Final = 20_000
+MAX_OBJECT_BYTES: Final = 1024**3
+"""Largest text of objects that is parsed."""
+MAX_UNPACKED_BYTES: Final = 4 * 1024**3
+_READ_IN_ORDER: "Final[tuple[tuple[str, ObjectKind], ...]]" = (
+    (kinds.NODE, "node"),
+    (kinds.RESOURCE_CLAIM, "claim"),
+    (kinds.POD, "pod"),
+    *((kind, "event") for kind in EVENT_KINDS),
+    ("PodGroup.scheduling.run.ai", "pod group"),
+)
+
+
+@dataclass(slots=True)
+class Case:
+    """Objects of a cluster, and attempts that its schedulers wrote of in events and logs."""
+
+    objects: CaseObjects = field(default_factory=CaseObjects)
+    pods: LogPods = field(default_factory=LogPods)
+    """Pods with attempts."""
+    counts: Counts | None = None
+    """Lines of the log that was read last; None without a log."""
+    problems: list[str] = field(default_factory=list)
+    """Files that could not be read, each with the cause."""
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """The latest time in the case; None if nothing in it has a time."""
+        started = self.pods.last_started_at if self.pods.pods else None
+        return max((time for time in (started, self.objects.latest_time) if time), default=None)
+
+
+def read_case(paths: Sequence[Path], facts: LogFacts = NO_FACTS) -> Case:
+    """Read everything that the paths hold; a folder is read with all below it.
+
+    Raises ``MistakeError`` or ``UnreadableFileError`` if nothing of it can be read; a part that can't be read is one of
+    the case's problems.
+    """
+    with TemporaryDirectory(prefix="schedulerlog-") as folder:
+        reading = _CaseReading(facts, Path(folder))
+        for path in paths:
+            reading.read(path)
+        return reading.finish()
+
+
+def read_case_text(content: str) -> Case:
+    """Read a text of objects or of one log. Raises ``MistakeError``."""
+    case, data = Case(), content.encode("utf-8", "replace")
+    if has_objects(data[:HEAD_BYTES]):
+        case.objects = collect_objects(parse_objects("the text", data))
+        _read_events(case.objects, case.pods)
+    else:
+        read_log_text(content, case.pods.add)
+    return case
+
+
+class _CaseReading:
+    def __init__(self, facts: LogFacts, folder: Path) -> None:
+        self._facts, self._folder = facts, folder
+        self._case = Case()
+        self._objects: list[Json] = []
+        self._logs: list[Path] = []
+        self._errors: list[MistakeError | UnreadableFileError] = []
+
+    def read(self, path: Path) -> None:
+        """Read the objects of a path, and note its logs: they are read when all nodes are known."""
+        for file in _list_files(path):
+            try:
+                self._read_file(file)
+            except OSError as error:
+                self._errors.append(UnreadableFileError(f"{file}: {error.strerror}"))
+            except (MistakeError, UnreadableFileError) as error:
+                self._errors.append(error)
+
+    def _read_file(self, file: Path) -> None:
+        if str(file) == STANDARD_INPUT:
+            self._logs.append(file)
+            return
+        with file.open("rb") as content:
+            head = content.read(HEAD_BYTES)
+            if has_objects(head):
+                text = head + content.read(MAX_OBJECT_BYTES)
+                self._objects += parse_objects(str(file), text)
+                return
+        if is_packed(head) and (members := _unpack_objects(file, head, self._folder)):
+            for member in members:
+                self.read(member)
+        else:
+            self._logs.append(file)
+
+    def finish(self) -> Case:
+        case = self._case
+        case.objects = collect_objects(self._objects)
+        facts = self._add_nodes()
+        for log in self._logs:
+            pods = len(case.pods.pods)
+            try:
+                case.counts = read_log(log, case.pods.add, facts)
+            except MistakeError as error:
+                self._errors.append(error)
+            except UnreadableFileError as error:
+                # A log that is torn (a truncated gzip) still answers for what was before the tear.
+                torn = len(case.pods.pods) > pods
+                self._errors.append(
+                    UnreadableFileError(f"{error}; the answer is from the part before that") if torn else error
+                )
+        _read_events(case.objects, case.pods)
+        has_read = bool(case.pods.pods) or bool(case.objects.tables) or case.counts is not None
+        if self._errors and not has_read:
+            first, *others = self._errors
+            raise MistakeError(f"{first}; nor can {len(others):,} more files be read") if others else first
+        case.problems = [str(error) for error in self._errors]
+        return case
+
+    def _add_nodes(self) -> LogFacts:
+        """Add the nodes of the case to the facts about its logs, where no other list of nodes was named."""
+        nodes = self._case.objects.select(kinds.NODE)
+        if not nodes or self._facts.node_list:
+            return self._facts
+        return self._facts._replace(node_list=orjson.dumps({"kind": "NodeList", "items": nodes}))
+
+
+def _list_files(path: Path) -> Iterator[Path]:
+    """List a file, or all files below a folder. Raises ``MistakeError`` for a folder of too many."""
+    if not path.is_dir():
+        yield path
+        return
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path)))
+    if not files:
+        raise MistakeError(f"{path} is a folder without files")
+    if len(files) > MAX_FILES:
+        raise MistakeError(f"{path} has {len(files):,} files, at most {MAX_FILES:,} are read: name the folders in it")
+    yield from files
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _unpack_objects(file: Path, head: bytes, folder: Path) -> list[Path]:
+    """Unpack an archive that holds objects into a folder of its own; an archive of logs is read as a log."""
+    import tarfile
+
+    if head[TAR_MAGIC] != b"ustar" and not tarfile.is_tarfile(file):
+        return []
+    with tarfile.open(file) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]
+        if not any(member.name.endswith((".yaml", ".yml", ".json")) for member in members):
+            return []
+        if sum(member.size for member in members) > MAX_UNPACKED_BYTES or len(members) > MAX_FILES:
+            raise MistakeError(f"{file} is larger than is unpacked here: unpack it and name the folders to read")
+        target = folder / f"archive-{len(list(folder.iterdir()))}"
+        archive.extractall(target, members, filter="data")
+    return [target]
+
+
+def _read_events(objects: CaseObjects, pods: LogPods) -> None:
+    """Read the attempts that events and conditions tell of."""
+    if not objects.tables:
+        return
+    # Imported late: what reads a log alone would wait for it.
+    from ingest.readers.kube.reader import KubeEvents
+    from ingest.reading.trusted_reporters import TrustedReporters
+
+    # Nobody else can write into a file that a person chose to read.
+    reader = KubeEvents(reporters=TrustedReporters(("*",)))
+    for kind, object_kind in _READ_IN_ORDER:
+        for resource in objects.select(kind):
+            pods.add(reader.read_object(object_kind, resource, 0.0))
+    pods.add(reader.close())
+
+
+def list_pod_names(case: Case) -> Iterable[str]:
+    """List the pods of the case as ``namespace/name``: those of its objects, then those of its logs."""
+    named = (f"{namespace}/{name}" for namespace, name in case.objects.tables.get(kinds.POD, {}))
+    return dict.fromkeys([*named, *case.pods.pods])

@@ -1,0 +1,54 @@
+"""Texts of objects as people copy them, and texts that only look like objects."""
+
+import pytest
+
+from ingest.cases.object_texts import has_objects, parse_objects
+from ingest.errors import MistakeError
+
+POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        POD,
+        b"\xef\xbb\xbf" + POD,
+        b"[" + POD + b"]",
+        POD + b"\n" + POD,
+        b'{"apiVersion": "v1", "items": [' + POD + b'], "kind": "List"}',
+        b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n",
+        b"# a comment\n\n---\napiVersion: v1\nkind: Pod\n",
+        b"kind: Pod\r\napiVersion: v1\r\n",
+        b"- apiVersion: v1\n  kind: Pod\n",
+    ],
+)
+def test_objects_are_recognised_and_parsed(text: bytes) -> None:
+    assert has_objects(text)
+    assert parse_objects("file", text)[0]["kind"] in ("Pod", "List")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"I1126 10:00:00.000000       1 score.go:100] kind: Pod\n",
+        b'{"log":"kind: Pod\\n","stream":"stderr","time":"2026-11-26T10:00:00Z"}\n',
+        b'{"line":"x","timestamp":"1","fields":{}}\n{"line":"y"}\n',
+        b"# Deploy\n\nText.\n\n```yaml\nkind: Pod\n```\n",
+    ],
+)
+def test_logs_and_documents_are_no_objects(text: bytes) -> None:
+    assert not has_objects(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (b"kind: Pod\nmetadata: {\n", "file:3: is not YAML"),
+        (b'{"kind": "Pod",', "file: is not JSON"),
+        (b"kind: 3\n", "file: no document is a Kubernetes object"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(text: bytes, cause: str) -> None:
+    with pytest.raises(MistakeError, match=cause):
+        parse_objects("file", text)

@@ -1,0 +1,93 @@
+"""Files, folders and archives of objects and logs become one case."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ingest.cases.answers import diagnose_pods, select_pods
+from ingest.cases.read_case import read_case, read_case_text
+from ingest.errors import MistakeError
+from tests.support.builders.hami_lines import write_failure, write_request, write_start, write_unfit
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "ml", "creationTimestamp": "2026-01-01T10:00:00Z"},
+    "spec": {
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}],
+        "schedulerName": "default-scheduler",
+    },
+    "status": {"phase": "Pending"},
+}
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"allocatable": {"cpu": "2", "memory": "8Gi", "pods": "110"}},
+}
+EVENT = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "p.1", "namespace": "ml"},
+    "involvedObject": {"kind": "Pod", "namespace": "ml", "name": "p"},
+    "reason": "FailedScheduling",
+    "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    "source": {"component": "default-scheduler"},
+    "firstTimestamp": "2026-01-01T10:01:00Z",
+    "lastTimestamp": "2026-01-01T10:01:00Z",
+    "type": "Warning",
+    "count": 1,
+}
+
+
+def write_json(folder: Path, name: str, *objects: object) -> Path:
+    path = folder / name
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return path
+
+
+def test_a_folder_of_objects_in_many_files_is_one_case(tmp_path: Path) -> None:
+    (tmp_path / "nodes").mkdir()
+    write_json(tmp_path, "pods.json", POD, EVENT)
+    write_json(tmp_path / "nodes", "n1.json", NODE)
+    case = read_case([tmp_path])
+    assert select_pods(case, "p") == ["ml/p"]
+    assert case.objects.find("Node", "n1") == NODE
+    (answer,) = diagnose_pods(case, ["ml/p"])
+    assert (answer.attempts, answer.diagnosis.state) == (1, "refused")
+    assert "cpu" in answer.diagnosis.sentence.en
+
+
+def test_an_archive_of_objects_is_read_as_a_folder(tmp_path: Path) -> None:
+    write_json(tmp_path, "pods.json", POD)
+    with tarfile.open(tmp_path / "must-gather.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "pods.json", "gather/pods.json")
+    assert select_pods(read_case([tmp_path / "must-gather.tar.gz"]), "") == ["ml/p"]
+
+
+def test_objects_and_a_log_are_joined(tmp_path: Path) -> None:
+    lines = [write_start(), write_request(1), write_unfit("n1", "NodeInsufficientDevice"), write_failure(1)]
+    (tmp_path / "hami.log").write_bytes(b"\n".join(lines) + b"\n")
+    write_json(tmp_path, "pods.json", POD)
+    assert set(select_pods(read_case([tmp_path]), "")) == {"ml/p", "ml/trainer"}
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_of_the_case(tmp_path: Path) -> None:
+    write_json(tmp_path, "pods.json", POD)
+    (tmp_path / "notes.txt").write_text("nothing of interest\n")
+    case = read_case([tmp_path])
+    assert select_pods(case, "") == ["ml/p"]
+    assert ["notes.txt" in problem for problem in case.problems] == [True]
+
+
+def test_a_folder_without_anything_readable_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "b.txt").write_text("two\n")
+    with pytest.raises(MistakeError, match="nor can 1 more files be read"):
+        read_case([tmp_path])
+
+
+def test_a_pasted_text_of_objects_is_a_case() -> None:
+    assert select_pods(read_case_text(json.dumps(POD)), "ml/p") == ["ml/p"]
