@@ -58,7 +58,7 @@ from api.metrics import Metrics
 from api.routes import list_routes
 from api.settings import Settings
 from api.ui.answers import Answers
-from api.ui.page_routes import page_routes
+from api.ui.page_routes import list_page_routes
 from api.ui.page_session import PageSession
 from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
@@ -175,7 +175,7 @@ def create_app(
     )
     # A path that ends with a slash is another path: a redirect would hide the mistake from scripts.
     app.router.redirect_slashes = False
-    pages_of_ui = page_routes(
+    pages_of_ui = list_page_routes(
         Answers(app.router),
         attempts,
         devices.vendors,

@@ -1,4 +1,4 @@
-"""Asks the API's own routes: a page shows what the API answers to the same caller, and nothing else."""
+"""Requests to the API's own routes: a page shows only the API's answers to the same caller."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from starlette.types import ASGIApp, Message
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer of one route."""
+    """Answer of one route."""
 
     path: str
-    """With the query: for links and commands."""
+    """Path with the query, for links and commands."""
     status: int
     body: bytes
 
@@ -23,17 +23,17 @@ class Answered:
     def is_right(self) -> bool:
         return self.status < 400
 
-    def json(self) -> Any:
+    def parse_json(self) -> Any:
         return orjson.loads(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
     router: ASGIApp
-    """The API's routes, below the layer that identifies the caller."""
+    """Routes of the API, below the layer that identifies the caller."""
 
     async def get(self, request: Request, path: str, parameters: Mapping[str, str | None] | None = None) -> Answered:
-        """The answer to the page's caller. Parameters that are None or empty are left out."""
+        """Get the answer to the page's caller. Parameters that are None or empty are left out."""
         return await self._ask(request, "GET", path, parameters or {}, b"", "")
 
     async def post(self, request: Request, path: str, body: bytes, media_type: str) -> Answered:
@@ -52,7 +52,7 @@ class Answers:
         headers = [(b"accept", b"application/json")]
         if media_type:
             headers += [(b"content-type", media_type.encode()), (b"content-length", str(len(body)).encode())]
-        # Its state is the page's, with the caller's rights: the handler asks for them, and the gate sees that it did.
+        # The state is the page's, with the caller's rights: the handler checks them, and the gate sees that it did.
         scope = dict(request.scope) | {
             "method": method,
             "path": path,

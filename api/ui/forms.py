@@ -1,4 +1,4 @@
-"""The fields of a form that a browser sends."""
+"""Fields of a form that a browser sends."""
 
 from typing import Final
 from urllib.parse import parse_qs
@@ -10,13 +10,13 @@ from api.http.errors import BadRequestError
 MAX_FORM_BYTES: Final = 1024 * 1024
 
 
-async def form_of(request: Request) -> dict[str, str]:
-    """The first value of each field. Raises ``BadRequestError``."""
-    return fields_of(await body_of(request))
+async def read_form(request: Request) -> dict[str, str]:
+    """Read the first value of each field. Raises ``BadRequestError``."""
+    return parse_fields(await read_body(request))
 
 
-async def body_of(request: Request) -> bytes:
-    """Raises ``BadRequestError`` for more than ``MAX_FORM_BYTES``."""
+async def read_body(request: Request) -> bytes:
+    """Read the body. Raises ``BadRequestError`` for more than ``MAX_FORM_BYTES``."""
     body = b""
     async for part in request.stream():
         body += part
@@ -25,8 +25,8 @@ async def body_of(request: Request) -> bytes:
     return body
 
 
-def fields_of(body: bytes) -> dict[str, str]:
-    """Raises ``BadRequestError``."""
+def parse_fields(body: bytes) -> dict[str, str]:
+    """Parse the first value of each field. Raises ``BadRequestError``."""
     try:
         fields = parse_qs(body.decode("ascii"), errors="strict", max_num_fields=20)
     except ValueError:

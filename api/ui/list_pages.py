@@ -1,4 +1,4 @@
-"""Pages of lists: attempts that a search finds, findings; and what is behind or incomplete."""
+"""The first page, and pages of lists: a search for attempts, findings, and the state of the system."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.authority.access import get_access
 from api.http.cluster import ROOT
-from api.ui.page_shell import PageShell, context_of, filters_of, named_pod, part_of
+from api.ui.page_shell import PageShell, build_context, parse_named_pod, select_parameters, to_part
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
 RANGE = ("since", "until", "limit", "continue")
@@ -18,23 +18,25 @@ RANGE = ("since", "until", "limit", "continue")
 class ListPages:
     shell: PageShell
 
-    async def search(self, request: Request) -> Response:
-        return await self.shell.list_page(request, "search", "/schedulerlogs", filters_of(request, *SEARCHED, *RANGE))
+    async def show_search(self, request: Request) -> Response:
+        return await self.shell.show_list(
+            request, "search", "/schedulerlogs", select_parameters(request, *SEARCHED, *RANGE)
+        )
 
-    async def findings(self, request: Request) -> Response:
+    async def show_findings(self, request: Request) -> Response:
         names = ("finding", "namespace", "pod", "node", "device", "scheduler")
-        return await self.shell.list_page(request, "findings", "/findings", filters_of(request, *names, *RANGE))
+        return await self.shell.show_list(request, "findings", "/findings", select_parameters(request, *names, *RANGE))
 
-    async def about(self, request: Request) -> Response:
-        """Readiness with its parts where the caller may see them, clusters, schedulers."""
+    async def show_about(self, request: Request) -> Response:
+        """Show clusters, schedulers, and readiness with the parts that the caller may see."""
         readiness = await self.shell.answers.get(request, "/readyz")
         clusters = await self.shell.answers.get(request, f"{ROOT}/clusters")
         schedulers = await self.shell.ask(request, "/schedulers")
         view = {
-            # 503 has the same body: it says what is not ready.
+            # 503 has the same body, which names the parts that are not ready.
             "readiness": orjson.loads(readiness.body),
-            "clusters": part_of(clusters),
-            "schedulers": part_of(schedulers),
+            "clusters": to_part(clusters),
+            "schedulers": to_part(schedulers),
         }
         return self.shell.show(request, "about", view)
 
@@ -43,11 +45,11 @@ class ListPages:
 class HomePages:
     shell: PageShell
 
-    async def home(self, request: Request) -> Response:
+    async def show_home(self, request: Request) -> Response:
         get_access(request).allow_every_caller()
         return self.shell.show(request, "home", {})
 
-    async def go(self, request: Request) -> Response:
-        """To the page of the pod that the form names. Raises ``BadRequestError``."""
+    async def go_to_pod(self, request: Request) -> Response:
+        """Go to the page of the pod that the form names. Raises ``BadRequestError``."""
         get_access(request).allow_every_caller()
-        return RedirectResponse(context_of(request).link_pod(*named_pod(request)), 303)
+        return RedirectResponse(build_context(request).link_pod(*parse_named_pod(request)), 303)

@@ -1,4 +1,4 @@
-"""The list of the pages' routes. They are Starlette's, so that none of them stands in the OpenAPI document."""
+"""Routes of the pages and their static files. They are Starlette's own, which the OpenAPI document omits."""
 
 from hashlib import sha256
 from typing import Final
@@ -28,7 +28,7 @@ _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; cha
 
 
 class StaticFiles:
-    """They are read once: a request names one of them, and never a path."""
+    """Style sheet, scripts and icon, read once: a request names one of them, and never a path."""
 
     def __init__(self) -> None:
         self._files = {
@@ -38,13 +38,13 @@ class StaticFiles:
         }
         self._etags = {name: f'"{sha256(content).hexdigest()[:20]}"' for name, (content, _) in self._files.items()}
 
-    async def file(self, request: Request) -> Response:
+    async def send_file(self, request: Request) -> Response:
         get_access(request).allow_every_caller()
         name = request.path_params["name"]
         if name not in self._files:
             raise HTTPException(404)
         content, media_type = self._files[name]
-        # Asked for again each time, and answered without the content unless it has changed: no address needs a version.
+        # Browsers ask again each time and get the content only after a change, so that no address needs a version.
         headers = {"ETag": self._etags[name], "Cache-Control": "no-cache"}
         if self._etags[name] in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
@@ -54,44 +54,44 @@ class StaticFiles:
 POD = ROOT + "/pods/{namespace}/{name}"
 
 
-def page_routes(
+def list_page_routes(
     answers: Answers, attempts: AttemptLookup, vendors: Vendors, audience: str, *, has_login: bool
 ) -> list[Route]:
-    """Every page. ``audience`` is what a token has to be issued for, ``has_login`` whether the API asks for one."""
+    """List every page. ``audience``: audience of tokens. ``has_login``: true if the API requires a token."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
     pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
     reports, simulation = ReportPages(shell), SimulationPage(shell, attempts, vendors)
     return [
-        Route(STATIC + "{name}", StaticFiles().file),
-        Route(LOGIN, login.login),
+        Route(STATIC + "{name}", StaticFiles().send_file),
+        Route(LOGIN, login.show_login),
         Route(LOGIN, login.log_in, methods=["POST"]),
         Route(LOGOUT, login.log_out, methods=["POST"]),
-        Route(ROOT, home.home),
-        Route(ROOT + "/", home.home),
-        Route(ROOT + "/go", home.go),
-        Route(POD, pods.pod),
-        Route(POD + "/group", pods.group),
-        Route(POD + "/node", pods.node),
-        Route(POD + "/changes", parts.changes),
-        Route(POD + "/scores", parts.scores),
-        Route(POD + "/history", parts.history),
-        Route(POD + "/records", parts.records),
-        Route(POD + "/comparison", parts.comparison),
-        Route(EMBED + "/pod/{namespace}/{name}", pods.pod),
-        Route(ROOT + "/nodes", nodes.nodes),
-        Route(ROOT + "/nodes/{node}", nodes.node),
-        Route(ROOT + "/pending", pending.pending),
-        Route(ROOT + "/pending/changes", pending.changes),
-        Route(ROOT + "/pending.csv", pending.table),
-        Route(ROOT + "/trends", reports.trends),
-        Route(ROOT + "/trends.csv", reports.trends_table),
-        Route(ROOT + "/report", reports.report),
-        Route(ROOT + "/report/file", reports.report_file),
-        Route(ROOT + "/simulate", simulation.form),
+        Route(ROOT, home.show_home),
+        Route(ROOT + "/", home.show_home),
+        Route(ROOT + "/go", home.go_to_pod),
+        Route(POD, pods.show_pod),
+        Route(POD + "/group", pods.show_group),
+        Route(POD + "/node", pods.show_node),
+        Route(POD + "/changes", parts.show_changes),
+        Route(POD + "/scores", parts.show_scores),
+        Route(POD + "/history", parts.show_history),
+        Route(POD + "/records", parts.show_records),
+        Route(POD + "/comparison", parts.show_comparison),
+        Route(EMBED + "/pod/{namespace}/{name}", pods.show_pod),
+        Route(ROOT + "/nodes", nodes.show_nodes),
+        Route(ROOT + "/nodes/{node}", nodes.show_node),
+        Route(ROOT + "/pending", pending.show_pending),
+        Route(ROOT + "/pending/changes", pending.show_changes),
+        Route(ROOT + "/pending.csv", pending.write_table),
+        Route(ROOT + "/trends", reports.show_trends),
+        Route(ROOT + "/trends.csv", reports.write_trends_table),
+        Route(ROOT + "/report", reports.show_report),
+        Route(ROOT + "/report/file", reports.write_report_file),
+        Route(ROOT + "/simulate", simulation.show_form),
         Route(ROOT + "/simulate", simulation.simulate, methods=["POST"]),
-        Route(ROOT + "/search", lists.search),
-        Route(ROOT + "/findings", lists.findings),
-        Route(ROOT + "/about", lists.about),
+        Route(ROOT + "/search", lists.show_search),
+        Route(ROOT + "/findings", lists.show_findings),
+        Route(ROOT + "/about", lists.show_about),
     ]

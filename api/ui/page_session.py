@@ -1,6 +1,6 @@
-"""ASGI middleware of the pages: gives the gate a browser's token, and turns errors into pages.
+"""ASGI middleware of the pages: passes a browser's token to the gate, and turns errors into pages.
 
-It wraps everything else, so that what the gate refuses is a page too.
+It wraps everything else, so that a refusal of the gate is a page, too.
 """
 
 import logging
@@ -21,11 +21,11 @@ from api.ui.cookies import (
     is_page,
     is_sent_by_us,
     is_token,
+    parse_token_cookie,
     set_cookie,
-    token_in_cookie,
 )
-from api.ui.forms import body_of, fields_of
-from api.ui.page_shell import context_of
+from api.ui.forms import parse_fields, read_body
+from api.ui.page_shell import build_context
 from page.render import render_error
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ HEADERS: Final = {
 
 
 class PageSession:
-    """Wraps ``app``. ``frame_ancestors`` are the origins whose pages may show ``/embed/…`` in a frame."""
+    """Middleware around ``app``. ``frame_ancestors``: origins whose pages may show ``/embed/…`` in a frame."""
 
     def __init__(self, app: ASGIApp, frame_ancestors: str = "") -> None:
         self._app, self._frame_ancestors = app, frame_ancestors
@@ -64,14 +64,14 @@ class PageSession:
         try:
             if scope["path"] == LOGIN:
                 scope, receive = await _with_pasted_token(scope, receive)
-            # Files need no caller: a token that is not valid any more would be counted for each of them.
+            # Files need no caller: an expired token would count as invalid for each of them.
             elif not scope["path"].startswith(STATIC) and "authorization" not in headers:
-                scope = _with_token(scope, token_in_cookie(headers, scheme))
+                scope = _with_token(scope, parse_token_cookie(headers, scheme))
             await self._app(scope, receive, answer)
         except BadRequestError as error:
             await answer.refuse(400, error.error, error.next_step)
         except Exception as error:
-            # It is raised again, as by Starlette: uvicorn logs the traceback.
+            # Raised again, as by Starlette: uvicorn logs the traceback.
             if not answer.has_started:
                 await answer.refuse(500, f"this page failed because of a defect ({type(error).__name__})", "Report it.")
             raise
@@ -101,19 +101,19 @@ def _with_token(scope: Scope, token: str | None) -> Scope:
 
 
 async def _with_pasted_token(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-    """The login: the gate looks at the token in the form, and at no other."""
-    body = await body_of(Request(scope, receive)) if scope["method"] == "POST" else b""
-    token = fields_of(body).get("token", "").strip()
+    """Replace the token of a login by that of the form, the only one that the gate checks."""
+    body = await read_body(Request(scope, receive)) if scope["method"] == "POST" else b""
+    token = parse_fields(body).get("token", "").strip()
     others = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
 
-    async def received() -> Message:
+    async def receive_body() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return _with_token(dict(scope) | {"headers": others}, token if is_token(token) else None), received
+    return _with_token(dict(scope) | {"headers": others}, token if is_token(token) else None), receive_body
 
 
 class _ErrorsAsPages:
-    """Sends an answer on; one that is a problem (RFC 9457) as a page, and one to an unknown caller as the login."""
+    """Sender that turns a problem (RFC 9457) into a page, and the refusal of an unknown caller into the login."""
 
     def __init__(self, request: Request, send: Send) -> None:
         self._request, self._send = request, send
@@ -140,21 +140,21 @@ class _ErrorsAsPages:
 
     async def _show(self, status: int, body: dict[str, Any], headers: list[tuple[bytes, bytes]]) -> None:
         self.has_started = True
-        request, context = self._request, context_of(self._request)
+        request, context = self._request, build_context(self._request)
         response: Response
         if status == 401 and request.method == "GET" and not context.is_embedded:
-            asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            response = RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
-            # One that is not valid any more would cost a review of every request.
+            target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            response = RedirectResponse(f"{LOGIN}?{urlencode({'next': target})}", 303)
+            # An expired token would cost a review of every request.
             response.headers["Set-Cookie"] = set_cookie("", request.url.scheme)
         else:
             page = render_error(context, status, body["error"], body["next"], body.get("code", ""))
-            kept = {
+            kept_headers = {
                 name.decode(): value.decode() for name, value in headers if name.lower() in (b"retry-after", b"allow")
             }
-            response = HTMLResponse(page, status, kept)
-        await response(request.scope, _nothing_more, self._send)
+            response = HTMLResponse(page, status, kept_headers)
+        await response(request.scope, _receive_disconnect, self._send)
 
 
-async def _nothing_more() -> Message:
+async def _receive_disconnect() -> Message:
     return {"type": "http.disconnect"}

@@ -1,4 +1,4 @@
-"""The page of the pods that wait now: by obstacle, by workload or one by one, and the same as a table."""
+"""The page of pods that wait now: by obstacle, by workload or one by one, also as a table."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.ui.answers import Answered
-from api.ui.page_shell import MENDED, PageShell, filters_of, part_of
+from api.ui.page_shell import MENDED, PageShell, select_parameters, to_part
 
 GROUPINGS: Final = ("obstacle", "workload", "pod")
 SORTS: Final = {
@@ -23,41 +23,46 @@ FILTERS: Final = ("namespace", "workload", "queue", "reason", "obstacle", "pool"
 class PendingPages:
     shell: PageShell
 
-    async def pending(self, request: Request) -> Response:
-        """The filters are in the address; the reasons with their counts are tabs."""
-        by = _grouping(request)
-        filters = filters_of(request, *FILTERS)
-        # Every answer by workload counts the pods for each reason; the tabs count without the one that is chosen.
+    async def show_pending(self, request: Request) -> Response:
+        """Show waiting pods with the filters of the address; the reasons with their counts are tabs."""
+        group_by = _choose_grouping(request)
+        filters = select_parameters(request, *FILTERS)
+        # Every answer by workload counts the pods for each reason; the tabs count without the selected reason.
         counted, answered = await asyncio.gather(
             self.shell.ask(request, "/pending", **filters | {"limit": "1", "reason": None}),
-            self.shell.ask(request, "/pending", group_by=by, **filters, **_paging(request, by)),
+            self.shell.ask(request, "/pending", group_by=group_by, **filters, **_select_paging(request, group_by)),
         )
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
-        return self._show(request, by, answered, counted)
+        return self._show(request, group_by, answered, counted)
 
-    async def table(self, request: Request) -> Response:
-        """The rows of the page as CSV, to be kept."""
-        by = _grouping(request)
+    async def write_table(self, request: Request) -> Response:
+        """Write the rows of the page as a CSV file."""
+        group_by = _choose_grouping(request)
         answered = await self.shell.ask(
-            request, "/pending", group_by=by, format="csv", **filters_of(request, *FILTERS), **_paging(request, by)
+            request,
+            "/pending",
+            group_by=group_by,
+            format="csv",
+            **select_parameters(request, *FILTERS),
+            **_select_paging(request, group_by),
         )
         if not answered.is_right:
             return self.shell.show_problem(request, answered)
         headers = {"Content-Disposition": 'attachment; filename="pending.csv"'}
         return Response(answered.body, headers=headers, media_type="text/csv; charset=utf-8")
 
-    async def changes(self, request: Request) -> Response:
-        """The one change that lets most of them in: a page of its own, because trying takes longer than the list."""
-        answered = await self.shell.ask(request, "/suggestions", **filters_of(request, "namespace", "since"))
-        return self.shell.show(request, "pending_changes", {"part": part_of(answered)}, answered.status)
+    async def show_changes(self, request: Request) -> Response:
+        """Show the changes that admit most pods, on a separate page, because a trial takes longer than the list."""
+        answered = await self.shell.ask(request, "/suggestions", **select_parameters(request, "namespace", "since"))
+        return self.shell.show(request, "pending_changes", {"part": to_part(answered)}, answered.status)
 
-    def _show(self, request: Request, by: str, answered: Answered, counted: Answered) -> Response:
-        body, counts = answered.json(), counted.json() if counted.is_right else {}
+    def _show(self, request: Request, group_by: str, answered: Answered, counted: Answered) -> Response:
+        body, counts = answered.parse_json(), counted.parse_json() if counted.is_right else {}
         view = {
-            "by": by,
+            "by": group_by,
             "groupings": GROUPINGS,
-            "sorts": SORTS[by],
+            "sorts": SORTS[group_by],
             "items": body.get("items", []),
             "token": body.get("continue"),
             "problem": None if answered.is_right else body,
@@ -69,12 +74,12 @@ class PendingPages:
         return self.shell.show(request, "pending", view, answered.status)
 
 
-def _grouping(request: Request) -> str:
-    asked = request.query_params.get("by", "")
-    return asked if asked in GROUPINGS else GROUPINGS[0]
+def _choose_grouping(request: Request) -> str:
+    grouping = request.query_params.get("by", "")
+    return grouping if grouping in GROUPINGS else GROUPINGS[0]
 
 
-def _paging(request: Request, by: str) -> dict[str, str | None]:
+def _select_paging(request: Request, group_by: str) -> dict[str, str | None]:
     sort = request.query_params.get("sort")
-    # Another grouping may not know the order that was chosen before.
-    return filters_of(request, "limit", "continue") | {"sort": sort if sort in SORTS[by] else None}
+    # Another grouping may not have the selected order.
+    return select_parameters(request, "limit", "continue") | {"sort": sort if sort in SORTS[group_by] else None}

@@ -1,6 +1,6 @@
-"""The page of a pod: why it waits or is where it is, and every part of that on a page of its own.
+"""The page of a pod: why it waits or runs where it does, and pages of its slower parts.
 
-The first answer is quick, whatever the number of nodes; parts that take longer are fetched by the page.
+The first answer is quick, whatever the number of nodes; the page fetches parts that take longer.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
-from api.ui.page_shell import PageShell, cluster_of, filters_of, part_of, refusal_of
+from api.ui.page_shell import PageShell, parse_page_cluster, select_parameters, to_part, to_refusal
 from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
 from page.views.node_groups import NodeGroup, list_codes
@@ -30,7 +30,7 @@ from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 DRAWN_NODES: Final = 40
-"""So many are drawn device by device at once; of more, a group at a time."""
+"""Number of nodes up to which all are drawn device by device; of more, one group at a time."""
 NAMES_PER_PAGE: Final = 400
 
 
@@ -39,71 +39,71 @@ class PodPages:
     shell: PageShell
     attempts: AttemptLookup
 
-    async def pod(self, request: Request) -> Response:
-        """The answer of the pod now, or of its attempt ``attempt``, or of the one that was its latest ``at`` a time."""
-        stored = await self._attempt(request)
-        asked = request.query_params.get("attempt") or request.query_params.get("at")
-        attempt = await self._shown(request, stored) if stored else None
-        # What excludes the pod from every node stands with what would have to change, which is fetched later.
+    async def show_pod(self, request: Request) -> Response:
+        """Show the pod now, or its attempt that the parameter ``attempt`` names, or its latest until ``at``."""
+        stored = await self._find_attempt(request)
+        requested = request.query_params.get("attempt") or request.query_params.get("at")
+        attempt = await self._redact(request, stored) if stored else None
+        # The constraints that exclude the pod are shown with the suggestions, which the page fetches later.
         diagnosis = await self.shell.ask(
             request,
-            f"{_path(request)}/diagnosis",
-            attempt=attempt.attempt_id if attempt and asked else None,
+            f"{_build_path(request)}/diagnosis",
+            attempt=attempt.attempt_id if attempt and requested else None,
             exclusion="false",
         )
         if diagnosis.status == HTTPStatus.BAD_REQUEST or (not diagnosis.is_right and attempt is None):
             return self.shell.show_problem(request, diagnosis)
         view: dict[str, Any] = {
-            **_names(request),
-            "diagnosis": part_of(diagnosis),
+            **_name_pod(request),
+            "diagnosis": to_part(diagnosis),
             "attempt": None,
-            "is_past": bool(asked),
+            "is_past": bool(requested),
             "version": f"{attempt.attempt_id}-{attempt.version}" if attempt else "",
             "path": diagnosis.path,
         }
         if attempt:
-            view |= await self._nodes(request, attempt)
+            view |= await self._describe_nodes(request, attempt)
         return self.shell.show(request, "pod", view)
 
-    async def group(self, request: Request) -> Response:
-        """The nodes of one group, by name, with the devices of the first of them."""
-        attempt = await self._shown(request, await self._known_attempt(request))
+    async def show_group(self, request: Request) -> Response:
+        """Show the nodes of one group, by name, with the devices of the first ones."""
+        attempt = await self._redact(request, await self._require_attempt(request))
         groups = group_summarized_nodes(attempt)
         group = next((candidate for candidate in groups if candidate.key == request.query_params.get("group")), None)
         if group is None:
             raise NotFoundError("the attempt has no such group of nodes", "Open it from the page of the pod.")
-        begin = _start(request, len(group.nodes))
+        begin = _parse_start(request, len(group.nodes))
         names = group.nodes[begin : begin + NAMES_PER_PAGE]
         view = {
-            **_names(request),
+            **_name_pod(request),
             "attempt": build_detail(attempt),
             "group": group,
             "names": names,
             "begin": begin,
             "next": begin + NAMES_PER_PAGE if begin + NAMES_PER_PAGE < len(group.nodes) else None,
-            **await self._devices(request, attempt, groups, names[:DRAWN_NODES]),
+            **await self._read_devices(request, attempt, groups, names[:DRAWN_NODES]),
         }
         return self.shell.show(request, "pod_group", view)
 
-    async def node(self, request: Request) -> Response:
-        """The devices of one node, as the attempt judged them."""
-        attempt = await self._shown(request, await self._known_attempt(request))
+    async def show_node(self, request: Request) -> Response:
+        """Show the devices of one node, as the attempt judged them."""
+        attempt = await self._redact(request, await self._require_attempt(request))
         node = request.query_params.get("node", "")
         groups = group_summarized_nodes(attempt)
         group = next((candidate for candidate in groups if node in candidate.nodes), None)
         if group is None:
             raise NotFoundError(f"attempt {attempt.attempt_id} did not judge node {node[:80]}", "Open the pod's page.")
         view = {
-            **_names(request),
+            **_name_pod(request),
             "attempt": build_detail(attempt),
             "group": group,
             "names": [node],
             "begin": 0,
             "next": None,
         }
-        return self.shell.show(request, "pod_group", view | await self._devices(request, attempt, groups, [node]))
+        return self.shell.show(request, "pod_group", view | await self._read_devices(request, attempt, groups, [node]))
 
-    async def _nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
+    async def _describe_nodes(self, request: Request, attempt: AttemptSummarized) -> dict[str, Any]:
         groups = group_summarized_nodes(attempt)
         view = {
             "attempt": build_detail(attempt),
@@ -117,42 +117,44 @@ class PodPages:
             "devices_problem": None,
         }
         if attempt.nodes and len(attempt.nodes) <= DRAWN_NODES:
-            view |= await self._devices(request, attempt, groups, attempt.nodes)
+            view |= await self._read_devices(request, attempt, groups, attempt.nodes)
         if not view["devices"]:
             view["map"] = draw_node_map(groups)
         return view
 
-    async def _devices(
+    async def _read_devices(
         self, request: Request, attempt: AttemptSummarized, groups: list[NodeGroup], nodes: list[str]
     ) -> dict[str, Any]:
-        # Others, which a record may hold all the same, can't be asked for.
-        asked = ",".join(node for node in nodes if not subdomain_problem(node))
-        if not asked:
+        # A record may have invalid names, which the API refuses.
+        names = ",".join(node for node in nodes if not subdomain_problem(node))
+        if not names:
             return {"devices": None, "devices_note": "", "devices_problem": None}
         answered = await self.shell.ask(
-            request, f"/attempts/{attempt.attempt_id}", detail="full", node=asked, limit="1"
+            request, f"/attempts/{attempt.attempt_id}", detail="full", node=names, limit="1"
         )
         if not answered.is_right:
-            return {"devices": None, "devices_note": "", "devices_problem": answered.json()}
-        body = answered.json()
+            return {"devices": None, "devices_note": "", "devices_problem": answered.parse_json()}
+        body = answered.parse_json()
         return {
             "devices": draw_device_map(body["devices"] or [], list_codes(groups), attempt.chosen),
             "devices_note": body["devices_note"],
             "devices_problem": None,
         }
 
-    async def _known_attempt(self, request: Request) -> StoredAttempt:
-        if stored := await self._attempt(request):
+    async def _require_attempt(self, request: Request) -> StoredAttempt:
+        if stored := await self._find_attempt(request):
             return stored
         raise NotFoundError("no attempt of this pod is recorded", "Open the pod's page.")
 
-    async def _attempt(self, request: Request) -> StoredAttempt | None:
-        """None where the pod has none, or none can be read now. Raises ``ForbiddenError``, ``NotFoundError``."""
-        cluster, query = cluster_of(request), request.query_params
+    async def _find_attempt(self, request: Request) -> StoredAttempt | None:
+        """Find the requested attempt; None without one, or if none can be read. Raises ``ForbiddenError``,
+        ``NotFoundError``.
+        """
+        cluster, query = parse_page_cluster(request), request.query_params
         pod = PodName(cluster.name, request.path_params["namespace"], request.path_params["name"])
         attempt_id = query.get("attempt") or None
         if query.get("at") and not attempt_id:
-            attempt_id = await self._latest_at(request, pod, query["at"])
+            attempt_id = await self._find_latest_until(request, pod, query["at"])
         try:
             return await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, attempt_id)
         except NotFoundError:
@@ -160,37 +162,37 @@ class PodPages:
                 raise
             return None
         except IndexDownError:
-            # The diagnosis says what it does not know.
+            # The diagnosis names the facts that it could not read.
             return None
 
-    async def _latest_at(self, request: Request, pod: PodName, text: str) -> str:
+    async def _find_latest_until(self, request: Request, pod: PodName, text: str) -> str:
         try:
-            at = parse_time(text, datetime.now(UTC))
+            moment = parse_time(text, datetime.now(UTC))
         except (ValueError, OverflowError) as error:
             raise BadRequestError(f"parameter at: {error}", "Give a time (RFC 3339), or 15m, 2h, 7d ago.") from None
-        until = format_rfc3339(at + timedelta(microseconds=1))
-        found = await self.shell.ask(
+        until = format_rfc3339(moment + timedelta(microseconds=1))
+        answered = await self.shell.ask(
             request, "/schedulerlogs", namespace=pod.namespace, pod=pod.name, until=until, limit="1"
         )
-        if not found.is_right:
-            raise refusal_of(found)
-        if not (items := found.json()["items"]):
+        if not answered.is_right:
+            raise to_refusal(answered)
+        if not (items := answered.parse_json()["items"]):
             raise NotFoundError(f"no attempt of this pod had begun at {until}", "Choose a later time.")
         return str(items[0]["attempt_id"])
 
-    async def _shown(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
-        return await redact_attempt(get_access(request), cluster_of(request), stored.read_summary())
+    async def _redact(self, request: Request, stored: StoredAttempt) -> AttemptSummarized:
+        return await redact_attempt(get_access(request), parse_page_cluster(request), stored.read_summary())
 
 
-def _path(request: Request) -> str:
+def _build_path(request: Request) -> str:
     return "/namespaces/{namespace}/pods/{name}".format(**request.path_params)
 
 
-def _names(request: Request) -> dict[str, str]:
+def _name_pod(request: Request) -> dict[str, str]:
     return {"namespace": request.path_params["namespace"], "name": request.path_params["name"]}
 
 
-def _start(request: Request, count: int) -> int:
+def _parse_start(request: Request, count: int) -> int:
     text = request.query_params.get("from", "0")
     if not text.isascii() or not text.isdigit() or int(text[:9]) >= max(count, 1):
         raise BadRequestError(f"parameter from: {text[:40]!a} is not a place in the group", "Leave it out.")
@@ -201,41 +203,43 @@ def _start(request: Request, count: int) -> int:
 class PodParts:
     shell: PageShell
 
-    async def changes(self, request: Request) -> Response:
-        """What would have to change."""
-        return await self._part(request, "pod_changes", "suggestions", "attempt", "as_of")
+    async def show_changes(self, request: Request) -> Response:
+        """Show the suggestions."""
+        return await self._show_part(request, "pod_changes", "suggestions", "attempt", "as_of")
 
-    async def scores(self, request: Request) -> Response:
-        """Why here, not there."""
-        return await self._part(request, "pod_scores", "scores")
+    async def show_scores(self, request: Request) -> Response:
+        """Show the scores."""
+        return await self._show_part(request, "pod_scores", "scores")
 
-    async def history(self, request: Request) -> Response:
-        """Its episodes, latest first."""
-        return await self._part(request, "pod_history", "schedulerlog/history", "limit", "continue")
+    async def show_history(self, request: Request) -> Response:
+        """Show the pod's episodes, latest first."""
+        return await self._show_part(request, "pod_history", "schedulerlog/history", "limit", "continue")
 
-    async def records(self, request: Request) -> Response:
-        """Findings, what the cluster reported, where it ran."""
-        path = _path(request)
+    async def show_records(self, request: Request) -> Response:
+        """Show findings, observations and placements of the pod."""
+        path = _build_path(request)
         names = ("findings", "observations", "occupancy")
         answers = await asyncio.gather(*(self.shell.ask(request, f"{path}/{name}", limit="20") for name in names))
         if not any(answer.is_right for answer in answers):
             return self.shell.show_problem(request, answers[0])
-        view = {name: part_of(answered) for name, answered in zip(names, answers, strict=True)}
-        return self.shell.show(request, "pod_records", _names(request) | view | {"path": answers[0].path})
+        view = {name: to_part(answered) for name, answered in zip(names, answers, strict=True)}
+        return self.shell.show(request, "pod_records", _name_pod(request) | view | {"path": answers[0].path})
 
-    async def comparison(self, request: Request) -> Response:
-        """Two of its attempts side by side."""
+    async def show_comparison(self, request: Request) -> Response:
+        """Show two of its attempts side by side."""
         first = request.query_params.get("attempt", "")
         answered = await self.shell.ask(
             request, f"/attempts/{first or '-'}/comparison", **{"with": request.query_params.get("with")}
         )
         if not answered.is_right:
             return self.shell.show_problem(request, answered)
-        view = _names(request) | {"comparison": answered.json(), "path": answered.path}
+        view = _name_pod(request) | {"comparison": answered.parse_json(), "path": answered.path}
         return self.shell.show(request, "pod_comparison", view)
 
-    async def _part(self, request: Request, template: str, name: str, *parameters: str) -> Response:
-        answered = await self.shell.ask(request, f"{_path(request)}/{name}", **filters_of(request, *parameters))
-        # Shown inside of the pod's page too: with the words of the refusal and not as another page.
-        view = _names(request) | {"part": part_of(answered), "path": answered.path}
+    async def _show_part(self, request: Request, template: str, name: str, *parameters: str) -> Response:
+        answered = await self.shell.ask(
+            request, f"{_build_path(request)}/{name}", **select_parameters(request, *parameters)
+        )
+        # Also shown inside of the pod's page: with the words of the refusal, not as another page.
+        view = _name_pod(request) | {"part": to_part(answered), "path": answered.path}
         return self.shell.show(request, template, view, answered.status)

@@ -1,4 +1,4 @@
-"""Pages of counts over time and of the report of failures, and the same as files."""
+"""Pages of counts over time and of the report of failures, also as files."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,14 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
-from api.ui.page_shell import MENDED, PageShell, context_of, filters_of
+from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
 from page.plots import Series, draw_bars_over_time, find_highest_bar
 from page.report_file import build_view
 from schemas.answers.reports import FailureReport
 
 DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue")
 COUNTS: Final = ("attempts", "nodes", "devices")
-ASKED: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
+PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
 _NAMES: Final = {"csv": "csv", "markdown": "md", "html": "html"}
 
 
@@ -22,11 +22,11 @@ _NAMES: Final = {"csv": "csv", "markdown": "md", "html": "html"}
 class ReportPages:
     shell: PageShell
 
-    async def trends(self, request: Request) -> Response:
-        answered = await self.shell.ask(request, "/trends", **filters_of(request, *ASKED))
+    async def show_trends(self, request: Request) -> Response:
+        answered = await self.shell.ask(request, "/trends", **select_parameters(request, *PARAMETERS))
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
-        say, body = context_of(request).get_text, answered.json()
+        say, body = build_context(request).get_text, answered.parse_json()
         series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
         bars = [Series(item["key"] or say("report.other"), item["values"]) for item in series]
         view = {
@@ -42,22 +42,22 @@ class ReportPages:
         }
         return self.shell.show(request, "trends", view, answered.status)
 
-    async def trends_table(self, request: Request) -> Response:
-        """The rows of the page as CSV, to be kept."""
-        answered = await self.shell.ask(request, "/trends", format="csv", **filters_of(request, *ASKED))
+    async def write_trends_table(self, request: Request) -> Response:
+        """Write the rows of the page as a CSV file."""
+        answered = await self.shell.ask(request, "/trends", format="csv", **select_parameters(request, *PARAMETERS))
         if not answered.is_right:
             return self.shell.show_problem(request, answered)
         headers = {"Content-Disposition": 'attachment; filename="trends.csv"'}
         return Response(answered.body, headers=headers, media_type="text/csv; charset=utf-8")
 
-    async def report(self, request: Request) -> Response:
-        language = context_of(request).language
-        asked = filters_of(request, "namespace", "since", "until")
-        answered = await self.shell.ask(request, "/reports/failures", lang=language, **asked)
+    async def show_report(self, request: Request) -> Response:
+        language = build_context(request).language
+        parameters = select_parameters(request, "namespace", "since", "until")
+        answered = await self.shell.ask(request, "/reports/failures", lang=language, **parameters)
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
         if not answered.is_right:
-            view = {"problem": answered.json(), "path": answered.path}
+            view = {"problem": answered.parse_json(), "path": answered.path}
         else:
             view = build_view(FailureReport.model_validate_json(answered.body)) | {
                 "problem": None,
@@ -65,13 +65,13 @@ class ReportPages:
             }
         return self.shell.show(request, "report", view, answered.status)
 
-    async def report_file(self, request: Request) -> Response:
-        """The same as a file: a page of its own, Markdown or CSV."""
+    async def write_report_file(self, request: Request) -> Response:
+        """Write the report as a file: HTML, Markdown or CSV."""
         wanted = request.query_params.get("format", "")
         form = wanted if wanted in _NAMES else "html"
-        asked = filters_of(request, "namespace", "since", "until")
+        parameters = select_parameters(request, "namespace", "since", "until")
         answered = await self.shell.ask(
-            request, "/reports/failures", lang=context_of(request).language, format=form, **asked
+            request, "/reports/failures", lang=build_context(request).language, format=form, **parameters
         )
         if not answered.is_right:
             return self.shell.show_problem(request, answered)

@@ -4,7 +4,7 @@ import pytest
 from httpx import Response
 from starlette.datastructures import Headers
 
-from api.ui.cookies import cookie_name, is_sent_by_us, is_token, own_origin, set_cookie, target
+from api.ui.cookies import choose_cookie_name, choose_target, derive_own_origin, is_sent_by_us, is_token, set_cookie
 from runtime.kubernetes.errors import KubeApiError
 from tests.support.fakes.reviews import TOKEN_REVIEW
 from tests.support.harness.api_app import POD
@@ -172,17 +172,17 @@ async def test_a_path_that_there_is_not_is_a_page_of_its_own(api: Guarded) -> No
     ],
 )
 def test_the_login_leads_to_pages_of_ours_alone(asked: str, shown: str) -> None:
-    assert target(asked) == shown
+    assert choose_target(asked) == shown
 
 
 def test_a_host_that_can_be_none_is_no_origin() -> None:
-    assert own_origin(Headers({"host": "h.example:8443"}), "https") == "https://h.example:8443"
-    assert own_origin(Headers({"host": "[::1]:80"}), "http") == "http://[::1]:80"
-    assert own_origin(Headers({"host": "a' onclick='x"}), "http") == ""
+    assert derive_own_origin(Headers({"host": "h.example:8443"}), "https") == "https://h.example:8443"
+    assert derive_own_origin(Headers({"host": "[::1]:80"}), "http") == "http://[::1]:80"
+    assert derive_own_origin(Headers({"host": "a' onclick='x"}), "http") == ""
     assert not is_sent_by_us(Headers({"host": "a b", "origin": ""}), "http")
 
 
 def test_a_cookie_over_https_is_bound_to_the_host() -> None:
-    assert cookie_name("https").startswith("__Host-")
+    assert choose_cookie_name("https").startswith("__Host-")
     assert is_token("a.b-c_d~e+f/g==")
     assert not is_token("a;b")
