@@ -77,22 +77,22 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
         ),
         (
             "last registrations",
-            "OpenSearch does not answer: what unregistered nodes registered last is not known.",
+            "OpenSearch does not answer: the last registrations of unregistered nodes are unknown.",
             "OpenSearch 没有响应，不知道未注册节点上次注册的设备。",
         ),
         (
             "lost nodes",
-            "Some nodes register no devices any more. Of those that may have left the cluster none was offered.",
+            "Some nodes register no devices any more. Nodes that may have left the cluster were not offered.",
             "部分节点不再注册设备，其中可能已离开集群的节点未提供给调度。",
         ),
         (
             "lock",
-            "That the node is locked is known of a bind that failed: whether it still is can't be known.",
+            "A failed bind reported that the node is locked: whether it is still locked is unknown.",
             "节点被锁定是从绑定失败的记录得知的，不知道锁是否仍在。",
         ),
         (
             "holders",
-            "OpenSearch does not answer: which pods hold the devices is not known.",
+            "OpenSearch does not answer: the pods that hold the devices are unknown.",
             "OpenSearch 没有响应，不知道设备由哪些 Pod 占用。",
         ),
     )
