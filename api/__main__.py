@@ -19,22 +19,22 @@ from api.http.trends_query import ReportFormat, ReportQuery
 from api.index.reading.client import IndexDownError, IndexRefusedError
 from api.server import ServerWithCertificate, explain_unreadiness, load_certificates
 from api.settings import Settings, Switch
-from runtime.cli.cli import application, fail, one_line_for
+from runtime.cli.cli import create_application, fail, one_line_for
 from runtime.errors import SettingError
 from runtime.http.descriptors import allow_all_descriptors
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.settings.addresses import HostPort
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import read
-from runtime.settings.variables import variable
+from runtime.settings.variables import derive_variable
 from runtime.telemetry import logs
-from runtime.telemetry.health import always, serving
+from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.tracing import tracing
 from schemas.reasons import Language
 
-app = application("schedulerlog over HTTP.")
+app = create_application("schedulerlog over HTTP.")
 
 _CONNECTIONS: Final = 500
 """Connections of callers that do not watch."""
@@ -50,12 +50,12 @@ def _is_switched_off(options: Mapping[str, Any]) -> bool:
     """Tell whether the API is switched off: then it needs no other setting. Raises ``SettingError``."""
     if read(Switch, api_enabled=options["api_enabled"]).api_enabled:
         return False
-    typer.echo(f"the API is switched off ({variable('api_enabled')}=false)")
+    typer.echo(f"the API is switched off ({derive_variable('api_enabled')}=false)")
     return True
 
 
 @app.command()
-@takes(Settings, unless=_is_switched_off)
+@with_settings(Settings, unless=_is_switched_off)
 def serve(settings: Settings) -> None:
     """Answer until SIGTERM or Ctrl-C."""
     with one_line_for(SettingError), one_line_for(ListenError, status=1):
@@ -98,7 +98,7 @@ def certificate(
 
 
 @app.command()
-@takes(OpenSearchConnection)
+@with_settings(OpenSearchConnection)
 def report(
     connection: OpenSearchConnection,
     since: Annotated[str, typer.Option(help="Start of the range: RFC 3339, or 15m, 2h, 7d ago.")] = "7d",
@@ -158,7 +158,10 @@ def _listen_and_serve(settings: Settings) -> None:
             timeout_graceful_shutdown=5,
         )
         with serving(
-            settings.metrics_address, app.state.registry, always, lambda: explain_unreadiness(app.state.topic)
+            settings.metrics_address,
+            app.state.registry,
+            report_no_problem,
+            lambda: explain_unreadiness(app.state.topic),
         ):
             server.run(sockets=[listening])
 
@@ -169,7 +172,7 @@ def _check_cluster(settings: Settings) -> None:
         try:
             asyncio.run(check(choose_loader(settings.kubeconfig, settings.context)))
         except KubeConfigError as error:
-            raise SettingError(f"{variable('kubeconfig')}: {error}") from None
+            raise SettingError(f"{derive_variable('kubeconfig')}: {error}") from None
 
 
 def _listen(address: HostPort) -> socket.socket:

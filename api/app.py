@@ -64,7 +64,7 @@ from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
 from engine.fit import device_config
 from runtime.http.server_tls import Certificates
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from runtime.signals import end
 from runtime.telemetry.spans import NO_TRACING, Tracing
 
@@ -117,7 +117,7 @@ def create_app(
     changes = create_change_log(settings.api_cached_pods, settings.api_cache_size)
     topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing, changes)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
-    client = client or new_client(settings, max_connections=_CONNECTIONS)
+    client = client or create_client(settings, max_connections=_CONNECTIONS)
     index_seconds = settings.opensearch_timeout.total_seconds()
     recent_states = RecentStates()
     index = OpenSearch(client, metrics.observe_index, index_seconds, recent_states.find)

@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from runtime.telemetry.exposition import encoded, with_process
+from runtime.telemetry.exposition import encode_metrics, with_process
 from runtime.telemetry.read_at_scrape import ReadAtScrape
 
 PREFIX: Final = "schedulerlog_api_"
@@ -99,4 +99,4 @@ class Metrics:
 
     def encode(self, accept: str) -> tuple[str, bytes]:
         """Encode all metrics with those of the process; return content type and body in the accepted format."""
-        return encoded(self._exported, accept)
+        return encode_metrics(self._exported, accept)

@@ -24,7 +24,7 @@ LABELS: Final = {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/pa
 
 def issue_files(names: Sequence[str]) -> dict[str, bytes]:
     """Issue certificate, key and authority in PEM form, by the names of their files."""
-    authority = Authority.new("schedulerlog API", LIFETIME)
+    authority = Authority.create("schedulerlog API", LIFETIME)
     certificate, key = authority.issue(names[0], tuple(names), lifetime=LIFETIME)
     return {CA: authority.certificate_pem, CERTIFICATE: certificate, KEY: key}
 

@@ -12,12 +12,12 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.service_settings import ServiceSettings
 from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, ListenAddress, Size
-from runtime.settings.variables import variable
+from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
 
 _ORIGINS: Final = r"^(https?://[A-Za-z0-9.*-]+(:\d{1,5})?( +|$))*$"
 _HOSTS: Final = r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])?(,([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]))*$"
-CERTIFICATE_VARIABLES: Final = tuple(map(variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
+CERTIFICATE_VARIABLES: Final = tuple(map(derive_variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
 
 
 class Switch(EnvironmentSettings):
@@ -92,18 +92,23 @@ class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, 
     @model_validator(mode="after")
     def _checks_the_callers_that_show_certificates(self) -> Self:
         certificate, _, client_ca = CERTIFICATE_VARIABLES
-        asking = client_ca if self.api_client_ca_file else variable("api_aggregated") if self.api_aggregated else ""
+        asking = (
+            client_ca if self.api_client_ca_file else derive_variable("api_aggregated") if self.api_aggregated else ""
+        )
         if asking and not (self.api_cert_file and self.api_authentication == "kubernetes"):
-            raise ValueError(f"{asking}: needs {certificate} and {variable('api_authentication')}=kubernetes")
+            raise ValueError(f"{asking}: needs {certificate} and {derive_variable('api_authentication')}=kubernetes")
         return self
 
     @model_validator(mode="after")
     def _is_protected_where_others_reach_it(self) -> Self:
         if self.api_insecure or self.is_local:
             return self
-        listen, insecure = f"{variable('api_listen')}: other machines reach {self.api_listen}", variable("api_insecure")
+        listen, insecure = (
+            f"{derive_variable('api_listen')}: other machines reach {self.api_listen}",
+            derive_variable("api_insecure"),
+        )
         if self.api_authentication == "none":
-            authentication = variable("api_authentication")
+            authentication = derive_variable("api_authentication")
             raise ValueError(
                 f"{listen}, and everybody could read everything: set {authentication}=kubernetes, or {insecure}=true"
             )

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from cli.terminal.commands import QUESTIONS
-from runtime.cli.install_command import install_command
-from runtime.cli.lazy_commands import LazyCommand, lazy_application
+from runtime.cli.install_command import write_install_command
+from runtime.cli.lazy_commands import LazyCommand, create_lazy_application
 from runtime.cli.version import VERSION
 
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
@@ -36,7 +36,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})
 """Extra (``schedulerlog[…]``) of a command or of a missing package; by default it has the command's name."""
 
-app = lazy_application(
+app = create_lazy_application(
     "Answer why a GPU pod was placed where it is, or why it waits and what would have to change.",
     COMMANDS,
     add_completion=True,
@@ -68,4 +68,4 @@ def run() -> None:
             raise  # a mistake of this project: no extra brings its own modules
         called = next((word for word in sys.argv[1:] if word in COMMANDS), "")
         extra = EXTRAS.get(absent) or EXTRAS.get(called, called) or "all"
-        sys.exit(f"schedulerlog {called} needs the package {absent}: {install_command(f'schedulerlog[{extra}]')}")
+        sys.exit(f"schedulerlog {called} needs the package {absent}: {write_install_command(f'schedulerlog[{extra}]')}")

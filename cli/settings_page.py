@@ -10,7 +10,7 @@ from cli.command import COMMANDS
 from cli.terminal.commands import QUESTIONS
 from runtime.cli.lazy_commands import load
 from runtime.settings import unknown_variables
-from runtime.settings.settings_table import Setting, settings_of_command
+from runtime.settings.settings_table import Setting, list_command_settings
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
 SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor", *QUESTIONS, "mcp")
@@ -27,7 +27,7 @@ _OTHERS: Final = "All others"
 
 def collect_settings() -> list[Setting]:
     """Collect the settings of every command of every service."""
-    return [setting for name in SERVICES for setting in settings_of_command(load(COMMANDS[name]), name)]
+    return [setting for name in SERVICES for setting in list_command_settings(load(COMMANDS[name]), name)]
 
 
 def render_tables(settings: Iterable[Setting]) -> str:
@@ -69,7 +69,7 @@ def _render_row(same: list[Setting]) -> str:
     defaults = " or ".join(dict.fromkeys(f"`{setting.default}`" for setting in same if setting.default))
     commands = ", ".join(_name_commands(same))
     # The text of most commands: one of them may have a reason to say it in another way.
-    description = Counter(setting.about for setting in same).most_common(1)[0][0]
+    description = Counter(setting.description for setting in same).most_common(1)[0][0]
     cells = f"`{same[0].variable}`", flags or "–", f"`{same[0].form}`", defaults or "–", description, commands
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

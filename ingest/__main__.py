@@ -19,10 +19,10 @@ from ingest.reading.options import (
     SourceOptions,
     WatchSettings,
 )
-from runtime.cli.cli import application, one_line_for
+from runtime.cli.cli import create_application, one_line_for
 from runtime.errors import SettingError
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 
 GROUP = "schedulerlog-ingest-raw-logs"
 POOL_LABEL = "kai.scheduler/node-pool"
@@ -30,7 +30,7 @@ POOL_LABEL = "kai.scheduler/node-pool"
 UNNAMED_NAMESPACE = "-"
 MISTAKES = (ReadingError, SettingError, KubeConfigError, KubeApiError)
 
-app = application("Turn the logs of unmodified schedulers into schedulerlog's events.")
+app = create_application("Turn the logs of unmodified schedulers into schedulerlog's events.")
 
 
 @app.callback()
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 @app.command("hami-log")
-@takes(IngestSettings, LogOptions)
+@with_settings(IngestSettings, LogOptions)
 def hami_log(
     settings: IngestSettings,
     options: LogOptions,
@@ -59,7 +59,7 @@ def hami_log(
 
 
 @app.command("kai-log")
-@takes(IngestSettings, LogOptions)
+@with_settings(IngestSettings, LogOptions)
 def kai_log(
     settings: IngestSettings,
     options: LogOptions,
@@ -79,7 +79,7 @@ def kai_log(
 
 
 @app.command("sniffer")
-@takes(IngestSettings, SourceOptions, GrpcOptions)
+@with_settings(IngestSettings, SourceOptions, GrpcOptions)
 def sniffer(
     settings: IngestSettings,
     source: SourceOptions,
@@ -104,7 +104,7 @@ def sniffer(
 
 
 @app.command("raw-logs")
-@takes(RawLogsSettings)
+@with_settings(RawLogsSettings)
 def raw_logs(
     settings: RawLogsSettings,
     group: Annotated[str, typer.Option(help="Consumer group; several processes share its partitions.")] = GROUP,
@@ -117,7 +117,7 @@ def raw_logs(
 
 
 @app.command("kube-events")
-@takes(WatchSettings, ClusterOptions)
+@with_settings(WatchSettings, ClusterOptions)
 def kube_events(settings: WatchSettings, options: ClusterOptions) -> None:
     """Watch the pods, nodes and events of a Kubernetes cluster, with any scheduler."""
     from ingest.commands import services

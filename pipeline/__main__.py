@@ -20,9 +20,9 @@ from pipeline.settings import (
     TemplateSettings,
     WorkerSettings,
 )
-from runtime.cli.cli import Output, application, duration, fail, one_line_for
+from runtime.cli.cli import Output, create_application, create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError, UnreachableError
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.telemetry import logs
@@ -31,8 +31,8 @@ from runtime.telemetry.tracing import tracing
 FAUST_MODULES = ("pipeline.worker.faust_app",)
 """Faust logs what a subclass of its services does under the module of the subclass."""
 
-app = application(__doc__)
-dead_letters_app = application("Records that could not be processed, and documents that the index refused.")
+app = create_application(__doc__)
+dead_letters_app = create_application("Records that could not be processed, and documents that the index refused.")
 app.add_typer(dead_letters_app, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
@@ -47,10 +47,12 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 @app.command()
-@takes(ProvisionSettings)
+@with_settings(ProvisionSettings)
 def provision(
     settings: ProvisionSettings,
-    wait: Annotated[timedelta, duration("--wait", "How long to wait for services that are not up yet.")] = "60s",  # type: ignore[assignment]
+    wait: Annotated[
+        timedelta, create_duration_option("--wait", "How long to wait for services that are not up yet.")
+    ] = "60s",  # type: ignore[assignment]
 ) -> None:
     """Make topics and index templates, or correct them. Safe to run again."""
     # The clients of Kafka and OpenSearch take long to import: only commands that connect load them.
@@ -60,10 +62,10 @@ def provision(
 
 
 @app.command()
-@takes(TemplateSettings)
+@with_settings(TemplateSettings)
 def provision_templates(
     settings: TemplateSettings,
-    wait: Annotated[timedelta, duration("--wait", "How long to wait for OpenSearch.")] = "60s",  # type: ignore[assignment]
+    wait: Annotated[timedelta, create_duration_option("--wait", "How long to wait for OpenSearch.")] = "60s",  # type: ignore[assignment]
 ) -> None:
     """Make index templates, or correct them, and no topics: for a Kafka whose topics an operator makes."""
     from pipeline.admin.provision import provision_templates as provision_index_templates
@@ -72,10 +74,12 @@ def provision_templates(
 
 
 @app.command()
-@takes(RetentionSettings)
+@with_settings(RetentionSettings)
 def retention(
     settings: RetentionSettings,
-    every: Annotated[timedelta | None, duration("--every", "Keep running, and repeat after so long.")] = None,
+    every: Annotated[
+        timedelta | None, create_duration_option("--every", "Keep running, and repeat after so long.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option(help="Only list what would be deleted.")] = False,
     beside_policies: Annotated[
         bool, typer.Option("--beside-policies", help="Leave to OpenSearch what `policies` has policies for.")
@@ -97,7 +101,7 @@ def retention(
 
 
 @app.command()
-@takes(OpenSearchConnection)
+@with_settings(OpenSearchConnection)
 def roles(
     opensearch: OpenSearchConnection,
     show: Annotated[bool, typer.Option("--print", help="Print them as files of the security plugin instead.")] = False,
@@ -112,7 +116,7 @@ def roles(
 
 
 @app.command()
-@takes(RetentionSettings)
+@with_settings(RetentionSettings)
 def policies(
     settings: RetentionSettings,
     show: Annotated[bool, typer.Option("--print", help="Print them as JSON instead.")] = False,
@@ -128,7 +132,7 @@ def policies(
 
 
 @dead_letters_app.command(name="list")
-@takes(KafkaConnection)
+@with_settings(KafkaConnection)
 def list_dead_letters(
     kafka: KafkaConnection,
     limit: Annotated[int, typer.Option(help="Number of dead letters, from the latest back.", min=1)] = 50,
@@ -141,7 +145,7 @@ def list_dead_letters(
 
 
 @dead_letters_app.command()
-@takes(KafkaConnection)
+@with_settings(KafkaConnection)
 def show(
     kafka: KafkaConnection,
     offset: Annotated[int, typer.Argument(help="The offset of a dead letter, as `list` shows it.")],
@@ -157,7 +161,7 @@ def show(
 
 
 @dead_letters_app.command()
-@takes(KafkaConnection)
+@with_settings(KafkaConnection)
 def replay(
     kafka: KafkaConnection,
     offset: Annotated[
@@ -174,7 +178,7 @@ def replay(
 
 
 @app.command()
-@takes(WorkerSettings)
+@with_settings(WorkerSettings)
 def worker(settings: WorkerSettings) -> None:
     """Fold decisions into summaries, messages and counts, until SIGTERM."""
     # Faust takes a second to import: only this command needs it.
@@ -190,7 +194,7 @@ def worker(settings: WorkerSettings) -> None:
 
 
 @app.command()
-@takes(IndexSettings)
+@with_settings(IndexSettings)
 def index(
     settings: IndexSettings,
     group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-index",
@@ -206,7 +210,7 @@ def index(
 
 
 @app.command()
-@takes(PlacementsSettings)
+@with_settings(PlacementsSettings)
 def placements(
     settings: PlacementsSettings,
     group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-placements",

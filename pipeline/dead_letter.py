@@ -7,7 +7,7 @@ from datetime import datetime
 from logging import Logger
 from typing import Final, Protocol
 
-from runtime.kafka.record import Outgoing, about_record
+from runtime.kafka.record import Outgoing, identify_record
 from schemas.codec.records import UNREADABLE, EncodedRecord, format_rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
@@ -105,7 +105,7 @@ class DeadLetterLog:
             return
         self._logger.warning(
             "dead-lettered %s[%d]@%d: %.500s", source.topic, source.partition, source.offset, cause,
-            extra=about_record(source.headers),
+            extra=identify_record(source.headers),
         )  # fmt: skip
         if self._records == LINES:
             self._logger.warning("more dead letters within this minute are counted and not logged")

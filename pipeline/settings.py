@@ -11,7 +11,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.service_settings import ServiceSettings
 from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
-from runtime.settings.variables import variable
+from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
 
 _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
@@ -25,7 +25,7 @@ def _check_pools(expected: str, info: ValidationInfo) -> str:
     for pair in expected.split(","):
         for pool in pair.partition("=")[2].split("|"):
             if pool.strip() and pool.strip() not in defined:
-                pools = variable("node_pools")
+                pools = derive_variable("node_pools")
                 raise ValueError(f"{pool.strip()!r} is not a pool of {pools}, which names the nodes of each")
     return expected
 

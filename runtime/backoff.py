@@ -11,15 +11,15 @@ from typing import Final
 logger = logging.getLogger(__name__)
 
 
-def backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float = 30.0) -> Iterator[float]:
-    """Yield waits in seconds without end: each step doubles up to the longest, and each wait is drawn from the upper
-    half of its step.
+def draw_backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float = 30.0) -> Iterator[float]:
+    """Draw waits in seconds without end: each step doubles up to the longest, and each wait lies in the upper half of
+    its step.
 
-    Drawn, so that the many clients of a service that comes back do not all come at once.
+    The chance keeps the many clients of a service that comes back from coming all at once.
     """
     step = min(first_seconds, max_seconds)
     while True:
-        # The lower half is left out: a draw near 0 would be a retry without a pause.
+        # Without the lower half, because a draw near 0 would be a retry without a pause.
         yield step * (0.5 + rng.random() / 2)
         step = min(step * 2, max_seconds)
 
@@ -29,7 +29,7 @@ REMIND_SECONDS: Final = 60.0
 
 
 class Backoff:
-    """Waiting for one store, called ``name`` in the log: a line when it fails, one each minute, one when it works."""
+    """Wait for one store, called ``name`` in the log: a line when it fails, one each minute, one when it works."""
 
     def __init__(self, name: str, longest_seconds: float, first_seconds: float = 0.1) -> None:
         self._name = name
@@ -51,15 +51,15 @@ class Backoff:
         """Seconds since the first failure; 0 while the service works."""
         return time.monotonic() - self._failing_since if self._failures else 0.0
 
-    def waiting_for(self) -> str:
+    def describe_wait(self) -> str:
         """Describe the awaited service, the time that it has been failing and the cause, as a check of readiness; empty
         while it works."""
         if not self._failures:
             return ""
         return f"waiting for {self._name} for {self.waiting_seconds:.0f} s: {self._cause:.500}"
 
-    async def failed(self, cause: str) -> None:
-        """Note that a try failed; return when it is time for the next one."""
+    async def wait_after_failure(self, cause: str) -> None:
+        """Wait until it is time for the next try, after noting that this one failed."""
         self.note(cause)
         await asyncio.sleep(next(self._pauses))
 
@@ -70,17 +70,17 @@ class Backoff:
         if not self._failures:
             self._failing_since = self._logged_at = now
             # New for each outage, so that the first retry after a short one is quick again.
-            self._pauses = backoff_seconds(random.Random(), self._first, self._longest)  # noqa: S311 - no secret depends on it
+            self._pauses = draw_backoff_seconds(random.Random(), self._first, self._longest)  # noqa: S311 - no secret depends on it
             logger.warning("%s: %.500s. Nothing is lost: trying again until it works.", self._name, cause)
         elif now - self._logged_at >= REMIND_SECONDS:
             self._logged_at = now
-            logger.warning("still %s. Trying again.", self.waiting_for())
+            logger.warning("still %s. Trying again.", self.describe_wait())
         else:
             # Not a warning: an outage of an hour would be hundreds of lines that say the same.
             logger.debug("%s: still failing: %.500s", self._name, cause)
         self._failures += 1
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         """Note that a try succeeded: the next failure begins with a short pause again."""
         if self._failures:
             seconds = time.monotonic() - self._failing_since

@@ -7,22 +7,22 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-def _no_bytes(_: object) -> int:
+def _count_no_bytes(_: object) -> int:
     return 0
 
 
 class BoundedCache(Generic[K, V]):
     """Values by key, at most ``max_entries`` of at most ``max_bytes`` together; None: without that bound.
 
-    The oldest is the one that was put longest ago; reading does not make a value younger. A value of more than
-    ``max_bytes`` is not kept.
+    The oldest value is the one that was put longest ago; reading does not make a value younger. The cache drops a value
+    of more than ``max_bytes`` at once.
     """
 
     def __init__(
         self,
         max_entries: int | None = None,
         max_bytes: int | None = None,
-        size_of: Callable[[V], int] = _no_bytes,
+        size_of: Callable[[V], int] = _count_no_bytes,
     ) -> None:
         self._max_entries, self._max_bytes, self._size_of = max_entries, max_bytes, size_of
         self._entries: dict[K, tuple[V, int]] = {}
@@ -40,12 +40,12 @@ class BoundedCache(Generic[K, V]):
         return iter(self._entries)
 
     def get(self, key: K) -> V | None:
-        found = self._entries.get(key)
-        return found[0] if found else None
+        entry = self._entries.get(key)
+        return entry[0] if entry else None
 
     def put(self, key: K, value: V) -> None:
-        """Keep the value as the youngest, in the place of an earlier one."""
-        # A dict keeps the place of a key that is assigned again: without this the value would stay as old as its key.
+        """Put the value as the youngest, instead of an earlier one of the key."""
+        # A dict keeps the order of a key that is assigned again: the value would stay as old as its key.
         self.pop(key)
         size = self._size_of(value)
         self._entries[key] = value, size
@@ -54,7 +54,7 @@ class BoundedCache(Generic[K, V]):
             self.pop(next(iter(self._entries)))
 
     def pop(self, key: K) -> V | None:
-        """Forget the key; its value, or None where there was none."""
+        """Remove the key and return its value; None without one."""
         value, size = self._entries.pop(key, (None, 0))
         self.bytes -= size
         return value

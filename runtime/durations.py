@@ -41,9 +41,9 @@ def format_go(duration: timedelta) -> str:
     micros = duration // timedelta(microseconds=1)
     # Go prints durations below a second in the largest unit that leaves a whole part, without ``0.`` seconds.
     if 0 < micros < 1_000_000:
-        return f"{_decimal(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"
-    minutes, rest = divmod(micros, 60_000_000)
-    seconds = f"{_decimal(rest, 1_000_000)}s"
+        return f"{_format_decimal(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"
+    minutes, remaining_micros = divmod(micros, 60_000_000)
+    seconds = f"{_format_decimal(remaining_micros, 1_000_000)}s"
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours}h{minutes}m{seconds}"
@@ -51,8 +51,8 @@ def format_go(duration: timedelta) -> str:
     return f"{minutes}m{seconds}" if minutes else seconds
 
 
-def _decimal(number: int, unit: int) -> str:
-    whole, rest = divmod(number, unit)
+def _format_decimal(number: int, unit: int) -> str:
+    units, remainder = divmod(number, unit)
     # Adding the unit keeps leading zeros: 1.05 s has the rest 050000.
-    digits = str(unit + rest)[1:].rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    digits = str(unit + remainder)[1:].rstrip("0")
+    return f"{units}.{digits}" if digits else str(units)

@@ -1,6 +1,6 @@
 """``schedulerlog scheduler serve`` answers kube-scheduler; ``schedulerlog scheduler simulate`` answers a person."""
 
-from runtime.cli.lazy_commands import LazyCommand, lazy_application
+from runtime.cli.lazy_commands import LazyCommand, create_lazy_application
 
 COMMANDS = {
     "serve": LazyCommand("Answer kube-scheduler's calls, until SIGTERM.", "scheduler.serve_command:app"),
@@ -9,7 +9,9 @@ COMMANDS = {
     ),
 }
 
-app = lazy_application("A kube-scheduler extender that decides as HAMi does and publishes every verdict.", COMMANDS)
+app = create_lazy_application(
+    "A kube-scheduler extender that decides as HAMi does and publishes every verdict.", COMMANDS
+)
 
 if __name__ == "__main__":
     app()

@@ -22,7 +22,7 @@ from runtime.http.bodies import Bodies
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from runtime.kubernetes.resources import Key
 from runtime.settings.addresses import without_user_info
-from runtime.settings.flags import shown
+from runtime.settings.flags import list_public_settings
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.telemetry.spans import Tracing
 from scheduler.answering.records import Records
@@ -59,7 +59,10 @@ DEVICE_CONFIG: Final = "device-config-digest"
 def describe_settings(settings: Settings, kafka: KafkaConnectionIfGiven, started_at: datetime) -> SchedulerObserved:
     """Describe every setting in force, by the name of its flag. The list holds no secret."""
     # Of a URL that was given for HOST:PORT, a password must not be published.
-    in_force = {name: without_user_info(text) for name, text in (shown(settings) | shown(kafka)).items()}
+    in_force = {
+        name: without_user_info(text)
+        for name, text in (list_public_settings(settings) | list_public_settings(kafka)).items()
+    }
     in_force[DEVICE_CONFIG] = _digest(settings)
     return SchedulerObserved(
         cluster=settings.cluster_name,
@@ -223,7 +226,9 @@ async def assemble(
         review=None if at_its_own else review,
         callers=AllowedCallers(settings.client_ca_file is not None, settings.loopback_callers_only),
     )
-    publisher = Publisher(spool, kafka.required(), get_now, metrics, tracing=tracing) if settings.publish else None
+    publisher = (
+        Publisher(spool, kafka.require_addresses(), get_now, metrics, tracing=tracing) if settings.publish else None
+    )
     settler = BindRecovery(binds, cluster.api, event_writer, get_now)
     return Assembly(
         app, webhook, pair, cluster, checks, scheduler, settler, publisher, klog, metrics, HamiMetrics(columns)

@@ -9,10 +9,10 @@ from typer.core import TyperCommand
 from engine.fit import device_config
 from engine.fit.device_config import DeviceConfigError
 from engine.fit.manifests import ManifestError
-from runtime.cli.cli import application, one_line_for
+from runtime.cli.cli import create_application, one_line_for
 from runtime.errors import SettingError
 from runtime.kubernetes.errors import KubeConfigError
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.settings.service_settings import LogSettings
 from runtime.telemetry import logs
@@ -20,7 +20,7 @@ from runtime.telemetry.tracing import TracingSettings, tracing
 from scheduler.hami_compat import arguments as hami_arguments
 from scheduler.settings import Settings
 
-app = application("")
+app = create_application("")
 
 
 class _HamisArguments(TyperCommand):
@@ -37,7 +37,7 @@ class _HamisArguments(TyperCommand):
 
 
 @app.command(cls=_HamisArguments)
-@takes(Settings, KafkaConnectionIfGiven, LogSettings, TracingSettings)
+@with_settings(Settings, KafkaConnectionIfGiven, LogSettings, TracingSettings)
 def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings, traces: TracingSettings) -> None:
     """Answer POST /filter, POST /bind and POST /webhook; GET /healthz, /readyz and /metrics too.
 
@@ -50,7 +50,7 @@ def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings, t
     logs.configure(log, silent=["aiokafka"])
     with one_line_for(SettingError, ManifestError, KubeConfigError, DeviceConfigError):
         if settings.publish:
-            kafka.required("say --no-publish")
+            kafka.require_addresses("say --no-publish")
         vendors = device_config.read(settings.device_config_file or device_config.SHIPPED)
         with tracing(traces, "scheduler") as spans:
             asyncio.run(run(settings, kafka, vendors, spans))

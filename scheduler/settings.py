@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from engine.hami.node_lock import EXPIRES_AFTER
 from runtime import durations
-from runtime.files.state_folder import state_folder
+from runtime.files.state_folder import locate_state_folder
 from runtime.kubernetes.lease import LeaseTimings
 from runtime.settings import variables
 from runtime.settings.addresses import LOOPBACK, HostPort
@@ -115,7 +115,7 @@ class Settings(EnvironmentSettings):
     publish: bool = True
     """Send decisions to Kafka, or leave them in the spool."""
     # Not below the working folder: started from another one, a scheduler would not find what it has to send.
-    spool: Annotated[Path, Flag(metavar="FOLDER")] = Field(default_factory=lambda: state_folder() / "spool")
+    spool: Annotated[Path, Flag(metavar="FOLDER")] = Field(default_factory=lambda: locate_state_folder() / "spool")
     """The folder for decisions that Kafka does not have yet; default: $XDG_STATE_HOME/schedulerlog/spool, where
     XDG_STATE_HOME is ~/.local/state if it is not set."""
     spool_max_size: Annotated[Size, Field(gt=0)] = 4 * 1024**3

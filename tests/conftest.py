@@ -19,7 +19,7 @@ import yaml
 
 from dev import embedded
 from runtime.cli import lazy_commands
-from runtime.files.scratch import LOCK, place, remove_left_behind, scratch_folder
+from runtime.files.scratch import LOCK, locate_scratch_root, remove_left_behind, scratch_folder
 from tests.support.backends import Addresses, start_backends
 from tests.support.cpu_table import CpuTable
 from tests.support.reused_backends import reused_backends
@@ -69,7 +69,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     remove_left_behind()
     temporary = Path(tempfile.gettempdir())
-    ours = {temporary / LOCK, place(), place() / LOCK}
+    ours = {temporary / LOCK, locate_scratch_root(), locate_scratch_root() / LOCK}
     left = sorted(str(path) for path in temporary.rglob("*") if path not in ours)
     session.config.stash[_LEFT_BEHIND] = left
     if left:

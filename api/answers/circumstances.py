@@ -20,7 +20,7 @@ from engine.diagnosis.facts import (
     Unknown,
 )
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
-from runtime.kubernetes.object_fields import Fields, entries, text
+from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 
 T = TypeVar("T")
@@ -54,11 +54,11 @@ async def read_circumstances(api: Objects, namespace: str, name: str, now: datet
 
 async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list[Unknown]]:
     """Read the first ``MAX_NODES`` nodes of the cluster, by name. Raises ``KubeApiError``."""
-    path = NODES.collection()
+    path = NODES.build_collection_path()
     page = await api.read_page(path, limit=MAX_NODES)
-    named = [node for node in entries(page, "items") if text(node, "metadata", "name")]
+    named = [node for node in iterate_objects(page, "items") if get_text(node, "metadata", "name")]
     nodes = [objects.to_node_facts(node, _join_path(path, node), now) for node in named]
-    if not text(page, "metadata", "continue"):
+    if not get_text(page, "metadata", "continue"):
         return nodes, []
     return nodes, [Unknown("nodes", "not-read", f"the first {MAX_NODES} nodes were read")]
 
@@ -67,20 +67,20 @@ async def filter_existing_nodes(api: Objects, names: Collection[str]) -> list[st
     """Filter the names of nodes that the cluster has. Raises ``KubeApiError``."""
     # One by one: the names are few, and the list of a large cluster's nodes is megabytes.
     pages = await asyncio.gather(*(_list_node(api, name) for name in names))
-    existing = {text(entry, "metadata", "name") for page in pages for entry in entries(page, "items")}
+    existing = {get_text(entry, "metadata", "name") for page in pages for entry in iterate_objects(page, "items")}
     return [name for name in names if name in existing]
 
 
 async def read_lock(api: Objects, node: str, now: datetime) -> HeldLock | None:
     """Read the lock that a node has now; None without one. Raises ``KubeApiError``."""
-    path, page = NODES.collection(), await _list_node(api, node)
-    nodes = [objects.to_node_facts(entry, _join_path(path, entry), now) for entry in entries(page, "items")]
+    path, page = NODES.build_collection_path(), await _list_node(api, node)
+    nodes = [objects.to_node_facts(entry, _join_path(path, entry), now) for entry in iterate_objects(page, "items")]
     return nodes[0].lock if nodes else None
 
 
 async def _list_node(api: Objects, node: str) -> Fields:
     # A list, because the API has the right to list nodes (deploy/kustomize/base/rights.yaml).
-    return await api.read_page(NODES.collection(), limit=1, fieldSelector=f"metadata.name={node}")
+    return await api.read_page(NODES.build_collection_path(), limit=1, fieldSelector=f"metadata.name={node}")
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class _Reading:
     facts: ObjectFacts
 
     async def read_pod_and_claims(self) -> None:
-        path = PODS.item(Key(self.namespace, self.name))
+        path = PODS.build_object_path(Key(self.namespace, self.name))
         try:
             pod = await self.api.get(path)
         except KubeApiError as error:
@@ -111,32 +111,32 @@ class _Reading:
         self.facts.claims = await self._read_or_note("claims", lambda: asyncio.gather(*map(self._read_claim, names)))
 
     async def _read_claim(self, name: str) -> Claim:
-        path = CLAIMS.item(Key(self.namespace, name))
+        path = CLAIMS.build_object_path(Key(self.namespace, name))
         try:
             facts = await self.api.get(path)
         except KubeApiError as error:
             if not error.is_missing:
                 raise
             return objects.to_claim(name, path, None, None, self.now)
-        class_name = text(facts, "spec", "storageClassName")
-        is_pending = text(facts, "status", "phase") == "Pending"
+        class_name = get_text(facts, "spec", "storageClassName")
+        is_pending = get_text(facts, "status", "phase") == "Pending"
         storage_class = await self._read_storage_class(class_name) if class_name and is_pending else None
         return objects.to_claim(name, path, facts, storage_class, self.now)
 
     async def _read_storage_class(self, name: str) -> Fields | None:
         try:
-            return await self.api.get(CLASSES.item(Key("", name)))
+            return await self.api.get(CLASSES.build_object_path(Key("", name)))
         except KubeApiError:
             # Without it, nobody knows whether the claim waits for its pod, so the claim is no obstacle.
             return None
 
     async def read_quotas(self) -> None:
-        path = QUOTAS.collection(self.namespace)
+        path = QUOTAS.build_collection_path(self.namespace)
         listed = await self._read_or_note("quotas", lambda: self.api.read_page(path))
         self.facts.quotas = _map_entries(listed, lambda facts: objects.to_quota(facts, path, self.now))
 
     async def _read_events(self) -> None:
-        path = EVENTS.collection(self.namespace)
+        path = EVENTS.build_collection_path(self.namespace)
         selector = f"regarding.kind=Pod,regarding.name={self.name}"
         listed = await self._read_or_note(
             "events", lambda: self.api.read_page(path, limit=MAX_EVENTS, fieldSelector=selector)
@@ -146,7 +146,7 @@ class _Reading:
             return
         # There may still be events of an earlier pod of this name.
         entries_of_pod = [
-            entry for entry in entries(listed, "items") if text(entry, "regarding", "uid") in ("", pod.uid)
+            entry for entry in iterate_objects(listed, "items") if get_text(entry, "regarding", "uid") in ("", pod.uid)
         ]
         evidence = sorted((objects.to_event_evidence(entry, path) for entry in entries_of_pod), key=_rank_latest_first)
         self.facts.events = evidence[:MAX_SHOWN_EVENTS]
@@ -154,11 +154,11 @@ class _Reading:
         self.facts.pod = pod._replace(problems=problems)
 
     async def _read_owner_events(self) -> None:
-        path = EVENTS.collection(self.namespace)
+        path = EVENTS.build_collection_path(self.namespace)
         listed = await self._read_or_note(
             "owner", lambda: self.api.read_page(path, limit=MAX_EVENTS, fieldSelector="type=Warning")
         )
-        self.facts.owner_problem = objects.find_owner_problem(entries(listed, "items"), self.name, path)
+        self.facts.owner_problem = objects.find_owner_problem(iterate_objects(listed, "items"), self.name, path)
 
     async def _read_or_note(self, subject: str, read: Callable[[], Awaitable[T]]) -> T | None:
         try:
@@ -175,11 +175,11 @@ def to_unknown(subject: str, error: KubeApiError) -> Unknown:
 
 
 def _map_entries(listed: Any, fact: Callable[[Fields], T]) -> list[T] | None:
-    return None if listed is None else [fact(facts) for facts in entries(listed, "items")]
+    return None if listed is None else [fact(facts) for facts in iterate_objects(listed, "items")]
 
 
 def _join_path(collection: str, facts: Fields) -> str:
-    return f"{collection}/{text(facts, 'metadata', 'name')}"
+    return f"{collection}/{get_text(facts, 'metadata', 'name')}"
 
 
 def _rank_latest_first(event: Evidence) -> float:

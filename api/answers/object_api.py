@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runtime.kubernetes.client import Client
-from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, pod_namespace
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, read_pod_namespace
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, KubeConfigError
 from schemas.json_types import Json
 
@@ -56,7 +56,7 @@ class ObjectApi:
         return await self._require_client().get(path)
 
     async def read_page(self, path: str, **query: str | int) -> Json:
-        return await self._require_client().page(path, **query)
+        return await self._require_client().get_page(path, **query)
 
     def _require_client(self) -> Client:
         if self._client is None:
@@ -66,4 +66,4 @@ class ObjectApi:
 
 def is_configured(kubeconfig: Path | None) -> bool:
     """Tell whether there is a kubeconfig, or the service account of a pod."""
-    return kubeconfig is not None or bool(pod_namespace())
+    return kubeconfig is not None or bool(read_pod_namespace())

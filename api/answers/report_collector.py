@@ -31,7 +31,7 @@ from engine.fit.devices.as_of import rebuild_columns
 from engine.hami.vendors import Vendors
 from engine.suggestions.admission import build_suggestions_for_many, judge
 from page.report_file import write_file
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.answers.reports import AttemptsReported, FailureReport, ReasonReported
 from schemas.answers.suggestions import AdmittingChangeFound
@@ -150,7 +150,7 @@ def _to_reported(trends: Trends) -> list[AttemptsReported]:
 
 async def write_report(connection: OpenSearchConnection, cluster: str, query: ReportQuery) -> str:
     """Write the report as a text in the format of the query. Raises as ``OpenSearch.search``."""
-    client = new_client(connection)
+    client = create_client(connection)
     try:
         index = OpenSearch(client, lambda *_: None, connection.opensearch_timeout.total_seconds())
         collector = ReportCollector(index, device_config.read_shipped())

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from runtime.kubernetes.client import Client
-from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, load_service_account
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 
 REVIEW_SECONDS: Final = 3.0
@@ -50,7 +50,7 @@ class ReviewApi:
 
 def choose_loader(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:
     """Choose what loads the connection: the kubeconfig, or without one the service account of the pod."""
-    return from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+    return from_kubeconfig(kubeconfig, context) if kubeconfig else load_service_account
 
 
 async def check(load: LoadConfiguration) -> None:

@@ -29,7 +29,7 @@ from engine.fit.simulate import simulate_on
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
-from runtime.settings.object_names import subdomain_problem
+from runtime.settings.object_names import find_subdomain_problem
 from schemas.answers.simulation import Simulation
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptSummarized
@@ -141,7 +141,7 @@ def _parse_pod(body: bytes) -> Mapping[str, Any]:
         raise BadRequestError(f"body: describes {len(pods)} pods, write exactly one object of kind Pod", _EXAMPLE)
     ((namespace, name), pod) = next(iter(pods.items()))
     for field, value, problem in (
-        ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
+        ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, find_subdomain_problem(name)),
     ):  # fmt: skip
         if problem:
             raise BadRequestError(f"body: metadata.{field} {value[:80]!a} {problem}", _EXAMPLE)

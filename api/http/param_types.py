@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
 from api.http.pagination import MAX_CHARACTERS
-from runtime.settings.object_names import label_problem, subdomain_problem
+from runtime.settings.object_names import find_label_problem, find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
@@ -31,7 +31,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 def find_namespace_problem(name: str) -> str | None:
     """Find what is wrong with ``name`` as a namespace: an RFC 1123 label or ``NO_NAMESPACE``. None for a valid one."""
-    return None if name == NO_NAMESPACE else label_problem(name)
+    return None if name == NO_NAMESPACE else find_label_problem(name)
 
 
 def _check_namespace(name: str) -> str:
@@ -41,7 +41,7 @@ def _check_namespace(name: str) -> str:
 
 
 def _check_object_name(name: str) -> str:
-    if problem := subdomain_problem(name):
+    if problem := find_subdomain_problem(name):
         raise ValueError(f"{name[:_QUOTED_NAME]!a} {problem}")
     return name
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from runtime.telemetry.spans import Span, Tracing
 from schemas.codec.trace_context import trace_of_caller
 
@@ -71,7 +71,7 @@ def _describe(span: Span, scope: Scope, status: int) -> None:
 def describe_path(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Describe the object that the parameters of a path name, for ``extra=`` of a log call and for spans."""
     pod = f"{parameters['namespace']}/{parameters['name']}" if {"namespace", "name"} <= parameters.keys() else ""
-    return about(attempt=parameters.get("attempt_id", ""), pod=pod, cluster=parameters.get("cluster", ""))
+    return identify_subject(attempt=parameters.get("attempt_id", ""), pod=pod, cluster=parameters.get("cluster", ""))
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from api.memory.change_log import ChangeLog
 from api.memory.latest_attempts import LatestAttempts, Taken
-from runtime.backoff import backoff_seconds
+from runtime.backoff import draw_backoff_seconds
 from runtime.errors import NotProvisionedError
-from runtime.kafka.consumer import connected, new_consumer
-from runtime.kafka.errors import UNAVAILABLE, explained
-from runtime.kafka.record import about_attempt, about_record
+from runtime.kafka.consumer import connected, create_consumer
+from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
+from runtime.kafka.record import identify_attempt, identify_record
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
@@ -129,13 +129,13 @@ class AttemptsTopic:
                 self._note(str(error))
                 waits = self._iterate_pauses()
             except UNAVAILABLE as error:
-                self._note(f"Kafka at {self._kafka} does not answer ({explained(error)})"[:500])
+                self._note(f"Kafka at {self._kafka} does not answer ({explain_kafka_error(error)})"[:500])
             # Also after a session that ended by itself: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 
     @staticmethod
     def _iterate_pauses() -> Iterator[float]:
-        return backoff_seconds(Random(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)  # noqa: S311 - no secret depends on it
+        return draw_backoff_seconds(Random(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)  # noqa: S311 - no secret depends on it
 
     def _note(self, trouble: str) -> None:
         self._trouble.note(trouble)
@@ -152,7 +152,7 @@ class AttemptsTopic:
 
     def _create_consumer(self, *topics: str) -> Any:
         # The consumer renews its metadata every few seconds: only so it finds new partitions.
-        return new_consumer(self._kafka, *topics, request_timeout_ms=10_000)
+        return create_consumer(self._kafka, *topics, request_timeout_ms=10_000)
 
     async def _seek(self, consumer: Any) -> None:
         partitions = consumer.assignment()
@@ -214,7 +214,7 @@ class AttemptsTopic:
         parent, began_ns = trace_of(record.headers), 1_000_000 * record.timestamp
         is_whole = isinstance(event, AttemptRepeated) or event.part + 1 == event.parts
         if parent and is_whole:
-            self._tracing.begin(_SPAN, parent, about_attempt(event), kind="consumer", began_ns=began_ns).end()
+            self._tracing.begin(_SPAN, parent, identify_attempt(event), kind="consumer", began_ns=began_ns).end()
 
     async def _take(self, records: Iterable[Any]) -> None:
         """Put ``records`` into memory, and serve requests in between."""
@@ -255,6 +255,6 @@ def take_record(
     log.debug(
         "attempts topic: skipped a record, not an attempt: %s",
         event if isinstance(event, Rejected) else event.TYPE,
-        extra=about_record(headers),
+        extra=identify_record(headers),
     )
     return None, None

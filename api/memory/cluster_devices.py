@@ -13,7 +13,7 @@ from engine.fit.devices.as_of import put
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from runtime.errors import NotProvisionedError
-from runtime.kafka.consumer import Connection, connected, new_consumer, reconnecting
+from runtime.kafka.consumer import Connection, connected, create_consumer, keep_reconnecting
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
@@ -82,19 +82,19 @@ class NodeStatesTopic:
         connection = Connection()
         while True:
             try:
-                await reconnecting(partial(self._run_session, connection), connection)
+                await keep_reconnecting(partial(self._run_session, connection), connection)
             except NotProvisionedError as error:
                 log.warning("node states: %s; trying again", error)
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _run_session(self, connection: Connection) -> None:
         # As in the attempts consumer: a request for the metadata of one topic may create it.
-        async with connected(new_consumer(self._kafka)) as consumer:
+        async with connected(create_consumer(self._kafka)) as consumer:
             require([NODE_STATES.name], await consumer.topics())
-        async with connected(new_consumer(self._kafka, NODE_STATES.name)) as consumer:
+        async with connected(create_consumer(self._kafka, NODE_STATES.name)) as consumer:
             await consumer.seek_to_beginning()
             ends = await consumer.end_offsets(consumer.assignment())
-            connection.established()
+            connection.note_contact()
             while True:
                 polled = await consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_POLL_RECORDS)
                 async with self._devices.lock:

@@ -17,7 +17,7 @@ from api.ui.cookies import EMBED, derive_own_origin, parse_token_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import choose_language
-from runtime.settings.object_names import subdomain_problem
+from runtime.settings.object_names import find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 
 
@@ -90,7 +90,7 @@ def parse_page_cluster(request: Request) -> Cluster:
     name = request.query_params.get("cluster")
     if not name:
         return Cluster(str(request.app.state.default_cluster))
-    if subdomain_problem(name) or len(name) > 63:
+    if find_subdomain_problem(name) or len(name) > 63:
         raise BadRequestError(f"parameter cluster: {name[:80]!a} is not the name of a cluster", "About lists them.")
     return Cluster(name, CLUSTER.format(cluster=name))
 
@@ -99,7 +99,7 @@ def parse_named_pod(request: Request) -> tuple[str, str]:
     """Parse namespace and name of the pod that a form names. Raises ``BadRequestError``."""
     namespace = request.query_params.get("namespace", "").strip() or "default"
     pod = request.query_params.get("pod", "").strip()
-    for parameter, problem in (("namespace", find_namespace_problem(namespace)), ("pod", subdomain_problem(pod))):
+    for parameter, problem in (("namespace", find_namespace_problem(namespace)), ("pod", find_subdomain_problem(pod))):
         if problem:
             raise BadRequestError(f"{parameter} {problem}", "Write the names as kubectl get pods shows them.")
     return namespace, pod

@@ -25,7 +25,7 @@ from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
 from page.views.node_groups import NodeGroup, list_codes
 from page.views.summarized_nodes import group_summarized_nodes
-from runtime.settings.object_names import subdomain_problem
+from runtime.settings.object_names import find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
@@ -126,7 +126,7 @@ class PodPages:
         self, request: Request, attempt: AttemptSummarized, groups: list[NodeGroup], nodes: list[str]
     ) -> dict[str, Any]:
         # A record may have invalid names, which the API refuses.
-        names = ",".join(node for node in nodes if not subdomain_problem(node))
+        names = ",".join(node for node in nodes if not find_subdomain_problem(node))
         if not names:
             return {"devices": None, "devices_note": "", "devices_problem": None}
         answered = await self.shell.ask(

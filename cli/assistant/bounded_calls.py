@@ -54,4 +54,4 @@ class BoundedCalls:
 
                 await self._app(scope, receive_body, send)
         except RefusedBodyError as error:
-            await error.response()(scope, receive, send)
+            await error.to_response()(scope, receive, send)

@@ -7,8 +7,8 @@ import typer
 
 from cli.terminal.exit_codes import USAGE
 from cli.terminal.options import ApiConnection, with_api_options
-from runtime.cli.cli import fail, reads
-from runtime.settings.addresses import HostPort, listen_address
+from runtime.cli.cli import build_option_arguments, fail
+from runtime.settings.addresses import HostPort, parse_listen_address
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -21,7 +21,7 @@ def mcp(
         typer.Option(
             metavar="HOST:PORT",
             help="Serve streamable HTTP at /mcp instead of stdio, with each caller's token for the API.",
-            **reads(lambda text: listen_address(text, "127.0.0.1:8765")),
+            **build_option_arguments(lambda text: parse_listen_address(text, "127.0.0.1:8765")),
         ),
     ] = None,
     cert_file: Annotated[

@@ -6,15 +6,15 @@ import os
 import typer
 
 from cli.doctor.settings import Settings
-from runtime.cli.cli import application, one_line_for
+from runtime.cli.cli import create_application, one_line_for
 from runtime.errors import SettingError
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 
-app = application("Look for what keeps an installation from working.")
+app = create_application("Look for what keeps an installation from working.")
 
 
 @app.command()
-@takes(Settings)
+@with_settings(Settings)
 def doctor(settings: Settings) -> None:
     """Check versions, rights, reachability, certificates, topics, templates, schedulers and clocks. Changes nothing.
 

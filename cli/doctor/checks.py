@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 from cli.doctor import certificates, cluster, kafka, opensearch
 from cli.doctor.findings import Checkup, Fault
 from cli.doctor.settings import Settings
-from runtime.kubernetes.credentials import from_kubeconfig, in_cluster
-from runtime.settings.addresses import HostPort, host_port
+from runtime.kubernetes.credentials import from_kubeconfig, load_service_account
+from runtime.settings.addresses import HostPort, parse_host_port
 from runtime.settings.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import EnvironmentSettings, read
-from runtime.settings.variables import KAFKA, variable
+from runtime.settings.variables import KAFKA, derive_variable
 
 _HTTPS_PORT: Final = 443
 
@@ -31,7 +31,7 @@ async def run_checks(settings: Settings, *, in_pod: bool) -> Checkup:
     brokers = read(KafkaConnectionIfGiven)
     if brokers.kafka_bootstrap_servers:
         checked.append("Kafka")
-        works += [kafka.check(brokers.required()), *_check_kafka_certificates(brokers.required())]
+        works += [kafka.check(brokers.require_addresses()), *_check_kafka_certificates(brokers.require_addresses())]
     else:
         skipped.append(f"Kafka: {KAFKA} is not set")
     if read(_Url).opensearch_url:
@@ -39,10 +39,10 @@ async def run_checks(settings: Settings, *, in_pod: bool) -> Checkup:
         index = read(OpenSearchConnection)
         works += [opensearch.check(index), *_check_opensearch_certificates(index)]
     else:
-        skipped.append(f"OpenSearch: {variable('opensearch_url')} is not set")
+        skipped.append(f"OpenSearch: {derive_variable('opensearch_url')} is not set")
     if settings.kubeconfig or in_pod:
         checked.append("Kubernetes")
-        load = from_kubeconfig(settings.kubeconfig, settings.context) if settings.kubeconfig else in_cluster
+        load = from_kubeconfig(settings.kubeconfig, settings.context) if settings.kubeconfig else load_service_account
         works.append(_run_cluster_check(cluster.check(load, settings.namespace), skipped))
     else:
         skipped.append("Kubernetes: no --kubeconfig, and this is not a pod")
@@ -61,7 +61,7 @@ async def _run_cluster_check(
 def _check_kafka_certificates(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
     if "ssl" not in brokers.kafka_security_protocol:
         return []
-    servers = [host_port(text) for text in brokers.kafka_bootstrap_servers.split(",")]
+    servers = [parse_host_port(text) for text in brokers.kafka_bootstrap_servers.split(",")]
     return [
         *(certificates.check_server(f"Kafka at {server}", server) for server in servers),
         _check_files(brokers.kafka_ca_file, brokers.kafka_cert_file),

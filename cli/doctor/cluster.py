@@ -164,7 +164,7 @@ class _Cluster:
     async def _list(self, path: str, what: str, **query: str) -> list[Json] | None:
         """List objects; None if this account may not list them."""
         try:
-            answer = await self._client.page(path, **query)
+            answer = await self._client.get_page(path, **query)
         except KubeApiError as error:
             self._skipped.append(f"{what}: {error}")
             return None

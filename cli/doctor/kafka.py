@@ -6,10 +6,10 @@ from typing import Final
 
 from cli.doctor.findings import PROVISION, Fault
 from runtime.errors import SettingError
-from runtime.kafka.errors import KafkaError, explained
+from runtime.kafka.errors import KafkaError, explain_kafka_error
 from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs, inspect
 from runtime.kafka.refusals import RefusedError
-from runtime.kafka.topics import configuration, differences
+from runtime.kafka.topics import build_configuration, list_differences
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
@@ -31,7 +31,7 @@ async def check(kafka: KafkaConnection) -> list[Fault]:
         remedy = f"{refused.remedy}." if refused.remedy else _REACHED
         return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)]
     except (KafkaError, OSError, SettingError) as error:
-        cause = f"does not answer ({explained(error)})"
+        cause = f"does not answer ({explain_kafka_error(error)})"
         return [Fault("kafka", servers, cause, _REACHED)]
     return list(compare_topics(state))
 
@@ -55,7 +55,7 @@ def _compare_topic(topic: Topic, topic_state: TopicAsItIs, kafka: KafkaAsItIs) -
         yield Fault(
             "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {PROVISION}."
         )
-    for name, was, now in differences(configuration(topic), topic_state.configuration):
+    for name, was, now in list_differences(build_configuration(topic), topic_state.configuration):
         yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {PROVISION}.")
     if topic_state.replicas < 2 <= kafka.brokers:
         problem = f"has one replica, although there are {kafka.brokers} brokers: what is on it is lost with its disk"

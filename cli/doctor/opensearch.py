@@ -9,8 +9,8 @@ from opensearchpy.exceptions import OpenSearchException
 from cli.doctor.clock import check_clock
 from cli.doctor.findings import PROVISION, Fault
 from runtime.errors import SettingError
-from runtime.opensearch.client import new_client
-from runtime.opensearch.refusals import explained, next_step, why_untrusted
+from runtime.opensearch.client import create_client
+from runtime.opensearch.refusals import explain_distrust, explain_refusal, suggest_next_step
 from runtime.opensearch.roles import PROVISIONER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.index_family import MAPPING_VERSION
@@ -22,7 +22,7 @@ MINIMUM: Final = 2
 async def check(connection: OpenSearchConnection) -> list[Fault]:
     url = connection.opensearch_url
     try:
-        client = new_client(connection)
+        client = create_client(connection)
     except SettingError as error:
         return [Fault("opensearch", url, str(error), "Correct the setting.")]
     try:
@@ -79,12 +79,12 @@ def _describe_problem(error: Exception) -> tuple[str, str]:
     role = f"the role {PROVISIONER}"
     message, remedy = str(error), ""
     if isinstance(error, OpenSearchException):
-        message, remedy = explained(error, role), next_step(error, role).removeprefix(": ")
+        message, remedy = explain_refusal(error, role), suggest_next_step(error, role).removeprefix(": ")
     if not remedy:
         return (
             f"does not answer ({message})",
             "Is the address right (https:// with TLS), and is it reached from here (network policies)?",
         )
-    reason = why_untrusted(error)
+    reason = explain_distrust(error)
     problem = f"its certificate is not trusted ({reason})" if reason else f"refuses us ({error})"
     return problem, f"{remedy[0].upper()}{remedy[1:]}."

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cli.doctor.findings import Fault
-from runtime.files.yaml_lines import YamlError, documents
+from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import JsonView
 
 MANAGED: Final = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")
@@ -28,7 +28,7 @@ def find_configurations(configmap: JsonView) -> Iterator[tuple[str, JsonView]]:
             continue
         try:
             # The documents of a text that some user of the cluster has written.
-            configuration = next((document for _, document in documents(content.encode())), None)
+            configuration = next((document for _, document in parse_documents(content.encode())), None)
         except YamlError:
             continue
         if isinstance(configuration, dict) and configuration.get("kind") == _KIND and configuration.get("extenders"):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.doctor.findings import Fault
-from runtime.settings.unknown_variables import warning
+from runtime.settings.unknown_variables import warn_of_unknown
 from schemas.json_types import JsonView
 
 _API_TLS: Final = "schedulerlog-api-tls"
@@ -132,7 +132,7 @@ def check_config_maps(used: Iterable[str], there: Mapping[str, Mapping[str, str]
     for name in sorted(used):
         if name not in there:
             yield Fault("kubernetes", f"ConfigMap {name}", "is missing", "Apply your overlay again, whole.")
-        elif words := warning(there[name]):
+        elif words := warn_of_unknown(there[name]):
             remedy = "Correct the name in your overlay; docs/settings.md has all."
             yield Fault("kubernetes", f"ConfigMap {name}", words, remedy)
 

@@ -9,7 +9,7 @@ from contextlib import redirect_stdout, suppress
 from typing import Final
 
 from cli.terminal.commands import QUESTIONS
-from runtime.cli.lazy_commands import lazy_application
+from runtime.cli.lazy_commands import create_lazy_application
 
 PROGRAM: Final = "kubectl schedulerlog"
 _NO_FILES: Final = ":4"
@@ -20,7 +20,7 @@ _DESCRIPTION: Final = "Explain why a pod waits, or why it is where it is, and wh
 _OF_TYPER: Final = ("--install-completion", "--show-completion")
 
 # Without Typer's option that installs a completion: for bash it would take the place of kubectl's own.
-app = lazy_application(_DESCRIPTION, QUESTIONS)
+app = create_lazy_application(_DESCRIPTION, QUESTIONS)
 
 
 def run() -> None:
@@ -35,6 +35,6 @@ def complete(words: Sequence[str]) -> None:
     os.environ |= {"_SCHEDULERLOG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(max(len(words), 1))}
     output = io.StringIO()
     with redirect_stdout(output), suppress(SystemExit):
-        lazy_application(_DESCRIPTION, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
+        create_lazy_application(_DESCRIPTION, QUESTIONS, add_completion=True)(prog_name="schedulerlog")
     lines = [completion for completion in output.getvalue().split() if completion not in _OF_TYPER]
     sys.stdout.write("".join(f"{completion}\n" for completion in [*lines, _NO_FILES if lines else _FILES_TOO]))

@@ -13,7 +13,7 @@ import typer
 from cli.client.transport import Transport
 from cli.terminal.answers import Format
 from cli.terminal.exit_codes import USAGE
-from runtime.cli.cli import fail, reads
+from runtime.cli.cli import build_option_arguments, fail
 from runtime.settings import addresses
 
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
@@ -48,7 +48,9 @@ class ApiConnection:
             envvar=URL_VARIABLE,
             metavar="URL",
             help="Address of the API; default: kubectl asks the aggregated API.",
-            **reads(lambda text: addresses.url(text, "https://schedulerlog.example:9090") if text else ""),
+            **build_option_arguments(
+                lambda text: addresses.parse_url(text, "https://schedulerlog.example:9090") if text else ""
+            ),
         ),
     ] = None
     api_token_file: Annotated[

@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from deploy.dashboards.settings import ExportSettings, InstallSettings
-from runtime.cli.cli import application, one_line_for
+from runtime.cli.cli import create_application, one_line_for
 from runtime.errors import SettingError, UnreachableError
 from runtime.settings.addresses import without_user_info
-from runtime.settings.flags import takes
-from runtime.settings.secret_files import revealed
+from runtime.settings.flags import with_settings
+from runtime.settings.secret_files import reveal_secret
 
-app = application("Dashboards of OpenSearch over the index, and rules of Prometheus over the metrics.")
+app = create_application("Dashboards of OpenSearch over the index, and rules of Prometheus over the metrics.")
 
 
 @app.command()
-@takes(ExportSettings)
+@with_settings(ExportSettings)
 def export(
     settings: ExportSettings,
     output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
@@ -33,7 +33,7 @@ def export(
 
 
 @app.command()
-@takes(InstallSettings)
+@with_settings(InstallSettings)
 def install(settings: InstallSettings) -> None:
     """Import the saved objects into OpenSearch Dashboards, over those of an earlier version. Safe to run again."""
     from deploy.dashboards.importing import DashboardsServer, ImportRefusedError
@@ -44,7 +44,7 @@ def install(settings: InstallSettings) -> None:
         server = DashboardsServer(
             url=settings.dashboards_url,
             username=settings.dashboards_username or "",
-            password=revealed(settings.dashboards_password),
+            password=reveal_secret(settings.dashboards_password),
             tenant=settings.dashboards_tenant or "",
             ca_file=settings.dashboards_ca_file,
         )

@@ -161,6 +161,6 @@ def _context(server: DashboardsServer) -> ssl.SSLContext | None:
     if urlsplit(server.url).scheme != "https":
         return None
     try:
-        return tls.client_context(server.ca_file)
+        return tls.build_client_context(server.ca_file)
     except ValueError as error:
         raise SettingError(f"--ca-file: {error}") from None

@@ -30,9 +30,9 @@ from pipeline.sinks.bulk import Document, WriteResult, encode_body, split_batche
 from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker.batch import encode_attempt, encode_count, encode_messages, forward_devices
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
-from runtime.kafka.consumer import TopicPartition, connected, new_consumer
+from runtime.kafka.consumer import TopicPartition, connected, create_consumer
 from runtime.kafka.record import Outgoing, Record
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import AttemptSummarized, DevicesJudged
 from schemas.topics import DECISIONS
@@ -173,7 +173,7 @@ async def without_index(servers: str, warm_up: int, attempts: int) -> float:
     audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))
     reader = TopicsReader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
     async with connected(
-        new_consumer(kafka_at(servers), *(topic.name for topic in READ), group="bench-bodies")
+        create_consumer(build_kafka_connection(servers), *(topic.name for topic in READ), group="bench-bodies")
     ) as consumer:
         while null_sink.attempts < warm_up:
             await reader.step(consumer)

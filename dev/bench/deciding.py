@@ -19,7 +19,7 @@ from engine.fit.events.identity import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from runtime.http.bodies import Bodies
 from runtime.settings.addresses import LOOPBACK, HostPort
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from runtime.telemetry.tracing import TracingSettings, tracing
 from scheduler import malloc
 from scheduler.answering.extender_protocol import FilterRequest
@@ -88,7 +88,11 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
         parts = (columns, api, claims, binder, records, get_now)
         scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
-        publisher = Publisher(spool, kafka_at(recording), get_now, metrics) if recording not in ("", SILENT) else None
+        publisher = (
+            Publisher(spool, build_kafka_connection(recording), get_now, metrics)
+            if recording not in ("", SILENT)
+            else None
+        )
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
         await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)
 

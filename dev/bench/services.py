@@ -10,8 +10,8 @@ from typing import Final
 from dev.bench.backends import send
 from dev.bench.cpu import cpu_seconds
 from dev.demo.processes import Processes, free_ports
-from runtime.kafka.consumer import TopicPartition, connected, new_consumer
-from runtime.settings.kafka_connection import kafka_at
+from runtime.kafka.consumer import TopicPartition, connected, create_consumer
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
 
@@ -92,7 +92,7 @@ def settled(processes: Processes, servers: str, group: str, topics: Iterable[Top
 
 async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
     """How many records of the topics the group has not committed."""
-    async with connected(new_consumer(kafka_at(servers), group=group)) as consumer:
+    async with connected(create_consumer(build_kafka_connection(servers), group=group)) as consumer:
         consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
         ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())
         return sum([end - (await consumer.committed(partition) or 0) for partition, end in ends.items()])

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import httpx
 
-from runtime.kafka.consumer import connected, new_consumer, read_to_end
-from runtime.settings.kafka_connection import kafka_at
+from runtime.kafka.consumer import connected, create_consumer, read_to_end
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import decode
 from schemas.events import MessageEmitted
 from schemas.json_types import Json
@@ -52,7 +52,9 @@ class Reader:
 
     async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
         found: list[MessageEmitted] = []
-        async with connected(new_consumer(kafka_at(self._bootstrap_servers), MESSAGES.name)) as consumer:
+        async with connected(
+            create_consumer(build_kafka_connection(self._bootstrap_servers), MESSAGES.name)
+        ) as consumer:
             deadline = time.monotonic() + timeout_seconds
             while len(found) < count and time.monotonic() < deadline:
                 async for record in read_to_end(consumer):

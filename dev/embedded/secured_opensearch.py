@@ -80,7 +80,7 @@ class SecuredOpenSearch(OpenSearchNode):
 
     def __init__(self, home: Path, port: int, jvm: Jvm, parent_watch: ParentWatch | None = None) -> None:
         super().__init__(home, port, jvm, parent_watch)
-        self._authority = Authority.new("schedulerlog embedded")
+        self._authority = Authority.create("schedulerlog embedded")
         self._folder = home / "certificates"
         self._folder.mkdir(parents=True, exist_ok=True)
         self.ca_file.write_bytes(self._authority.certificate_pem)

@@ -13,7 +13,14 @@ from engine.hami.checked_event import to_node_checked
 from engine.hami.node_checks import check_registrations, list_vendor_registrations
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
-from runtime.kubernetes.object_fields import Fields, conditions, entries, moment, part, text
+from runtime.kubernetes.object_fields import (
+    Fields,
+    get_object,
+    get_text,
+    iterate_objects,
+    list_conditions,
+    parse_moment,
+)
 from schemas.events import ObjectProblem
 
 HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
@@ -24,47 +31,49 @@ _KUBELET: Final = "kubelet"
 
 def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
     """Convert a pod's object. ``path``: its path on the API server. ``now``: the time when it was read."""
-    metadata, spec, status = part(pod, "metadata"), part(pod, "spec"), part(pod, "status")
-    pod_conditions = conditions(pod)
+    metadata, spec, status = get_object(pod, "metadata"), get_object(pod, "spec"), get_object(pod, "status")
+    pod_conditions = list_conditions(pod)
     return PodOnCluster(
         source=Evidence("pod", path, now),
-        uid=text(metadata, "uid"),
-        phase=text(status, "phase"),
-        node=text(spec, "nodeName"),
-        is_being_deleted=bool(text(metadata, "deletionTimestamp")),
-        scheduler=text(spec, "schedulerName"),
-        created_at=moment(text(metadata, "creationTimestamp")),
-        gates=tuple(text(gate, "name") for gate in entries(spec, "schedulingGates")),
+        uid=get_text(metadata, "uid"),
+        phase=get_text(status, "phase"),
+        node=get_text(spec, "nodeName"),
+        is_being_deleted=bool(get_text(metadata, "deletionTimestamp")),
+        scheduler=get_text(spec, "schedulerName"),
+        created_at=parse_moment(get_text(metadata, "creationTimestamp")),
+        gates=tuple(get_text(gate, "name") for gate in iterate_objects(spec, "schedulingGates")),
         conditions=pod_conditions,
         requests=[to_request(request) for request in list_requests(pod, list_vendors(()))],
-        nominated=text(status, "nominatedNodeName"),
-        bind_phase=text(metadata, "annotations", BIND_PHASE),
+        nominated=get_text(status, "nominatedNodeName"),
+        bind_phase=get_text(metadata, "annotations", BIND_PHASE),
         spec=spec,
-        labels={key: value for key, value in part(metadata, "labels").items() if isinstance(value, str)},
+        labels={key: value for key, value in get_object(metadata, "labels").items() if isinstance(value, str)},
     )
 
 
 def list_claim_names(pod: Fields) -> list[str]:
     """List the PersistentVolumeClaims that the pod's volumes name."""
-    volumes = list(entries(pod, "spec", "volumes"))
-    volume_claims = [text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
+    volumes = list(iterate_objects(pod, "spec", "volumes"))
+    volume_claims = [get_text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
     # Kubernetes creates the claim of an ephemeral volume, and names it after pod and volume.
     ephemeral_claims = [
-        f"{text(pod, 'metadata', 'name')}-{text(volume, 'name')}" for volume in volumes if part(volume, "ephemeral")
+        f"{get_text(pod, 'metadata', 'name')}-{get_text(volume, 'name')}"
+        for volume in volumes
+        if get_object(volume, "ephemeral")
     ]
     return [name for name in (*volume_claims, *ephemeral_claims) if name]
 
 
 def to_claim(name: str, path: str, claim: Fields | None, storage_class: Fields | None, now: datetime) -> Claim:
     """Convert a claim; ``claim`` is None if it does not exist, ``storage_class`` if it was not read."""
-    mode = text(storage_class, "volumeBindingMode")
+    mode = get_text(storage_class, "volumeBindingMode")
     waits = mode == "WaitForFirstConsumer" if mode else None
-    return Claim(name, Evidence("claim", path, now), text(claim, "status", "phase") if claim else "", waits)
+    return Claim(name, Evidence("claim", path, now), get_text(claim, "status", "phase") if claim else "", waits)
 
 
 def to_quota(quota: Fields, path: str, now: datetime) -> Quota:
-    hard, used = part(quota, "status", "hard"), part(quota, "status", "used")
-    name = text(quota, "metadata", "name")
+    hard, used = get_object(quota, "status", "hard"), get_object(quota, "status", "used")
+    name = get_text(quota, "metadata", "name")
     return Quota(name, Evidence("quota", f"{path}/{name}", now), _to_amounts(hard), _to_amounts(used))
 
 
@@ -74,33 +83,35 @@ def _to_amounts(amounts: Fields) -> dict[str, str]:
 
 def to_event_evidence(event: Fields, path: str) -> Evidence:
     """Convert a Kubernetes event (``events.k8s.io/v1``), with the number of times that it was seen."""
-    reporter = text(event, "reportingController") or text(event, "deprecatedSource", "component")
-    series = part(event, "series")
+    reporter = get_text(event, "reportingController") or get_text(event, "deprecatedSource", "component")
+    series = get_object(event, "series")
     count = series.get("count") or event.get("deprecatedCount") or 1
     return Evidence(
         "event",
-        f"{path}/{text(event, 'metadata', 'name')}",
+        f"{path}/{get_text(event, 'metadata', 'name')}",
         _parse_time(event),
         reporter,
         {"times": count} if isinstance(count, int) else {},
-        f"{text(event, 'reason')}: {text(event, 'note')}",
+        f"{get_text(event, 'reason')}: {get_text(event, 'note')}",
     )
 
 
 def _parse_time(event: Fields) -> datetime | None:
     stamps = (
-        text(event, "series", "lastObservedTime"), text(event, "deprecatedLastTimestamp"), text(event, "eventTime"),
-    )  # fmt: skip
-    return next((time for stamp in stamps if stamp and (time := moment(stamp))), None)
+        get_text(event, "series", "lastObservedTime"),
+        get_text(event, "deprecatedLastTimestamp"),
+        get_text(event, "eventTime"),
+    )
+    return next((time for stamp in stamps if stamp and (time := parse_moment(stamp))), None)
 
 
 def to_problem(event: Fields) -> ObjectProblem | None:
     """Convert a kubelet's report of a pod that does not start; None for other events."""
-    reporter = text(event, "reportingController") or text(event, "deprecatedSource", "component")
+    reporter = get_text(event, "reportingController") or get_text(event, "deprecatedSource", "component")
     time = _parse_time(event)
-    if time is None or reporter != _KUBELET or text(event, "type") != "Warning":
+    if time is None or reporter != _KUBELET or get_text(event, "type") != "Warning":
         return None
-    return ObjectProblem(reason=text(event, "reason") or "Failed", message=text(event, "note"), at=time,
+    return ObjectProblem(reason=get_text(event, "reason") or "Failed", message=get_text(event, "note"), at=time,
                          reported_by=reporter)  # fmt: skip
 
 
@@ -112,8 +123,8 @@ def find_owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerPr
     failures = [
         (time, entry)
         for entry in events
-        if text(entry, "reason") in _CREATE_FAILED
-        and pod.startswith(f"{text(entry, 'regarding', 'name')}-")
+        if get_text(entry, "reason") in _CREATE_FAILED
+        and pod.startswith(f"{get_text(entry, 'regarding', 'name')}-")
         and (time := _parse_time(entry))
     ]
     if not failures:
@@ -121,21 +132,21 @@ def find_owner_problem(events: Iterable[Fields], pod: str, path: str) -> OwnerPr
     time, latest = max(failures, key=lambda pair: pair[0])
     source = to_event_evidence(latest, path)
     problem = ObjectProblem(
-        reason=text(latest, "reason"), message=text(latest, "note"), at=time, reported_by=source.reported_by
+        reason=get_text(latest, "reason"), message=get_text(latest, "note"), at=time, reported_by=source.reported_by
     )
-    workload = f"{text(latest, 'regarding', 'kind')}/{text(latest, 'regarding', 'name')}"
+    workload = f"{get_text(latest, 'regarding', 'kind')}/{get_text(latest, 'regarding', 'name')}"
     return OwnerProblem(workload, problem, source)
 
 
 def to_node_facts(node: Fields, path: str, now: datetime) -> NodeFacts:
-    name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
+    name, annotations = get_text(node, "metadata", "name"), get_object(node, "metadata", "annotations")
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
     devices = reading.combine_devices(vendors)
     # HAMi's scheduler writes its requests in local time, and its containers run in UTC.
     registrations = list_vendor_registrations(node, vendors, UTC)
     problems = check_registrations(registrations, str(reading.problem or ""), now, HANDSHAKE_LIMIT)
-    ready = next((condition.status for condition in conditions(node) if condition.type == "Ready"), "")
+    ready = next((condition.status for condition in list_conditions(node) if condition.type == "Ready"), "")
     return NodeFacts(
         name,
         Evidence("node", path, now),

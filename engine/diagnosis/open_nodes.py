@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.diagnosis.facts import NodeFacts
-from runtime.kubernetes.object_fields import Fields, entries, part, text
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NOT_READY: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
@@ -26,17 +26,17 @@ class Closed(NamedTuple):
 def find_closing_check(spec: Fields, state: NodeFacts) -> Closed | None:
     """Find the first of kube-scheduler's checks that refuses the node; None for a node that passes."""
     node = state.node or {}
-    tolerations = list(entries(spec, "tolerations"))
+    tolerations = list(iterate_objects(spec, "tolerations"))
     taints = list(_iterate_taints(node))
-    keys = {text(taint, "key") for taint in taints}
+    keys = {get_text(taint, "key") for taint in taints}
     # Kubernetes taints cordoned nodes, and nodes that are not ready.
     cordon = {"key": _CORDON_TAINT, "effect": "NoSchedule"}
-    if (part(node, "spec").get("unschedulable") is True or _CORDON_TAINT in keys) and not _is_tolerated(
+    if (get_object(node, "spec").get("unschedulable") is True or _CORDON_TAINT in keys) and not _is_tolerated(
         cordon, tolerations
     ):
         return Closed("NodeCordoned")
     untolerated = [taint for taint in taints if not _is_tolerated(taint, tolerations)]
-    if any(text(taint, "key") in _NOT_READY for taint in untolerated):
+    if any(get_text(taint, "key") in _NOT_READY for taint in untolerated):
         return Closed("NodeNotReady")
     if untolerated:
         return Closed("TaintNotTolerated", ", ".join(map(_format_taint, untolerated)))
@@ -49,13 +49,13 @@ def is_selected(spec: Fields, state: NodeFacts) -> bool:
 
 
 def _iterate_taints(node: Fields) -> Iterator[Fields]:
-    return (taint for taint in entries(node, "spec", "taints") if text(taint, "effect") in _BLOCKING)
+    return (taint for taint in iterate_objects(node, "spec", "taints") if get_text(taint, "effect") in _BLOCKING)
 
 
 def _format_taint(taint: Fields) -> str:
     """Format a taint as kubectl does: key=value:effect."""
-    value = text(taint, "value")
-    return f"{text(taint, 'key')}{'=' if value else ''}{value}:{text(taint, 'effect')}"
+    value = get_text(taint, "value")
+    return f"{get_text(taint, 'key')}{'=' if value else ''}{value}:{get_text(taint, 'effect')}"
 
 
 def _is_tolerated(taint: Fields, tolerations: Sequence[Fields]) -> bool:
@@ -63,29 +63,29 @@ def _is_tolerated(taint: Fields, tolerations: Sequence[Fields]) -> bool:
 
 
 def _is_tolerated_by(toleration: Fields, taint: Fields) -> bool:
-    key, operator = text(toleration, "key"), text(toleration, "operator") or "Equal"
-    if text(toleration, "effect") not in ("", text(taint, "effect")):
+    key, operator = get_text(toleration, "key"), get_text(toleration, "operator") or "Equal"
+    if get_text(toleration, "effect") not in ("", get_text(taint, "effect")):
         return False
     # Without a key, `Exists` tolerates every taint.
-    if key not in ("", text(taint, "key")) or (not key and operator != "Exists"):
+    if key not in ("", get_text(taint, "key")) or (not key and operator != "Exists"):
         return False
-    return operator == "Exists" or text(toleration, "value") == text(taint, "value")
+    return operator == "Exists" or get_text(toleration, "value") == get_text(taint, "value")
 
 
 def _matches(spec: Fields, node: Fields, name: str) -> bool:
-    labels = part(node, "metadata", "labels")
-    selector = part(spec, "nodeSelector")
+    labels = get_object(node, "metadata", "labels")
+    selector = get_object(spec, "nodeSelector")
     if any(labels.get(key) != value for key, value in selector.items()):
         return False
-    required = part(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    required = get_object(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if not required:
         return True
     # One term is enough; a term without any expression matches nothing.
-    return any(_matches_term(term, labels, name) for term in entries(required, "nodeSelectorTerms"))
+    return any(_matches_term(term, labels, name) for term in iterate_objects(required, "nodeSelectorTerms"))
 
 
 def _matches_term(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
-    expressions, fields = list(entries(term, "matchExpressions")), list(entries(term, "matchFields"))
+    expressions, fields = list(iterate_objects(term, "matchExpressions")), list(iterate_objects(term, "matchFields"))
     return bool(expressions or fields) and (
         all(_matches_expression(expression, labels) for expression in expressions)
         and all(_matches_expression(field, {"metadata.name": name}) for field in fields)
@@ -93,9 +93,9 @@ def _matches_term(term: Fields, labels: Mapping[str, Any], name: str) -> bool:
 
 
 def _matches_expression(expression: Fields, labels: Mapping[str, Any]) -> bool:
-    key, listed = text(expression, "key"), expression.get("values")
+    key, listed = get_text(expression, "key"), expression.get("values")
     value, values = labels.get(key), listed if isinstance(listed, list) else []
-    match text(expression, "operator"):
+    match get_text(expression, "operator"):
         case "In":
             return value in values
         case "NotIn":

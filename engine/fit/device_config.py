@@ -25,7 +25,7 @@ from engine.fit.device_config_keys import (
     read_text,
 )
 from engine.hami.vendors import Vendor, Vendors
-from runtime.files.yaml_lines import Mapping, YamlError, documents
+from runtime.files.yaml_lines import Mapping, YamlError, parse_documents
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
 """HAMi's chart defaults for the vendors that we serve."""
@@ -64,7 +64,7 @@ def parse(text: bytes, file: str) -> Vendors:
 
 
 def _read_vendors(text: bytes) -> Iterator[Vendor]:
-    parsed = [value for _, value in documents(text) if value is not None]
+    parsed = [value for _, value in parse_documents(text) if value is not None]
     if len(parsed) != 1:
         raise ConfigMistakeError(1, f"holds {len(parsed)} documents, write one")
     sections = expect_mapping(parsed[0], 1)
@@ -77,7 +77,7 @@ def _read_vendors(text: bytes) -> Iterator[Vendor]:
 
 
 def _read_section(name: str, sections: Mapping) -> Iterator[Vendor]:
-    line = sections.line_of(name)
+    line = sections.get_line(name)
     if name in SINGLE:
         for base, fields in SINGLE[name]:
             yield _read_vendor(base, expect_mapping(sections[name], line), fields)
@@ -93,11 +93,11 @@ def _read_section(name: str, sections: Mapping) -> Iterator[Vendor]:
 
 
 def _list_chips(name: str, sections: Mapping) -> Iterator[Mapping]:
-    value, line = sections[name], sections.line_of(name)
+    value, line = sections[name], sections.get_line(name)
     if isinstance(value, dict):
         # HAMi's vnpus: the list stands under configs, beside what is for all chips.
         mapping = expect_mapping(value, line)
-        value, line = mapping.get("configs"), mapping.line_of("configs")
+        value, line = mapping.get("configs"), mapping.get_line("configs")
     if not isinstance(value, list):
         raise ConfigMistakeError(line, f"{name} is {describe_kind(value)}, write a list")
     for item in value:
@@ -122,12 +122,14 @@ def _read_vendor(base: Vendor, section: Mapping, fields: Fields) -> Vendor:
     vendor = base
     for key, value in section.items():
         if key == "annotations":
-            vendor = _read_vendor(vendor, expect_mapping(value, section.line_of(key)), ANNOTATIONS)
+            vendor = _read_vendor(vendor, expect_mapping(value, section.get_line(key)), ANNOTATIONS)
         elif key in fields:
             part, field, read_value = fields[key]
             vendor = _with(vendor, part, field, read_value(section, key))
         elif key not in FOR_DEVICE_PLUGINS:
-            raise ConfigMistakeError(section.line_of(key), f"{key} is not known here, write one of {', '.join(fields)}")
+            raise ConfigMistakeError(
+                section.get_line(key), f"{key} is not known here, write one of {', '.join(fields)}"
+            )
     if not vendor.resources.count:
         raise ConfigMistakeError(section.line, f"resourceCountName is missing for {vendor.word}")
     return vendor

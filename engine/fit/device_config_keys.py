@@ -41,7 +41,7 @@ def read_text(section: Mapping, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write a text")
+        raise ConfigMistakeError(section.get_line(key), f"{key} is {describe_kind(value)}, write a text")
     return value
 
 
@@ -50,7 +50,7 @@ def read_amount(section: Mapping, key: str) -> int:
     # In Python true is an integer too.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INT32_MAX:
         raise ConfigMistakeError(
-            section.line_of(key), f"{key} is {describe_kind(value)}, write a whole number from 0 to {2**31 - 1}"
+            section.get_line(key), f"{key} is {describe_kind(value)}, write a whole number from 0 to {2**31 - 1}"
         )
     return value
 
@@ -58,7 +58,7 @@ def read_amount(section: Mapping, key: str) -> int:
 def read_step(section: Mapping, key: str) -> int:
     step = read_amount(section, key)
     if step < 1:
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {step}, write 1 or more")
+        raise ConfigMistakeError(section.get_line(key), f"{key} is {step}, write 1 or more")
     return step
 
 
@@ -68,7 +68,7 @@ def read_flag(section: Mapping, key: str) -> bool:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write true or false")
+        raise ConfigMistakeError(section.get_line(key), f"{key} is {describe_kind(value)}, write true or false")
     return value
 
 
@@ -81,8 +81,8 @@ def read_templates(section: Mapping, key: str) -> tuple[tuple[int, str], ...]:
     """Read memory and name of each template, ascending."""
     value = section[key]
     if not isinstance(value, list):
-        raise ConfigMistakeError(section.line_of(key), f"{key} is {describe_kind(value)}, write a list")
-    items = [expect_mapping(item, section.line_of(key)) for item in value]
+        raise ConfigMistakeError(section.get_line(key), f"{key} is {describe_kind(value)}, write a list")
+    items = [expect_mapping(item, section.get_line(key)) for item in value]
     for item in items:
         if "memory" not in item:
             raise ConfigMistakeError(item.line, f"{key}: memory is missing")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runtime.files import yaml_lines
-from runtime.files.yaml_lines import YamlError, documents
+from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import Json
 
 PodKey = tuple[str, str]
@@ -55,7 +55,7 @@ def parse(text: bytes, path: Path) -> Manifest:
     """Parse the objects of `text`; mistakes name it `path`. Raises `ManifestError`."""
     manifest = Manifest()
     try:
-        for line, document in documents(text):
+        for line, document in parse_documents(text):
             if document is not None:
                 _take(manifest, document, line)
     except YamlError as error:
@@ -77,11 +77,11 @@ def _take(manifest: Manifest, document: Any, line: int) -> None:
         raise YamlError(line, f"is {_describe_kind(document)}, write a Kubernetes object (apiVersion, kind, metadata)")
     kind = document.get("kind")
     if not isinstance(kind, str):
-        raise YamlError(document.line_of("kind"), "has no kind, write kind: Node, kind: Pod or kind: List")
+        raise YamlError(document.get_line("kind"), "has no kind, write kind: Node, kind: Pod or kind: List")
     # kubectl writes kind List, the API itself NodeList or PodList.
     if kind == "List" or (kind.endswith("List") and "items" in document):
         for item in _read_list(document, "items"):
-            _take(manifest, item, document.line_of("items"))
+            _take(manifest, item, document.get_line("items"))
     elif kind in _KINDS:
         _KINDS[kind](manifest, document)
     else:
@@ -102,7 +102,7 @@ def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
     spec = _read_mapping(pod, "spec")
     for listed in ("initContainers", "containers"):
         for container in _read_list(spec, listed):
-            _check_container(container, spec.line_of(listed))
+            _check_container(container, spec.get_line(listed))
     key = (metadata["namespace"], metadata["name"])
     # Derived, so that reading the file again does not make it another pod.
     metadata.setdefault("uid", derive_uid(*key))
@@ -174,7 +174,7 @@ def _check_quantities(parent: yaml_lines.Mapping, key: str) -> None:
         # YAML's true is an int in Python, and no quantity.
         if not isinstance(amount, _SCALARS) or isinstance(amount, bool):
             raise YamlError(
-                amounts.line_of(name), f'{key}: {name} is {_describe_kind(amount)}, write a quantity such as "1"'
+                amounts.get_line(name), f'{key}: {name} is {_describe_kind(amount)}, write a quantity such as "1"'
             )
 
 
@@ -182,9 +182,9 @@ def _read_mapping(parent: yaml_lines.Mapping, key: str) -> yaml_lines.Mapping:
     """Read the mapping under `key`; an empty one where it is absent or null."""
     value = parent.get(key)
     if value is None:
-        return yaml_lines.Mapping(parent.line_of(key))
+        return yaml_lines.Mapping(parent.get_line(key))
     if not isinstance(value, yaml_lines.Mapping):
-        raise YamlError(parent.line_of(key), f"{key} is {_describe_kind(value)}, write a mapping")
+        raise YamlError(parent.get_line(key), f"{key} is {_describe_kind(value)}, write a mapping")
     return value
 
 
@@ -193,7 +193,7 @@ def _read_list(parent: yaml_lines.Mapping, key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise YamlError(parent.line_of(key), f"{key} is {_describe_kind(value)}, write a list")
+        raise YamlError(parent.get_line(key), f"{key} is {_describe_kind(value)}, write a list")
     return value
 
 
@@ -201,7 +201,7 @@ def _check_text(parent: yaml_lines.Mapping, key: str, called: str = "") -> None:
     value = parent.get(key)
     if key in parent and not isinstance(value, str):
         hint = f'"{value}"' if isinstance(value, (int, float)) else "text in quotes"
-        raise YamlError(parent.line_of(key), f"{called or key} is {_describe_kind(value)}, write a string: {hint}")
+        raise YamlError(parent.get_line(key), f"{called or key} is {_describe_kind(value)}, write a string: {hint}")
 
 
 def _describe_kind(value: Any) -> str:

@@ -21,7 +21,7 @@ from engine.hami.json_values import to_mapping
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
-from runtime.kubernetes.pod_description import pod_description
+from runtime.kubernetes.pod_description import describe_pod
 from schemas.codec.records import decode, encode
 from schemas.events import DEFAULT_CLUSTER, AttemptEvent, PodRef
 from schemas.ids import count_microseconds
@@ -57,7 +57,7 @@ def simulate_on(
     attempt = AttemptRef.start(identity, ref, now)
     answer = decide(columns, pod, list(nodes), policy)
     constraints = select_constraints(to_mapping(metadata.get("annotations")), columns.vendors)
-    circumstances = Circumstances(pod_description(pod), constraints=constraints)
+    circumstances = Circumstances(describe_pod(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         epoch = count_microseconds(now)

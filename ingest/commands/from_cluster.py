@@ -13,13 +13,13 @@ from ingest.sources.follow import Reached
 from ingest.sources.pod_choice import ANY, follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from runtime.kubernetes.client import Client
-from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig, in_cluster
+from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig, load_service_account
 
 NODES_A_PAGE = 500
 
 
 async def _open_client(kubeconfig: Path | None) -> Client:
-    return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
+    return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else load_service_account))
 
 
 async def list_nodes(kubeconfig: Path | None) -> AsyncIterator[bytes]:
@@ -28,7 +28,7 @@ async def list_nodes(kubeconfig: Path | None) -> AsyncIterator[bytes]:
     try:
         query: dict[str, str | int] = {"limit": NODES_A_PAGE}
         while True:
-            page = await client.page("/api/v1/nodes", **query)
+            page = await client.get_page("/api/v1/nodes", **query)
             yield orjson.dumps(page)
             if not (token := page["metadata"].get("continue")):
                 return

@@ -18,7 +18,7 @@ from ingest.reading.pump import LinesRead, run
 from ingest.reading.report import report
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
 from runtime.telemetry import logs
-from runtime.telemetry.health import always, serving
+from runtime.telemetry.health import report_no_problem, serving
 
 INTERRUPTED = 130
 """The exit code of shells for a process that SIGINT ended."""
@@ -92,7 +92,7 @@ async def _publish(
     source: AsyncIterator[LinesRead],
 ) -> None:
     metrics, sink = Metrics(name), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             await run(source, reader, sink, metrics.note, checkpoint)
 

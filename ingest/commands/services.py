@@ -16,11 +16,11 @@ from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, 
 from ingest.reading.report import report
 from ingest.reading.trusted_containers import TrustedContainers
 from ingest.reading.trusted_reporters import TrustedReporters
-from runtime.kubernetes.credentials import LoadConfiguration, from_kubeconfig, in_cluster
+from runtime.kubernetes.credentials import LoadConfiguration, from_kubeconfig, load_service_account
 from runtime.settings.addresses import HostPort
-from runtime.signals import stop_event
+from runtime.signals import create_stop_event
 from runtime.telemetry import logs
-from runtime.telemetry.health import always, serving
+from runtime.telemetry.health import report_no_problem, serving
 
 
 def serve_sniffer(settings: IngestSettings, address: HostPort, options: GrpcOptions, namespace: str) -> None:
@@ -36,7 +36,7 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, options: G
 
     credentials = create_credentials(address, options)
 
-    stop = stop_event()
+    stop = create_stop_event()
     metrics, sink = Metrics("sniffer"), KafkaSink(settings.kafka)
 
     async def take(request: dict[str, str]) -> None:
@@ -44,7 +44,7 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, options: G
         await sink.send(reader.send(request, datetime.now(UTC)))
         metrics.note(reader.counts)
 
-    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             try:
                 running, port = create_server(str(address), take, credentials)
@@ -67,27 +67,27 @@ async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
     from ingest.readers.raw_logs.app import serve
 
     metrics, sink = Metrics("raw-logs"), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             trusted = TrustedContainers(settings.raw_logs_containers)
-            stop, cluster = stop_event(), settings.cluster_name
+            stop, cluster = create_stop_event(), settings.cluster_name
             raw_logs = await serve(sink, settings.kafka, stop, group, metrics, trusted=trusted, cluster=cluster)
     for (name, outcome), count in sorted(raw_logs.count_lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
 def watch_cluster(settings: WatchSettings, options: ClusterOptions) -> None:
-    load = from_kubeconfig(options.kubeconfig, options.context) if options.kubeconfig else in_cluster
+    load = from_kubeconfig(options.kubeconfig, options.context) if options.kubeconfig else load_service_account
     logs.configure(settings)
     asyncio.run(_watch(load, settings, options.namespace))
 
 
 async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
-    stop, reporters = stop_event(), TrustedReporters(settings.event_reporters)
+    stop, reporters = create_stop_event(), TrustedReporters(settings.event_reporters)
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters)
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, always, sink.describe_wait):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
     typer.echo(report(reader.counts), err=True)

@@ -6,10 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
 from ingest.errors import KafkaUnavailableError
-from runtime.kafka.errors import UNAVAILABLE, explained
-from runtime.kafka.producer import hand_over, idempotent_producer, is_too_large, size_of, started, topics_known_to
+from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
+from runtime.kafka.producer import (
+    count_record_bytes,
+    create_idempotent_producer,
+    hand_over,
+    is_too_large,
+    list_broker_topics,
+    start_producer,
+)
 from runtime.kafka.record import Outgoing
-from runtime.kafka.topics import missing
+from runtime.kafka.topics import describe_missing_topics
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.oversize import shorten
 from schemas.codec.records import encode
@@ -35,15 +42,15 @@ class KafkaSink:
         self._is_taking = False
 
     async def __aenter__(self) -> Self:
-        producer = idempotent_producer(self._kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
+        producer = create_idempotent_producer(self._kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
         try:
-            self._producer = await started(producer)
-            topics = await topics_known_to(producer)
+            self._producer = await start_producer(producer)
+            topics = await list_broker_topics(producer)
         except UNAVAILABLE as error:
             await producer.stop()
-            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {explained(error)}") from None
+            raise KafkaUnavailableError(f"no Kafka at {self._kafka}: {explain_kafka_error(error)}") from None
         # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
-        if problem := missing(sorted(set(_TOPIC_OF.values())), topics):
+        if problem := describe_missing_topics(sorted(set(_TOPIC_OF.values())), topics):
             await producer.stop()
             raise KafkaUnavailableError(f"{self._kafka}: {problem}")
         self._is_taking = True
@@ -66,7 +73,7 @@ class KafkaSink:
                 await self._send(event for event in events if not isinstance(event, NodeStateChanged))
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(
-                f"{self._kafka} did not take {len(events)} events ({explained(error)}); "
+                f"{self._kafka} did not take {len(events)} events ({explain_kafka_error(error)}); "
                 "start again to continue after the last ones it took"
             ) from None
         else:
@@ -92,7 +99,10 @@ def _to_record(event: Event) -> Outgoing | None:
         return record
     # Kafka would refuse it at every try, and nothing behind it would be read.
     log.error(
-        "%s of %d bytes is too large for %s: it is shortened or left out", event.id, size_of(record), record.topic
+        "%s of %d bytes is too large for %s: it is shortened or left out",
+        event.id,
+        count_record_bytes(record),
+        record.topic,
     )
     instead = shorten(event)
     shortened_record = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None

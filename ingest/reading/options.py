@@ -11,8 +11,8 @@ from pydantic import BeforeValidator
 
 from ingest.reading.trusted_containers import DEFAULT_CONTAINERS, parse_container_patterns
 from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, parse_reporter_patterns
-from runtime.cli.cli import reads
-from runtime.settings.addresses import HostPort, listen_address
+from runtime.cli.cli import build_option_arguments
+from runtime.settings.addresses import HostPort, parse_listen_address
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
 from runtime.settings.service_settings import ServiceSettings
@@ -51,7 +51,7 @@ class IngestSettings(KafkaConnectionIfGiven, ServiceSettings):
     @property
     def kafka(self) -> KafkaConnection:
         """The connection to Kafka. Raises ``SettingError`` if the settings name none."""
-        return self.required("explain the log itself: schedulerlog explain LOG")
+        return self.require_addresses("explain the log itself: schedulerlog explain LOG")
 
 
 _CONTAINERS: Final = Flag(("--raw-logs-containers", "--containers"), metavar="NAMESPACE/POD/CONTAINER,…", text=",".join)
@@ -99,7 +99,7 @@ class GrpcOptions:
         typer.Option(
             metavar="HOST:PORT",
             help="Serve the sniffer's gRPC service there instead of reading its log.",
-            **reads(listen_address),
+            **build_option_arguments(parse_listen_address),
         ),
     ] = None
     cert_file: Annotated[

@@ -94,7 +94,7 @@ async def _follow_until_replaced(
 async def _choose(client: Client, wanted: PodContainer, current: str) -> str:
     """Choose the pod to read. Raises ``KubeApiError`` if this account may not list pods."""
     try:
-        answer = await client.page(f"/api/v1/namespaces/{wanted.namespace}/pods")
+        answer = await client.get_page(f"/api/v1/namespaces/{wanted.namespace}/pods")
     except KubeApiError as error:
         # An API server that is away for a moment is no reason to leave the pod that is read.
         if error.status in (401, 403) or not current:

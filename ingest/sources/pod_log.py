@@ -16,7 +16,7 @@ from typing import Final
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
-from runtime.backoff import backoff_seconds
+from runtime.backoff import draw_backoff_seconds
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.resources import PODS, Key
@@ -52,7 +52,7 @@ class PodContainer:
 
     @property
     def path(self) -> str:
-        return PODS.item(Key(self.namespace, self.pod), "log")
+        return PODS.build_object_path(Key(self.namespace, self.pod), "log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ async def follow_pod(
     """
     framing = Framing(Origin(str(container), namespace=container.namespace, pod=container.pod))
     rng = rng or Random()  # noqa: S311 - spreads clients, hides nothing
-    waits = backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
+    waits = draw_backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
     errors, reached = _ErrorPolicy(container), since
     while True:
         try:
@@ -110,7 +110,7 @@ async def follow_pod(
                     returned = len(sinces) - framing.held_lines
                     reached = sinces[returned - 1] if returned > 0 else reached
                     since = sinces[-1]
-                    waits = backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
+                    waits = draw_backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
                     errors.reset()
                     yield lines, reached
         except KubeApiError as error:

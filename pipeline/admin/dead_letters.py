@@ -11,7 +11,7 @@ from pipeline.dead_letter import restore_original
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.errors import UnreachableError
-from runtime.kafka.consumer import connected, new_consumer, read_to_end
+from runtime.kafka.consumer import connected, create_consumer, read_to_end
 from runtime.kafka.errors import KafkaError
 from runtime.kafka.record import Outgoing
 from runtime.settings.kafka_connection import KafkaConnection
@@ -124,7 +124,7 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
 async def _read_all(kafka: KafkaConnection) -> AsyncIterator[Any]:
     """Read every dead letter that the topic has now."""
     # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
-    consumer = new_consumer(kafka, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes)
+    consumer = create_consumer(kafka, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes)
     try:
         async with connected(consumer):
             async for record in read_to_end(consumer):

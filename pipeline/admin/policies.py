@@ -15,9 +15,9 @@ from opensearchpy.exceptions import OpenSearchException
 from pipeline.admin.provision import Say
 from pipeline.settings import RetentionSettings
 from runtime.errors import SettingError, UnreachableError
-from runtime.opensearch.client import new_client
-from runtime.opensearch.refusals import explained
-from runtime.settings.variables import variable
+from runtime.opensearch.client import create_client
+from runtime.opensearch.refusals import explain_refusal
+from runtime.settings.variables import derive_variable
 from schemas.index_family import Index
 from schemas.indices import INDICES
 
@@ -56,7 +56,7 @@ def to_policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
     """Make the policies by their ids, which are the aliases. Raises ``SettingError`` for what ISM can't keep."""
     if settings.kept_clusters:
         raise SettingError(
-            f"{variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
+            f"{derive_variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
             "leave the deletion to `schedulerlog pipeline retention`"
         )
     return {index.alias: to_policy(index, settings.retention or index.retention) for index in BY_POLICY}
@@ -73,13 +73,13 @@ async def make_policies(settings: RetentionSettings, say: Say) -> None:
     Raises ``SettingError``, ``UnreachableError``.
     """
     wanted = to_policies(settings)
-    client = new_client(settings)
+    client = create_client(settings)
     try:
         for name, content in wanted.items():
             done, seq_no = await _write(client, name, content)
             say(f"policy {name}: {done}, {await _give(client, name, seq_no)}")
     except OpenSearchException as error:
-        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {explained(error, _NEEDED)}") from None
+        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {explain_refusal(error, _NEEDED)}") from None
     finally:
         await client.close()
 

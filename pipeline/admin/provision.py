@@ -18,8 +18,8 @@ from pipeline.settings import ProvisionSettings, TemplateSettings
 from runtime.errors import UnreachableError
 from runtime.kafka.errors import KafkaError
 from runtime.kafka.topics import provision_topics
-from runtime.opensearch.client import new_client
-from runtime.opensearch.refusals import explained, is_untrusted
+from runtime.opensearch.client import create_client
+from runtime.opensearch.refusals import explain_refusal, is_untrusted
 from runtime.opensearch.roles import PROVISIONER
 from runtime.settings.addresses import without_user_info
 from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, build_settings_template
@@ -70,12 +70,12 @@ def _may_pass(error: Exception) -> bool:
 
 def _explain(error: Exception) -> str:
     if isinstance(error, TransportError):
-        return explained(error, f"the role {PROVISIONER}")
+        return explain_refusal(error, f"the role {PROVISIONER}")
     return without_user_info(str(error))
 
 
 async def _provision_templates(settings: TemplateSettings, say: Say) -> None:
-    store = new_client(settings)
+    store = create_client(settings)
     try:
         custom = await _put_components(store, settings, say)
         for index in INDICES:

@@ -19,8 +19,8 @@ from opensearchpy.exceptions import TransportError
 
 from pipeline.settings import RetentionSettings
 from runtime.errors import UnreachableError
-from runtime.opensearch.client import new_client
-from runtime.opensearch.refusals import explained
+from runtime.opensearch.client import create_client
+from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import PROVISIONER
 from schemas.codec.records import format_rfc3339
 from schemas.index_family import Index
@@ -96,7 +96,7 @@ async def keep_clean(
 
     Raises ``UnreachableError``, unless it runs again anyway.
     """
-    store = new_client(settings)
+    store = create_client(settings)
     try:
         while True:
             try:
@@ -140,7 +140,7 @@ async def drop_expired(
             if count := await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run):
                 say(Dropped(index.alias, keep.days, dry_run, documents=count))
     except TransportError as error:
-        cause = explained(error, f"the role {PROVISIONER}")
+        cause = explain_refusal(error, f"the role {PROVISIONER}")
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
 
 

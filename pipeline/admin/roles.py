@@ -12,8 +12,8 @@ from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
 from runtime.errors import UnreachableError
-from runtime.opensearch.client import new_client
-from runtime.opensearch.refusals import explained
+from runtime.opensearch.client import create_client
+from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import ROLES
 from runtime.settings.opensearch_connection import OpenSearchConnection
 
@@ -33,14 +33,14 @@ def to_files() -> str:
 
 async def make_roles(connection: OpenSearchConnection, say: Say) -> None:
     """Make or correct every role; ``say`` gets a line about each. Raises ``UnreachableError``."""
-    client = new_client(connection)
+    client = create_client(connection)
     try:
         for name, role in ROLES.items():
             await client.transport.perform_request("PUT", f"{_API}/roles/{name}", body=role)
             say(f"role {name}: {await _map(client, name)}")
     except OpenSearchException as error:
         whose = "all rights in its security plugin (role all_access, or a certificate of its administrators)"
-        raise UnreachableError(f"OpenSearch at {connection.opensearch_url}: {explained(error, whose)}") from None
+        raise UnreachableError(f"OpenSearch at {connection.opensearch_url}: {explain_refusal(error, whose)}") from None
     finally:
         await client.close()
 

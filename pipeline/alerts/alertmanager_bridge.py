@@ -17,11 +17,11 @@ import orjson
 
 from pipeline.alerts.metrics import BridgeMetrics
 from runtime.backoff import Backoff
-from runtime.kafka.consumer import Connection, followed, new_consumer, reconnecting
+from runtime.kafka.consumer import Connection, create_consumer, followed, keep_reconnecting
 from runtime.settings.addresses import HostPort, without_user_info
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.signals import until_stopped
-from runtime.telemetry.health import always, serving
+from runtime.signals import run_until_stopped
+from runtime.telemetry.health import report_no_problem, serving
 from schemas.codec.records import decode, format_rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS
@@ -101,15 +101,15 @@ async def run(settings: Settings) -> None:
     metrics, kafka, alertmanager = BridgeMetrics(), Connection(), Backoff("Alertmanager", 10.0)
 
     def check_ready() -> str:
-        return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
+        return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.describe_wait()
 
     async def run_session() -> None:
-        async with followed(new_consumer(settings.kafka, ALERTS.name), kafka) as consumer:
+        async with followed(create_consumer(settings.kafka, ALERTS.name), kafka) as consumer:
             await _read(consumer, latest, is_caught_up)
 
-    with serving(settings.metrics_address, metrics.registry, always, check_ready):
-        await until_stopped(
-            reconnecting(run_session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager)
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
+        await run_until_stopped(
+            keep_reconnecting(run_session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager)
         )
 
 
@@ -153,9 +153,9 @@ async def _post(
                 # An Alertmanager that was down may have lost its alerts: post all of them next time.
                 sent_at = datetime.min.replace(tzinfo=UTC)
                 metrics.failures.inc()
-                await backoff.failed(without_user_info(f"{settings.url}: {error or type(error).__name__}"))
+                await backoff.wait_after_failure(without_user_info(f"{settings.url}: {error or type(error).__name__}"))
                 continue
-            backoff.worked()
+            backoff.note_success()
             sent = {
                 alert.fingerprint: sent[alert.fingerprint]
                 for alert in latest.list_current(now)

@@ -10,16 +10,16 @@ import typer
 
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
 from pipeline.settings import AlertmanagerSettings, AlertsSettings
-from runtime.cli.cli import duration, fail, one_line_for, reads
+from runtime.cli.cli import build_option_arguments, create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError
 from runtime.settings import addresses
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.telemetry import logs
 
 _SHORTEST_RESEND: Final = timedelta(milliseconds=100)
 
 
-@takes(AlertsSettings)
+@with_settings(AlertsSettings)
 def alerts(
     settings: AlertsSettings,
     rules: Annotated[Path, typer.Option(help="A file of rules, as docs/alerting.md describes.")] = DEFAULTS,
@@ -45,7 +45,7 @@ def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] 
     typer.echo(f"{rules}: {len(loaded)} rules: {', '.join(rule.name for rule in loaded)}")
 
 
-@takes(AlertmanagerSettings)
+@with_settings(AlertmanagerSettings)
 def alertmanager(
     settings: AlertmanagerSettings,
     url: Annotated[
@@ -53,11 +53,14 @@ def alertmanager(
         typer.Option(
             metavar="URL",
             help="Base URL of the Alertmanager, for example http://127.0.0.1:9093.",
-            **reads(partial(addresses.url, example="http://127.0.0.1:9093")),
+            **build_option_arguments(partial(addresses.parse_url, example="http://127.0.0.1:9093")),
         ),
     ],
     resend: Annotated[
-        timedelta, duration("--resend", "Time between two posts of a firing alert; its end is four times that ahead.")
+        timedelta,
+        create_duration_option(
+            "--resend", "Time between two posts of a firing alert; its end is four times that ahead."
+        ),
     ] = "60s",  # type: ignore[assignment]
     api_url: Annotated[str, typer.Option(help="The API's address for people, for links to the evidence.")] = "",
     opensearch_url: Annotated[

@@ -17,16 +17,16 @@ from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from runtime.kafka.consumer import Connection, TopicPartition, followed, new_consumer, read_to_end, reconnecting
+from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import Outgoing, record_time
-from runtime.kafka.topics import administration, partitions_of
+from runtime.kafka.topics import administration, list_partitions
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.signals import first_of, until_stopped
-from runtime.telemetry.health import always, serving
-from runtime.telemetry.logs import about
+from runtime.signals import run_until_first_ends, run_until_stopped
+from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.logs import identify_subject
 from schemas.codec.records import decode, encode, format_rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
@@ -55,7 +55,7 @@ async def run(settings: Settings) -> None:
 
     Raises ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address is in use.
     """
-    await until_stopped(_work(settings))
+    await run_until_stopped(_work(settings))
 
 
 async def _work(settings: Settings) -> None:
@@ -68,24 +68,26 @@ async def _work(settings: Settings) -> None:
         """Wait until no other process evaluates the rules, then do so until another one takes over."""
         nonlocal waiting
         async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
-            connection.established()
-            await held.acquired()
+            connection.note_contact()
+            await held.wait_until_held()
             try:
-                await first_of(held.lost(), hold())
+                await run_until_first_ends(held.wait_until_lost(), hold())
             finally:
                 waiting = WAITING
 
     async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
         nonlocal waiting
-        async with followed(new_consumer(settings.kafka, group=settings.group), connection) as consumer:
+        async with followed(create_consumer(settings.kafka, group=settings.group), connection) as consumer:
             reader = await _Reader.open(settings, consumer)
             waiting = ""
             await reader.work(topics, metrics)
 
-    with serving(settings.metrics_address, metrics.registry, always, lambda: connection.waiting_for() or waiting):
+    with serving(
+        settings.metrics_address, metrics.registry, report_no_problem, lambda: connection.describe_wait() or waiting
+    ):
         try:
-            await reconnecting(run_session, connection)
+            await keep_reconnecting(run_session, connection)
         finally:
             await topics.close()
 
@@ -187,7 +189,7 @@ async def _read_committed(settings: Settings, names: Collection[str]) -> tuple[d
     Raises ``NotProvisionedError``.
     """
     async with administration(settings.kafka) as admin:
-        partitions = await partitions_of(admin, sorted(names))
+        partitions = await list_partitions(admin, sorted(names))
         offsets = await admin.list_consumer_group_offsets(settings.group)
     return _parse_moment(offsets[_ALERTS].metadata if _ALERTS in offsets else ""), partitions
 
@@ -225,4 +227,4 @@ async def _find_positions(
 def _describe_alert(labels: Mapping[str, str]) -> dict[str, str]:
     """Describe the pod and the cluster of an alert for the log."""
     pod = f"{labels.get('namespace')}/{labels['pod']}" if "pod" in labels else ""
-    return about(pod=pod, cluster=labels.get("cluster", ""))
+    return identify_subject(pod=pod, cluster=labels.get("cluster", ""))

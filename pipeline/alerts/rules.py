@@ -15,7 +15,7 @@ from pipeline.alerts.conditions.lock import LockRule
 from pipeline.alerts.conditions.pending import PendingRule
 from pipeline.alerts.conditions.silent import SilentRule
 from pipeline.alerts.conditions.surge import SurgeRule
-from runtime.files.yaml_lines import Mapping, YamlError, documents
+from runtime.files.yaml_lines import Mapping, YamlError, parse_documents
 
 DEFAULTS: Final = Path(__file__).with_name("rules.yaml")
 
@@ -54,7 +54,7 @@ def load(path: Path = DEFAULTS) -> list[Rule]:
     """Load the rules of a file. Raises ``RuleError``."""
     document = None
     try:
-        document = next((parsed for _, parsed in documents(path.read_bytes())), None)
+        document = next((parsed for _, parsed in parse_documents(path.read_bytes())), None)
         return _RuleFile.model_validate(document).rules
     except OSError as error:
         raise RuleError(f"{path}: can't be read: {error}") from None
@@ -75,7 +75,7 @@ def _find_line(node: Any, keys: Sequence[str | int]) -> int:
     line = 1
     for key in keys:
         if isinstance(node, Mapping) and key in node:
-            line = node.line_of(str(key))
+            line = node.get_line(str(key))
         elif not (isinstance(node, list) and isinstance(key, int) and key < len(node)):
             break
         node = node[key]

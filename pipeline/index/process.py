@@ -26,17 +26,17 @@ from runtime.kafka.consumer import (
     Connection,
     TopicPartition,
     commit_until,
+    create_consumer,
     followed,
-    new_consumer,
+    keep_reconnecting,
     on_assignment,
-    reconnecting,
 )
-from runtime.kafka.positions import committed_by, ends_of
-from runtime.kafka.topics import require, topic_names
-from runtime.opensearch.client import new_client
+from runtime.kafka.positions import read_committed_offsets, read_end_offsets
+from runtime.kafka.topics import list_topic_names, require
+from runtime.opensearch.client import create_client
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.signals import first_of, until_stopped
-from runtime.telemetry.health import always, serving
+from runtime.signals import run_until_first_ends, run_until_stopped
+from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
@@ -67,13 +67,13 @@ async def run(settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, group, tracing))
+    await run_until_stopped(_work(settings, group, tracing))
 
 
 async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
-    store = new_client(settings)
+    store = create_client(settings)
     index = OpenSearchSink(
         store,
         metrics.index,
@@ -100,8 +100,8 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     metrics.watch("incomplete_summaries", lambda: len(parts))
 
     async def run_session() -> None:
-        require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(settings))
-        consumer = new_consumer(
+        require([topic.name for topic in (*READ, DEAD_LETTERS)], await list_topic_names(settings))
+        consumer = create_consumer(
             settings,
             group=group,
             session_seconds=settings.session_seconds,
@@ -113,14 +113,14 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
             await reader.work(consumer)
 
     def check_ready() -> str:
-        return index.waiting.waiting_for() or topics.waiting.waiting_for() or connection.waiting_for()
+        return index.waiting.describe_wait() or topics.waiting.describe_wait() or connection.describe_wait()
 
-    with serving(settings.metrics_address, metrics.registry, always, check_ready):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await first_of(
-                reconnecting(run_session, connection), audit_until_cancelled(audit), watch_until_cancelled(watch)
+            await run_until_first_ends(
+                keep_reconnecting(run_session, connection), audit_until_cancelled(audit), watch_until_cancelled(watch)
             )
         finally:
             await topics.close()
@@ -132,10 +132,10 @@ class _StatePositions:
         self._kafka, self._group = kafka, group
 
     async def fetch_ends(self) -> Ends:
-        return await ends_of(self._kafka, NODE_STATES.name)
+        return await read_end_offsets(self._kafka, NODE_STATES.name)
 
     async def fetch_committed(self, partitions: Sequence[TopicPartition]) -> Ends:
-        return await committed_by(self._kafka, self._group, partitions)
+        return await read_committed_offsets(self._kafka, self._group, partitions)
 
 
 class StateReferences(Protocol):

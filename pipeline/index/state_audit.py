@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from pipeline.sinks.msearch import Searchable, select_indices
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
-from runtime.kafka.record import Outgoing, about_attempt
+from runtime.kafka.record import Outgoing, identify_attempt
 from schemas.codec.records import encode
 from schemas.documents.devices import JudgedNodes
 from schemas.events import NO_STATE, FindingReported
@@ -159,7 +159,7 @@ def _make_findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
     for attempt_id, names in by_attempt.items():
         logger.warning(
             "attempt %s refers to %d node states that were lost: %s", attempt_id, len(names), names[0],
-            extra=about_attempt(events[attempt_id]),
+            extra=identify_attempt(events[attempt_id]),
         )  # fmt: skip
     return [_make_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from pipeline.dead_letter import Source
-from runtime.kafka.record import about_attempt
+from runtime.kafka.record import identify_attempt
 from schemas.events import AttemptSummarized
 
 logger = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class SummaryParts:
             "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
             key.attempt_id, key.version, *partition, incomplete.find_first_offset, len(incomplete.parts),
             next(iter(incomplete.parts.values())).summary.parts, cause,
-            extra=about_attempt(next(iter(incomplete.parts.values())).summary),
+            extra=identify_attempt(next(iter(incomplete.parts.values())).summary),
         )  # fmt: skip
 
     def _remove(self, partition: Partition, key: _Key) -> _Incomplete:

@@ -27,7 +27,7 @@ class EventsApi(Protocol):
     """Used part of ``runtime.kubernetes.client.Client``."""
 
     async def get(self, path: str) -> Json: ...
-    async def page(self, path: str, **query: str | int) -> Json: ...
+    async def get_page(self, path: str, **query: str | int) -> Json: ...
     async def create(self, path: str, body: Json) -> Json: ...
     async def patch(self, path: str, change: Json) -> Json: ...
 
@@ -47,7 +47,7 @@ async def _list_events(api: EventsApi) -> AsyncIterator[Json]:
     # In pages, since a large cluster has tens of thousands of events.
     query: dict[str, str | int] = {"labelSelector": f"{MANAGED_BY}={MANAGER}", "limit": PAGE}
     while True:
-        answer = await api.page(EVENTS.collection(), **query)
+        answer = await api.get_page(EVENTS.build_collection_path(), **query)
         for body in answer["items"]:
             yield body
         if not (token := answer["metadata"].get("continue")):
@@ -58,7 +58,7 @@ async def _list_events(api: EventsApi) -> AsyncIterator[Json]:
 async def read_uid(api: EventsApi, namespace: str, pod: str) -> str:
     """Read the pod's UID; empty if the pod does not exist (any more). Raises ``KubeApiError``."""
     try:
-        body = await api.get(PODS.item(Key(namespace, pod)))
+        body = await api.get(PODS.build_object_path(Key(namespace, pod)))
     except KubeApiError as error:
         if error.is_missing:
             return ""
@@ -98,14 +98,14 @@ async def _write(
     api: EventsApi, namespace: str, name: str, event: PublishedEvent | None, messages: Sequence[MessageEmitted]
 ) -> Json:
     if event is None:
-        return await api.create(EVENTS.collection(namespace), make_event(name, messages))
-    return await api.patch(EVENTS.item(Key(namespace, name)), make_patch(event, messages))
+        return await api.create(EVENTS.build_collection_path(namespace), make_event(name, messages))
+    return await api.patch(EVENTS.build_object_path(Key(namespace, name)), make_patch(event, messages))
 
 
 async def _read(api: EventsApi, events: EventSeries, namespace: str, name: str) -> PublishedEvent | None:
     """Read the event as the API server has it; None if it has dropped it. Raises ``KubeApiError``."""
     try:
-        event = parse_event(await api.get(EVENTS.item(Key(namespace, name))))
+        event = parse_event(await api.get(EVENTS.build_object_path(Key(namespace, name))))
     except KubeApiError as error:
         if not error.is_missing:
             raise

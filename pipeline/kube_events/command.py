@@ -8,16 +8,16 @@ from typing import Annotated, Final
 import typer
 
 from pipeline.settings import EventsSettings
-from runtime.cli.cli import duration, fail, one_line_for
+from runtime.cli.cli import create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError
 from runtime.kubernetes.errors import KubeConfigError
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.telemetry import logs
 
 _LONGEST_LINGER: Final = timedelta(minutes=1)
 
 
-@takes(EventsSettings)
+@with_settings(EventsSettings)
 def events(
     settings: EventsSettings,
     kubeconfig: Annotated[
@@ -34,9 +34,12 @@ def events(
     ] = None,
     kube_api_qps: Annotated[float, typer.Option(help="Requests a second to the API server; 0: no limit.", min=0)] = 20,
     kube_api_burst: Annotated[int, typer.Option(help="Requests that may be sent at once after a pause.", min=1)] = 50,
-    linger: Annotated[timedelta, duration("--linger", "Retries that arrive within this time share a request.")] = "1s",  # type: ignore[assignment]
+    linger: Annotated[
+        timedelta, create_duration_option("--linger", "Retries that arrive within this time share a request.")
+    ] = "1s",  # type: ignore[assignment]
     max_age: Annotated[
-        timedelta, duration("--max-age", "Older messages are passed over; see kube-apiserver's --event-ttl.")
+        timedelta,
+        create_duration_option("--max-age", "Older messages are passed over; see kube-apiserver's --event-ttl."),
     ] = "1h",  # type: ignore[assignment]
 ) -> None:
     """Write messages into Kubernetes as events of their pods, until SIGTERM. Each cluster needs a process of its own.
@@ -47,13 +50,13 @@ def events(
     # The clients take their time to import: only this command needs them.
     from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
-    from runtime.kubernetes.credentials import from_kubeconfig, in_cluster
+    from runtime.kubernetes.credentials import from_kubeconfig, load_service_account
 
     if linger > _LONGEST_LINGER:
         fail("--linger: is too long, write at most 60s", 2)
     cluster_name = settings.cluster_name
     policy = EventPolicy(cluster_name, frozenset(scheduler or ()), max_age)
-    load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+    load = from_kubeconfig(kubeconfig, context) if kubeconfig else load_service_account
     logs.configure(settings)
     # A group of its own: the processes of two clusters would each read a part of the messages.
     group = group or f"schedulerlog-events-{cluster_name}"

@@ -12,7 +12,7 @@ from pipeline.kube_events.api_server import EventsApi, count_in_event, read_even
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from runtime.backoff import Backoff
-from runtime.kafka.record import Outgoing, about_record
+from runtime.kafka.record import Outgoing, identify_record
 from runtime.kubernetes.errors import KubeApiError
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from schemas.codec.records import Rejected, decode
@@ -86,9 +86,9 @@ class EventWriter:
             try:
                 self._events = await read_events(self._api)
             except KubeApiError as error:
-                await self._backoff.failed(_explain(error))
+                await self._backoff.wait_after_failure(_explain(error))
             else:
-                self._backoff.worked()
+                self._backoff.note_success()
         return self._events
 
     async def _read(self, record: Source, now: datetime) -> SourcedMessage | None:
@@ -122,7 +122,7 @@ class EventWriter:
                 async with self._requests:
                     uid = await read_uid(self._api, pod.namespace, pod.name)
             except KubeApiError as error:
-                await self._backoff.failed(_explain(error))
+                await self._backoff.wait_after_failure(_explain(error))
                 continue
             if not uid:
                 self._count("pod_gone")
@@ -146,16 +146,16 @@ class EventWriter:
                     await self._reject(sources, f"the API server refuses event {name}: {error}")
                     self._count("refused", len(messages))
                     return
-                await self._backoff.failed(_explain(error))
+                await self._backoff.wait_after_failure(_explain(error))
             else:
-                self._backoff.worked()
+                self._backoff.note_success()
                 self._count("counted", counted)
                 self._count("repeated", len(messages) - counted)
                 return
 
     async def _reject(self, sources: Sequence[Source], cause: str) -> None:
         # All of an event are about one pod.
-        fields = about_record(sources[0].headers)
+        fields = identify_record(sources[0].headers)
         logger.error("%d messages are dead-lettered: %.500s", len(sources), cause, extra=fields)
         # Before the commit: a record that is neither written nor here would be lost.
         await self._topics.send([to_dead_letter(source, cause, datetime.now(UTC)) for source in sources])

@@ -9,15 +9,15 @@ from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
-from runtime.kafka.consumer import Connection, commit, followed, new_consumer, on_assignment, reconnecting
-from runtime.kafka.topics import require, topic_names
+from runtime.kafka.consumer import Connection, commit, create_consumer, followed, keep_reconnecting, on_assignment
+from runtime.kafka.topics import list_topic_names, require
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.rate_limiter import RateLimiter
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.signals import until_stopped
-from runtime.telemetry.health import always, serving
+from runtime.signals import run_until_stopped
+from runtime.telemetry.health import report_no_problem, serving
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 MAX_RECORDS: Final = 5_000
@@ -46,7 +46,7 @@ async def run(settings: Settings) -> None:
     Raises ``KubeConfigError``, ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address
     is in use.
     """
-    await until_stopped(_work(settings))
+    await run_until_stopped(_work(settings))
 
 
 async def _work(settings: Settings) -> None:
@@ -61,8 +61,8 @@ async def _work(settings: Settings) -> None:
     connection = Connection(settings.policy.longest_pause_seconds)
 
     async def run_session() -> None:
-        require([MESSAGES.name, DEAD_LETTERS.name], await topic_names(settings.kafka))
-        consumer = new_consumer(
+        require([MESSAGES.name, DEAD_LETTERS.name], await list_topic_names(settings.kafka))
+        consumer = create_consumer(
             settings.kafka, group=settings.group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000
         )
         # With a listener, hence not in the constructor: what is known of events is out of date when partitions move.
@@ -71,11 +71,11 @@ async def _work(settings: Settings) -> None:
             await _read(consumer, writer, settings.linger_seconds)
 
     def check_ready() -> str:
-        return "waiting for the API server" if writer.is_waiting else connection.waiting_for()
+        return "waiting for the API server" if writer.is_waiting else connection.describe_wait()
 
-    with serving(settings.metrics_address, metrics.registry, always, check_ready):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
-            await reconnecting(run_session, connection)
+            await keep_reconnecting(run_session, connection)
         finally:
             await topics.close()
             await client.close()

@@ -31,7 +31,7 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.msearch import Search, iterate_pages
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, about_attempt
+from runtime.kafka.record import Outgoing, identify_attempt
 from schemas.codec.records import Rejected, encode
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
@@ -212,7 +212,7 @@ class BatchWriter:
             evidence = "; ".join(finding.evidence)[:500]
             logger.info(
                 "%s on node %s, device %s: %s", finding.finding, finding.node, finding.device or "-", evidence,
-                extra=about_attempt(finding),
+                extra=identify_attempt(finding),
             )  # fmt: skip
         self._reported.update(dict.fromkeys(findings))
         while len(self._reported) > _MAX_REPORTED:

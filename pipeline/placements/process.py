@@ -19,17 +19,24 @@ from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
-from runtime.kafka.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
+from runtime.kafka.consumer import (
+    Connection,
+    TopicPartition,
+    connected,
+    create_consumer,
+    keep_reconnecting,
+    read_to_end,
+)
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import record_time
-from runtime.kafka.topics import administration, partitions_of
-from runtime.opensearch.client import new_client
+from runtime.kafka.topics import administration, list_partitions
+from runtime.opensearch.client import create_client
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
-from runtime.signals import first_of, until_stopped
-from runtime.telemetry.health import always, serving
+from runtime.signals import run_until_first_ends, run_until_stopped
+from runtime.telemetry.health import report_no_problem, serving
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
 
 logger = logging.getLogger(__name__)
@@ -69,7 +76,7 @@ class _State:
         return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
 
     def check_ready(self) -> str:
-        waiting = self.index.waiting.waiting_for() or self.connection.waiting_for()
+        waiting = self.index.waiting.describe_wait() or self.connection.describe_wait()
         return waiting or self.not_ready
 
 
@@ -79,24 +86,24 @@ async def run(settings: Settings) -> None:
     Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
     use.
     """
-    await until_stopped(_work(settings))
+    await run_until_stopped(_work(settings))
 
 
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
-    store = new_client(settings.opensearch)
+    store = create_client(settings.opensearch)
     index = OpenSearchSink(store, metrics.index)
     topics = create_topics_sink(settings.kafka, metrics.topics)
     state = _State(index)
     metrics.watch("lag_seconds", state.measure_lag)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
-    with serving(settings.metrics_address, metrics.registry, always, state.check_ready):
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, state.check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             reading = _read(settings, index, topics, metrics, state)
-            await first_of(
+            await run_until_first_ends(
                 reading, watch_until_cancelled(IndexWatch(store, index.forget_indices, lambda: index.written_indices))
             )
         finally:
@@ -110,14 +117,14 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
     async def run_session() -> None:
         written = [FINDINGS.name, DEAD_LETTERS.name]
         async with administration(settings.kafka) as admin:
-            partitions = await partitions_of(admin, [topic.name for topic in READ], written)
-            findings = await partitions_of(admin, [FINDINGS.name])
+            partitions = await list_partitions(admin, [topic.name for topic in READ], written)
+            findings = await list_partitions(admin, [FINDINGS.name])
         async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
-            state.connection.established()
-            await held.acquired()
+            state.connection.note_contact()
+            await held.wait_until_held()
             logger.info("this process holds the lease %s-lease: it works, others wait", settings.group)
             try:
-                await first_of(held.lost(), hold(partitions, findings))
+                await run_until_first_ends(held.wait_until_lost(), hold(partitions, findings))
             finally:
                 state.not_ready, state.audited_until = WAITING, None
 
@@ -129,7 +136,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
         writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
         now = datetime.now(UTC)
         await writer.open(now, await _read_published(settings.kafka, findings, now - UNINDEXED))
-        consumer = new_consumer(
+        consumer = create_consumer(
             settings.kafka, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
         async with connected(consumer):
@@ -138,12 +145,12 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             state.not_ready = ""
             await _Reader(consumer, writer, state).work()
 
-    await reconnecting(run_session, state.connection)
+    await keep_reconnecting(run_session, state.connection)
 
 
 async def _read_published(kafka: KafkaConnection, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
     """Read the ids of the findings that were published since. Raises ``KafkaError``."""
-    async with connected(new_consumer(kafka)) as consumer:
+    async with connected(create_consumer(kafka)) as consumer:
         consumer.assign(partitions)
         offsets = await consumer.offsets_for_times(dict.fromkeys(partitions, int(since.timestamp() * 1000)))
         for partition in partitions:

@@ -15,7 +15,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
 from runtime.log_once import LoggedProblem
-from runtime.opensearch.refusals import explained
+from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class IndexWatch:
             raise
         except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
             is_known = isinstance(error, OpenSearchException)
-            self._problem.note(explained(error, f"the role {WRITER}") if is_known else repr(error))
+            self._problem.note(explain_refusal(error, f"the role {WRITER}") if is_known else repr(error))
             return
         self._problem.note("")
         lost = find_lost_indices(expected, identities, self._clock())

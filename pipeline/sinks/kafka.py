@@ -7,8 +7,8 @@ from typing import Final
 
 from pipeline.dead_letter import to_dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
-from runtime.kafka.producer import TopicsSink, size_of
-from runtime.kafka.record import Outgoing, about_record
+from runtime.kafka.producer import TopicsSink, count_record_bytes
+from runtime.kafka.record import Outgoing, identify_record
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTERS
 
@@ -51,10 +51,10 @@ class _Unsent:
 
 def _to_dead_letter(outgoing: Outgoing) -> Outgoing:
     topic, record, _ = outgoing
-    size = size_of(outgoing)
+    size = count_record_bytes(outgoing)
     logger.error(
         "a record of %d bytes is too large for %s and becomes a dead letter", size, topic,
-        extra=about_record(record.headers),
+        extra=identify_record(record.headers),
     )  # fmt: skip
     unsent = _Unsent(topic, record.key, record.value, list(record.headers))
     return to_dead_letter(unsent, f"its {size} bytes are more than {topic} takes", datetime.now(UTC))

@@ -30,7 +30,7 @@ from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from runtime.backoff import Backoff
 from runtime.errors import NotProvisionedError
-from runtime.opensearch.refusals import explained
+from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
@@ -170,9 +170,9 @@ class OpenSearchSink:
         retried = next((result for result in answers if result.outcome is BulkOutcome.RETRY), None)
         if retried:
             self._metrics.retries.inc()
-            await self._backoff.failed(retried.cause)
+            await self._backoff.wait_after_failure(retried.cause)
         else:
-            self._backoff.worked()
+            self._backoff.note_success()
         return answers
 
     async def _check_index(self, name: str) -> None:
@@ -197,9 +197,9 @@ class OpenSearchSink:
             if answer.outcome is BulkOutcome.DONE or _EXISTS in answer.cause:
                 answer, mapping = await self._try("GET", f"/{name}/_mapping")
                 if answer.outcome is BulkOutcome.DONE and isinstance(mapping, dict):
-                    self._backoff.worked()
+                    self._backoff.note_success()
                     return mapping
-            await self._backoff.failed(f"index {name} can't be made: {answer.cause}")
+            await self._backoff.wait_after_failure(f"index {name} can't be made: {answer.cause}")
 
     async def _check_template(self, name: str) -> None:
         answer = await self._request("GET", f"/_index_template/{name}", absent=(404,))
@@ -218,12 +218,12 @@ class OpenSearchSink:
                 content = response if isinstance(response, dict) else {}
                 cause = part.find_failure(content) if part else ""
                 if not cause:
-                    self._backoff.worked()
+                    self._backoff.note_success()
                     return content
             elif response in absent:
-                self._backoff.worked()
+                self._backoff.note_success()
                 return None
-            await self._backoff.failed(f"{method} {path}: {cause}")
+            await self._backoff.wait_after_failure(f"{method} {path}: {cause}")
 
     async def _try(self, method: str, path: str, **options: Any) -> tuple[BulkResult, Any]:
         """Try one request; return the meaning of its status, and the JSON of the answer or, after a failure, the
@@ -231,9 +231,9 @@ class OpenSearchSink:
         try:
             return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **options)
         except NoConnectionError as error:  # time-outs too, whose "status" is a word
-            return BulkResult(BulkOutcome.RETRY, f"no answer: {explained(error, _NEEDED)}"), None
+            return BulkResult(BulkOutcome.RETRY, f"no answer: {explain_refusal(error, _NEEDED)}"), None
         except TransportError as error:
-            status, cause = error.status_code, explained(error, _NEEDED)
+            status, cause = error.status_code, explain_refusal(error, _NEEDED)
             return judge_status(status, cause) if isinstance(status, int) else BulkResult(
                 BulkOutcome.RETRY, cause
             ), status

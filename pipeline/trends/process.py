@@ -22,13 +22,13 @@ from runtime.kafka.consumer import (
     TopicPartition,
     commit_until,
     connected,
-    new_consumer,
+    create_consumer,
+    keep_reconnecting,
     on_assignment,
-    reconnecting,
 )
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import Outgoing, record_time
-from runtime.kafka.topics import require, topic_names
+from runtime.kafka.topics import list_topic_names, require
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import AttemptCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
@@ -55,8 +55,8 @@ async def run(settings: WorkerSettings, metrics: Metrics) -> None:
     connection = Connection(longest_pause)
 
     async def run_session() -> None:
-        require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(settings))
-        consumer = new_consumer(
+        require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await list_topic_names(settings))
+        consumer = create_consumer(
             settings,
             group=GROUP,
             session_seconds=settings.session_seconds,
@@ -67,11 +67,11 @@ async def run(settings: WorkerSettings, metrics: Metrics) -> None:
         metrics.watch_attempts(lambda: counter.attempts)
         consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.on_reassigned))
         async with connected(consumer):
-            connection.established()
+            connection.note_contact()
             await counter.work()
 
     try:
-        await reconnecting(run_session, connection)
+        await keep_reconnecting(run_session, connection)
     finally:
         await topics.close()
 

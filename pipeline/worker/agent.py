@@ -18,7 +18,7 @@ from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
-from runtime.kafka.record import Acknowledge, Record, about_attempt, record_time
+from runtime.kafka.record import Acknowledge, Record, identify_attempt, record_time
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
@@ -105,7 +105,7 @@ class DecisionsAgent:
                 logger.warning(
                     "attempt %s of %s is published as incomplete: %.300s",
                     closed.summary.attempt_id, closed.summary.pod, closed.summary.missing,
-                    extra=about_attempt(closed.summary),
+                    extra=identify_attempt(closed.summary),
                 )  # fmt: skip
                 await self._put_attempt(partition, closed)
 
@@ -174,7 +174,7 @@ class DecisionsAgent:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
             logger.exception(
                 "a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset,
-                extra=about_attempt(event),
+                extra=identify_attempt(event),
             )  # fmt: skip
             await self._reject(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
@@ -192,7 +192,7 @@ class DecisionsAgent:
         return DeviceRecord(event, record)
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
-        log_fields = about_attempt(closed.summary)
+        log_fields = identify_attempt(closed.summary)
         span = self._tracing.begin(f"fold {DECISIONS.name}", closed.trace, log_fields, kind="consumer")
 
         def on_written() -> None:

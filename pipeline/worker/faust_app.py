@@ -34,7 +34,7 @@ from mode.utils.futures import maybe_async
 
 from pipeline.settings import WorkerSettings
 from runtime.kafka.consumer import METADATA_MS, stop
-from runtime.kafka.faust_connection import faust_arguments
+from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from schemas.topics import DECISIONS
 
@@ -186,7 +186,7 @@ def create_app(settings: WorkerSettings, folder: Path, fold: Fold, revoke: Calla
     """
     app = App(
         settings.consumer_group,
-        **faust_arguments(settings),
+        **build_faust_arguments(settings),
         datadir=str(folder),
         store="memory://",
         key_serializer="raw",

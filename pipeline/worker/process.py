@@ -25,7 +25,7 @@ from runtime.backoff import Backoff
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.reader import TopicReader
 from runtime.kafka.topics import wait_for_topics
-from runtime.signals import first_of, until_stopped
+from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas import topics
@@ -74,7 +74,7 @@ async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_run_worker(settings, tracing))
+    await run_until_stopped(_run_worker(settings, tracing))
 
 
 async def _run_worker(settings: WorkerSettings, tracing: Tracing) -> None:
@@ -137,10 +137,10 @@ class Worker:
     async def run(self) -> None:
         """Read, fold and publish; returns only by an exception."""
         # With the ticks: a worker that waits for the broker is alive, and must not be restarted for it.
-        await first_of(self._wait_for_topics(), self._update_state())
+        await run_until_first_ends(self._wait_for_topics(), self._update_state())
         self._writing = asyncio.create_task(self._writer.run())
-        # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writer at its end.
-        await first_of(
+        # `run_until_first_ends` cancels what it runs, but writing has to continue while `_read` drains the writer.
+        await run_until_first_ends(
             _await_shielded(self._writing),
             self._read(),
             self._update_state(),
@@ -230,7 +230,7 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     def _describe_waiting(self) -> str:
-        return next(filter(None, (backoff.waiting_for() for backoff in self._waiting)), "")
+        return next(filter(None, (backoff.describe_wait() for backoff in self._waiting)), "")
 
     async def _watch_progress(self) -> None:
         while True:

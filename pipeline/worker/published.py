@@ -16,7 +16,7 @@ import orjson
 from engine.summaries.retries import pick_unshared_texts
 from pipeline.worker.batch import estimate_size
 from runtime.bounded_cache import BoundedCache
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode, decode_value
 from schemas.events import (
@@ -188,7 +188,7 @@ class PublishedSummaries:
             # Past its retention, or the topic was deleted and made again.
             logger.warning(
                 "attempt %s is not on its topic any more: %s", location.attempt_id, error,
-                extra=about(attempt=location.attempt_id),
+                extra=identify_subject(attempt=location.attempt_id),
             )  # fmt: skip
             return None
         # What the worker itself added when it published the summary.

@@ -1,4 +1,4 @@
-"""Command lines that behave alike: plain help, the options that several have, one line for the caller's mistakes."""
+"""Command lines that behave alike: plain help, options that several have, one line for the caller's mistakes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,11 +18,13 @@ Output = Annotated[
 ]
 
 
-def application(about: str, *, cls: type[TyperGroup] | None = None, add_completion: bool = False) -> typer.Typer:
+def create_application(
+    summary: str, *, cls: type[TyperGroup] | None = None, add_completion: bool = False
+) -> typer.Typer:
     """Create a command line that shows its help when it is called without a command; ``summary`` is the first line of
     the help."""
     return typer.Typer(
-        help=about,
+        help=summary,
         cls=cls,
         add_completion=add_completion,
         pretty_exceptions_enable=False,
@@ -40,17 +42,17 @@ def fail(message: str, status: int) -> NoReturn:
 
 @contextmanager
 def one_line_for(*mistakes: type[Exception], status: int = 2) -> Iterator[None]:
-    """Show these exceptions by their message alone, without a traceback."""
+    """Show only the message of these exceptions, without a traceback."""
     try:
         yield
     except mistakes as error:
         fail(str(error), status)
 
 
-def reads(read: Callable[[str], T]) -> dict[str, Any]:
-    """Return the arguments of ``typer.Option`` for a text that ``read`` understands.
+def build_option_arguments(read: Callable[[str], T]) -> dict[str, Any]:
+    """Build the arguments of ``typer.Option`` for a text that ``read`` understands.
 
-    The message of its ``ValueError`` is one line that names the flag, or the variable where the text came from there.
+    The message of its ``ValueError`` becomes one line that names the flag, or the variable that the text came from.
     """
 
     def convert(context: typer.Context, parameter: typer.CallbackParam, text: str | None) -> T | None:
@@ -63,10 +65,10 @@ def reads(read: Callable[[str], T]) -> dict[str, Any]:
             is_variable = source is not None and source.name == "ENVIRONMENT"
             fail(f"{parameter.envvar if is_variable else parameter.opts[0]}: {error}", 2)
 
-    # A callback and not a parser: only it knows whether the text came from the flag or from the variable.
+    # A callback and no parser: only a callback knows whether the text came from the flag or from the variable.
     return {"parser": str, "callback": convert}
 
 
-def duration(flag: str, about: str) -> Any:
+def create_duration_option(flag: str, summary: str) -> Any:
     """Create an option of typer for ``10s`` or ``1h30m``; its default is written as a text, as typer reads it."""
-    return typer.Option(flag, metavar="DURATION", help=about, **reads(durations.read))
+    return typer.Option(flag, metavar="DURATION", help=summary, **build_option_arguments(durations.read))

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 
-def install_command(requirement: str, prefix: Path = Path(sys.prefix)) -> str:
+def write_install_command(requirement: str, prefix: Path = Path(sys.prefix)) -> str:
     """Write the command for a shell. requirement: as pip reads it (``schedulerlog[otel]``). prefix: the environment's
     folder."""
     # pipx and uv keep an environment for each command, which `pip` on the PATH does not reach.

@@ -11,76 +11,77 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from runtime.cli.cli import application
+from runtime.cli.cli import create_application
 
 CLOSED_OUTPUT: Final = 128 + 13
-"""The exit code of what SIGPIPE ends, which most programs leave to do its work."""
+"""Exit code of a process that SIGPIPE ends, as it ends most programs."""
 
 
 class LazyCommand(NamedTuple):
-    """A command, or a group of them, that another module holds."""
+    """Command, or group of commands, that another module defines."""
 
-    about: str
-    """Its line in the help of the group."""
-    place: str
+    summary: str
+    """Line of the command in the help of the group."""
+    import_path: str
     """``MODULE:NAME`` of a ``typer.Typer``, or of a function that is one command."""
 
 
-def lazy_application(about: str, commands: Mapping[str, LazyCommand], **options: Any) -> typer.Typer:
-    """Create an application, like ``cli``, from commands that other modules define; commands of its own may stand next
-    to them."""
-    app = application(about, cls=_group_of(commands), **options)
-    # Without a callback of its own, typer takes an application of one own command for that command.
-    app.callback()(_nothing)
+def create_lazy_application(summary: str, commands: Mapping[str, LazyCommand], **options: Any) -> typer.Typer:
+    """Create an application, as ``create_application`` does, of commands that other modules define. The application may
+    have further commands.
+    """
+    app = create_application(summary, cls=_create_group(commands), **options)
+    # Without a callback, typer takes an application of one further command for that command.
+    app.callback()(_do_nothing)
     return app
 
 
 def load(command: LazyCommand) -> Any:
     """Import the command."""
-    module, _, name = command.place.partition(":")
-    found = getattr(import_module(module), name)
-    if isinstance(found, typer.Typer):
-        return get_command(found)
-    alone = application("")
-    alone.command()(found)
-    return get_command(alone)
+    module, _, name = command.import_path.partition(":")
+    target = getattr(import_module(module), name)
+    if isinstance(target, typer.Typer):
+        return get_command(target)
+    application = create_application("")
+    application.command()(target)
+    return get_command(application)
 
 
 def end_for_closed_output() -> None:
-    """End the process quietly where who read standard output went away, as `head` does; else return."""
+    """End the process quietly if the reader of standard output has closed it, as `head` does; else return."""
     output = select.poll()
     output.register(sys.stdout.fileno())
     if any(event & select.POLLERR for _, event in output.poll(0)):
-        # Python flushes what is buffered at its end, and would fail once more.
+        # Python flushes its buffer at its end, and would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(CLOSED_OUTPUT)
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
-def _group_of(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
+def _create_group(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
     class LazyGroup(TyperGroup):
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**given)
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
             for name, command in commands.items():
-                # Stands for the command in every list of names.
-                self.add_command(TyperCommand(name, help=command.about, short_help=command.about))
+                # A stand-in for the command in every list of names.
+                self.add_command(TyperCommand(name, help=command.summary, short_help=command.summary))
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            name, command, rest = super().resolve_command(ctx, args)
+            name, command, arguments = super().resolve_command(ctx, args)
             if lazy := commands.get(name or ""):
                 command = load(lazy)
-            return name, command, rest
+            return name, command, arguments
 
         def invoke(self, ctx: Any) -> Any:
             try:
-                found = super().invoke(ctx)
-                # What is still buffered, or Python would complain about it at its end.
+                outcome = super().invoke(ctx)
+                # Otherwise Python would complain at its end about what is still buffered.
                 sys.stdout.flush()
             except BrokenPipeError:
                 end_for_closed_output()
                 raise
-            return found
+            return outcome
 
     return LazyGroup

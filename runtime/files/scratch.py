@@ -1,6 +1,6 @@
 """A folder for what a process needs only while it runs.
 
-All of them lie in one place, ``schedulerlog-<user id>`` in the system's temporary folder. A process that is killed
+All of them lie in one folder, ``schedulerlog-<user id>`` in the system's temporary folder. A process that is killed
 leaves its folder behind; the next process that starts removes it.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 LOCK: Final = "lock"
 
 
-def place() -> Path:
+def locate_scratch_root() -> Path:
     """Return the folder that holds the folders of all our processes."""
     # By user: a folder that another user made could not be written to.
     return Path(tempfile.gettempdir()) / f"schedulerlog-{os.getuid()}"
@@ -25,11 +25,11 @@ def place() -> Path:
 @contextmanager
 def scratch_folder(name: str) -> Iterator[Path]:
     """A new, empty folder for this process; raises ``OSError`` where the temporary folder can't be written."""
-    place().mkdir(mode=0o700, exist_ok=True)
-    with _locked(place() / LOCK):
+    locate_scratch_root().mkdir(mode=0o700, exist_ok=True)
+    with _locked(locate_scratch_root() / LOCK):
         _remove_unlocked()
-        # Still under the lock of `place()`: another process would otherwise see a folder whose lock is not taken yet.
-        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place()))
+        # Still under the lock of the root: another process would otherwise see a folder whose lock is not taken yet.
+        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=locate_scratch_root()))
         held = ExitStack()
         # The kernel releases the lock when the process ends, however it ends: a process id may belong to another
         # process by then, or to another container.
@@ -44,13 +44,13 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
 def remove_left_behind() -> None:
     """Remove the folders of processes that have ended."""
-    if place().is_dir():
-        with _locked(place() / LOCK):
+    if locate_scratch_root().is_dir():
+        with _locked(locate_scratch_root() / LOCK):
             _remove_unlocked()
 
 
 def _remove_unlocked() -> None:
-    for lock in place().glob(f"*/{LOCK}"):
+    for lock in locate_scratch_root().glob(f"*/{LOCK}"):
         with lock.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ from pathlib import Path
 from runtime.errors import SettingError
 
 
-def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def locate_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return our folder in the user's state: ``$XDG_STATE_HOME/schedulerlog``, by default below ``~/.local/state``.
 
     Raises ``SettingError`` for a user without a home.

@@ -21,7 +21,7 @@ class Mapping(dict[str, Any]):
         self.line = line
         self.lines: dict[str, int] = {}
 
-    def line_of(self, key: str) -> int:
+    def get_line(self, key: str) -> int:
         return self.lines.get(key, self.line)
 
 
@@ -34,7 +34,7 @@ class YamlError(ValueError):
 
 
 class _Loader(yaml.CSafeLoader):
-    """Safe, fast, without dates, and with lines; what is nested too deep is refused before the rest is read."""
+    """Loader that is safe and fast, reads no dates, notes lines, and refuses deep nesting before it reads on."""
 
     _depth = 0
 
@@ -52,8 +52,7 @@ MAX_DEPTH: Final = 100
 """Far deeper than any object of Kubernetes."""
 _MAX_ALIASED: Final = 100_000
 _MAX_TIMES_WRITTEN: Final = 10
-"""Limit of the values that aliases may make of a document, as a number and as a multiple of the values written in
-it."""
+"""Limit of the values that aliases may make of a document, as a number and as a multiple of the written values."""
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 # A new dict: the one of CSafeLoader is shared by everything in the process that reads YAML.
@@ -63,10 +62,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
-    found = Mapping(node.start_mark.line + 1)
+def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
+    mapping = Mapping(node.start_mark.line + 1)
     # Yielded before it is filled, as PyYAML requires: a mapping may contain an alias of itself.
-    yield found
+    yield mapping
     written: dict[str, int] = {}
     merged = any(key.tag == _MERGE for key, _ in node.value)
     if merged:
@@ -78,25 +77,25 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
         # After a merge (`<<`) a key may stand twice: overriding is what merges are for.
         if key in written and not merged:
             raise YamlError(line, f"{key} is defined here again, first in line {written[key]}; keep one of them")
-        written[key] = found.lines[key] = line
-        found[key] = loader.construct_object(value_node, deep=True)
+        written[key] = mapping.lines[key] = line
+        mapping[key] = loader.construct_object(value_node, deep=True)
 
 
-def _int(loader: _Loader, node: yaml.ScalarNode) -> Any:
+def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> Any:
     # Numbers to the base of 60 are text to Kubernetes' reader (gopkg.in/yaml), and take time with the square of theirs.
     return node.value if ":" in node.value else loader.construct_yaml_int(node)
 
 
-def _float(loader: _Loader, node: yaml.ScalarNode) -> Any:
+def _construct_float(loader: _Loader, node: yaml.ScalarNode) -> Any:
     return node.value if ":" in node.value else loader.construct_yaml_float(node)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:int", _int)
-_Loader.add_constructor("tag:yaml.org,2002:float", _float)
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
 
-def documents(text: bytes) -> Iterator[tuple[int, Any]]:
+def parse_documents(text: bytes) -> Iterator[tuple[int, Any]]:
     """Yield each document with its first line. Raises `YamlError` at the first that can't be read."""
     loader = None
     try:
@@ -107,10 +106,10 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
                     _refuse_many_aliases(node)
                 yield node.start_mark.line + 1, loader.construct_document(node)
     except yaml.reader.ReaderError as error:
-        place = error.position if isinstance(error.position, int) else 0
-        raise YamlError(text[:place].count(b"\n") + 1, f"{error.reason}; write UTF-8 text") from None
+        position = error.position if isinstance(error.position, int) else 0
+        raise YamlError(text[:position].count(b"\n") + 1, f"{error.reason}; write UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
-        raise _marked(error, len(text.splitlines())) from None
+        raise _to_yaml_error(error, len(text.splitlines())) from None
     except (RecursionError, ValueError) as error:
         # A YamlError is a ValueError too, and has its line already.
         if isinstance(error, YamlError):
@@ -122,33 +121,33 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _refuse_many_aliases(root: yaml.Node) -> None:
-    """Raise `YamlError` where the aliases of a short text would become more values than a long one has.
+    """Raise `YamlError` if the aliases of a short text would become more values than a long text has.
 
-    An alias of an alias doubles what it names, and twenty of them in a row are a million of the first.
+    An alias of an alias doubles its values, and twenty of them in a row make a million of the first.
     """
     sizes: dict[int, int] = {}
 
-    def size(node: yaml.Node) -> int:
+    def count_values(node: yaml.Node) -> int:
         if id(node) not in sizes:
             sizes[id(node)] = 1  # of a node that contains itself
-            sizes[id(node)] = 1 + sum(map(size, _inside(node)))
+            sizes[id(node)] = 1 + sum(map(count_values, _iterate_children(node)))
         return sizes[id(node)]
 
-    values = size(root)
+    values = count_values(root)
     if values > max(_MAX_ALIASED, _MAX_TIMES_WRITTEN * len(sizes)):
         raise YamlError(root.start_mark.line + 1, f"its aliases make {values} values of {len(sizes)}; write them out")
 
 
-def _inside(node: yaml.Node) -> Iterator[yaml.Node]:
+def _iterate_children(node: yaml.Node) -> Iterator[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         yield from chain.from_iterable(node.value)
     elif isinstance(node, yaml.SequenceNode):
         yield from node.value
 
 
-def _marked(error: yaml.MarkedYAMLError, lines: int) -> YamlError:
+def _to_yaml_error(error: yaml.MarkedYAMLError, lines: int) -> YamlError:
     mark = error.problem_mark or error.context_mark
     if mark and mark.line >= lines and error.context_mark:
-        mark = error.context_mark  # what is never closed is found at the end, but begins where the mistake is
+        mark = error.context_mark  # PyYAML finds an unclosed bracket at the end; the mistake is at its beginning
     words = " ".join(part for part in (error.context, error.problem) if part)
     return YamlError(mark.line + 1 if mark else 1, f"is not YAML: {words}")

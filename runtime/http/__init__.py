@@ -2,12 +2,12 @@
 
 =========================  =================================================================================
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take
-``own_names``              whether a server on loopback is asked under a name of this machine
+``own_names``              names under which a server on loopback answers
 ``tls_listener``           connections over HTTPS until the handshake is done, and uvicorn on them
 ``bodies``                 bodies of requests, within the memory that all callers share
-``descriptors``            how many files and connections a process may have open
+``descriptors``            limit of the files and connections that a process may have open
 ``server_tls``             HTTPS with certificates that may be replaced while connections are open
-``tls``                    TLS towards servers: whom we trust, and how we are known
-``certificate_authority``  a private authority that signs certificates, for who has none; needs cryptography
+``tls``                    TLS towards servers: authorities that we trust, our certificate
+``certificate_authority``  private authority that signs certificates; needs cryptography
 =========================  =================================================================================
 """

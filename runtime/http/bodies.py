@@ -10,26 +10,27 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 BODY_SECONDS: Final = 30.0
-"""A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
+"""Limit of a body's arrival: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 SMALL_BYTES: Final = 256 * 1024
 """Bytes of each body that are always accepted: a pod and the names of some thousand nodes."""
 AT_ONCE: Final = 2
 """Number of bodies of the greatest length that fit into the bytes that all callers share beyond ``SMALL_BYTES``."""
 BYTES_PER_VALUE: Final = 20
-"""A body of the greatest length may have a JSON value for each of so many bytes. Node objects have fewer; a list of
-empty lists has one for each three, and takes thirty times its length when it is parsed."""
+"""Bytes per JSON value that a body of the greatest length has at least. Node objects have more of them; a list of empty
+lists has three, and takes thirty times its length when it is parsed.
+"""
 _LARGE_BYTES: Final = 1024 * 1024
 """Length from which a body counts as a burden."""
 
 
 class RefusedBodyError(Exception):
-    """The body is not taken."""
+    """The server does not accept the body."""
 
     def __init__(self, status: int, cause: str) -> None:
         super().__init__(cause)
         self.status = status
 
-    def response(self) -> Response:
+    def to_response(self) -> Response:
         return PlainTextResponse(f"{self}\n", self.status)
 
 
@@ -54,14 +55,14 @@ class Bodies:
         """The body; its memory counts as taken until the block ends. Raises `RefusedBodyError`."""
         share = _Share()
         try:
-            yield await self._arrived(request, share)
+            yield await self._receive(request, share)
         finally:
             self._left += share.size
 
-    async def _arrived(self, request: Request, share: _Share) -> bytes:
+    async def _receive(self, request: Request, share: _Share) -> bytes:
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await self._whole(request, share)
+                body = await self._read_stream(request, share)
         except TimeoutError:
             raise RefusedBodyError(408, f"the body has not arrived within {BODY_SECONDS:.0f} s") from None
         except ClientDisconnect:
@@ -69,7 +70,7 @@ class Bodies:
         self.refuse_many_values(body)
         return body
 
-    async def _whole(self, request: Request, share: _Share) -> bytes:
+    async def _read_stream(self, request: Request, share: _Share) -> bytes:
         announced = request.headers.get("content-length", "")
         if announced.isdigit():
             self._refuse_long(int(announced))

@@ -19,17 +19,17 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Its own certificate and key."""
+    """Certificate and key of the authority."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
     @classmethod
-    def new(cls, name: str, lifetime: timedelta = LIFETIME) -> "Authority":
+    def create(cls, name: str, lifetime: timedelta = LIFETIME) -> "Authority":
         """Create a new key and its self-signed certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = _name(name)
-        builder = _builder(subject, subject, key.public_key(), lifetime).add_extension(
+        subject = _to_name(name)
+        builder = _begin_certificate(subject, subject, key.public_key(), lifetime).add_extension(
             # It signs servers and clients, no further authorities.
             x509.BasicConstraints(ca=True, path_length=0),
             critical=True,
@@ -55,28 +55,28 @@ class Authority:
     ) -> tuple[bytes, bytes]:
         """Issue a certificate and key (PEM) for a server of these names and addresses, or for other ``usages``."""
         key = ec.generate_private_key(ec.SECP256R1())
-        alternatives = x509.SubjectAlternativeName([_alternative(host) for host in names])
+        alternatives = x509.SubjectAlternativeName([_to_alternative_name(host) for host in names])
         # Python 3.13 and later refuse a certificate without it (VERIFY_X509_STRICT).
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         certificate = (
-            _builder(_name(name), self.certificate.subject, key.public_key(), lifetime)
+            _begin_certificate(_to_name(name), self.certificate.subject, key.public_key(), lifetime)
             .add_extension(alternatives, critical=False)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(issuer, critical=False)
             .sign(self.key, hashes.SHA256())
         )
-        return certificate.public_bytes(Encoding.PEM), private_pem(key)
+        return certificate.public_bytes(Encoding.PEM), to_private_pem(key)
 
 
-def _alternative(name: str) -> x509.GeneralName:
-    # An address must stand there as one: clients do not compare it with names.
+def _to_alternative_name(name: str) -> x509.GeneralName:
+    # As an address: clients do not compare addresses with names.
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
         return x509.DNSName(name)
 
 
-def _builder(
+def _begin_certificate(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
@@ -92,9 +92,9 @@ def _builder(
     )
 
 
-def _name(common: str) -> x509.Name:
+def _to_name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+def to_private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

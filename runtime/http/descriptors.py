@@ -4,7 +4,7 @@ import resource
 
 
 def allow_all_descriptors() -> int:
-    """Take as many as the system lets this process have, and say how many: without any, no caller is answered."""
+    """Raise the limit to the system's maximum and return it: a process without free descriptors answers no caller."""
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     return limit

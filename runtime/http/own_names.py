@@ -1,4 +1,4 @@
-"""Under which names a server on loopback is asked: a page of the web may have its name lead there (DNS rebinding)."""
+"""Names under which a server on loopback answers: a web page may point its name there (DNS rebinding)."""
 
 from collections.abc import Collection
 from ipaddress import ip_address
@@ -10,8 +10,7 @@ MISDIRECTED: Final = 421
 
 
 def is_own(host: str, names: Collection[str]) -> bool:
-    """Tell whether the header ``Host`` is an address, `localhost` or one of these names: no page of the web has such a
-    name."""
+    """Tell whether the header ``Host`` is an address, `localhost` or one of these names, which no web page has."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or name in names or bool(ip_address(name))

@@ -1,8 +1,8 @@
 """uvicorn's HTTP protocol with the bounds that it lacks, for every server of ours that others may reach.
 
-A request's line and headers are bounded, and so is what a client sends before it is answered. Hung up on is who takes
-too long to send a request, who takes an answer too slowly, and who continues to send a body that was refused. Where
-connections become too many, those whose clients have kept the server waiting for the longest are given up.
+A request's line and headers are bounded, and so are the bytes that a client sends before its answer. The server closes
+connections of clients that send or read too slowly, and of clients that continue to send a body that was refused. Of
+too many connections, it closes the ones that have kept it waiting for the longest.
 """
 
 import asyncio
@@ -52,19 +52,19 @@ class PatientHttp(HttpToolsProtocol):
     max_headers: ClassVar[int] = 100
     request_seconds: ClassVar[float] = REQUEST_SECONDS
     is_for_bodies: ClassVar[bool] = True
-    """Inclusion of the body in ``request_seconds``; without it the application waits for the body without a limit."""
+    """Inclusion of the body in ``request_seconds``; otherwise the application waits for the body without a limit."""
     reading_seconds: ClassVar[float] = 30.0
-    """A client is hung up on that takes less than ``reading_bytes`` of an answer in this time, and does not take all
-    that is left. A watch has a shorter limit of its own.
+    """Seconds in which a client must read ``reading_bytes`` of an answer, or its end; the server closes slower
+    connections. A watch has a shorter limit.
     """
     reading_bytes: ClassVar[int] = 16 * 1024
     linger_seconds: ClassVar[float] = 3.0
     """Seconds in which a client may finish sending a body that was answered before its end."""
 
     _head_bytes: int | None = 0
-    """Received of a head that is not complete; None while none is expected."""
+    """Bytes received of an incomplete head; None while none is expected."""
     _arriving_bytes: int = 0
-    """Size of what is being parsed now."""
+    """Size of the bytes that are being parsed now."""
     _is_whole = True
     _since = 0.0
     """Time from which the server waits for the client to send, or to take, the next bytes."""
@@ -134,7 +134,7 @@ class PatientHttp(HttpToolsProtocol):
         self._since = self.loop.time()
         if self.pipeline:
             self.flow.pause_reading()
-        # What is left may be too little for a pause; a transport that is closed waits for it without end.
+        # The unsent bytes may be too few for a pause; a transport that is closed waits for them without end.
         self._watch_reading()
         if not self._is_whole:
             self.cycle.body.clear()

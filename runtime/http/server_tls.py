@@ -35,24 +35,24 @@ class CertificatePair:
     certificate: Path
     key: Path
     flags: tuple[str, ...] = ("--cert-file", "--key-file", "--client-ca-file")
-    """By which the files were given, for messages."""
+    """Flags that name the files, for messages."""
     client_ca: Path | None = None
-    """The authority of the certificates by which clients may say who they are; a client without one is let in."""
+    """Authority of the certificates by which clients may identify themselves; a client without one is admitted."""
     asks_clients: bool = False
-    """Ask clients for certificates also without ``client_ca``: by authorities that ``Certificates.trust`` adds."""
+    """Ask clients for certificates also without ``client_ca``: of authorities that ``Certificates.trust`` adds."""
 
-    def contents(self) -> tuple[bytes, ...]:
+    def read_contents(self) -> tuple[bytes, ...]:
         """Read both files. Raises `BrokenPairError` where one can't be read or holds something else."""
         pair = (
-            _pem(self.flags[0], self.certificate, "certificate"),
-            _pem(self.flags[1], self.key, "private key"),
+            _read_pem(self.flags[0], self.certificate, "certificate"),
+            _read_pem(self.flags[1], self.key, "private key"),
         )
-        return (*pair, _pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
+        return (*pair, _read_pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
 
-    def context(self, also_trusted: str = "") -> ssl.SSLContext:
+    def build_context(self, also_trusted: str = "") -> ssl.SSLContext:
         """Build the server's TLS context. ``also_trusted``: further authorities of clients, in PEM form. Raises
         `BrokenPairError`."""
-        _, key, *client_ca = self.contents()
+        _, key, *client_ca = self.read_contents()
         if any(mark in key for mark in _LOCKED):
             raise BrokenPairError(
                 f"{self.flags[1]}: {self.key} needs a passphrase: write it without (openssl pkey -in …)"
@@ -61,7 +61,7 @@ class CertificatePair:
         try:
             context.load_cert_chain(self.certificate, self.key)
         except (ssl.SSLError, OSError) as error:
-            raise BrokenPairError(self._complaint(error)) from None
+            raise BrokenPairError(self._explain_failure(error)) from None
         if client_ca or self.asks_clients:
             authorities = [pem.decode("latin-1") for pem in client_ca]
             self._ask_for_client_certificates(context, [*authorities, also_trusted])
@@ -79,14 +79,14 @@ class CertificatePair:
         # Sessions of TLS 1.2 can't be switched off here.
         context.minimum_version, context.num_tickets = ssl.TLSVersion.TLSv1_3, 0
 
-    def _complaint(self, error: OSError) -> str:
+    def _explain_failure(self, error: OSError) -> str:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         if reason == "KEY_VALUES_MISMATCH":
             return f"{self.flags[1]}: {self.key} is not the key of the certificate in {self.certificate}"
         return f"{self.flags[0]} {self.certificate}, {self.flags[1]} {self.key}: can't be used: {reason}"
 
 
-def _pem(flag: str, path: Path, what: str) -> bytes:
+def _read_pem(flag: str, path: Path, what: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -97,19 +97,19 @@ def _pem(flag: str, path: Path, what: str) -> bytes:
 
 
 class Certificates:
-    """The pair in force. `context` stays one object for the life of a listener, whatever is loaded later."""
+    """Certificate pair in force. `context` stays the same object for the life of a listener, whatever it loads."""
 
     def __init__(self, pair: CertificatePair) -> None:
         """Load the certificate pair. Raises `BrokenPairError`."""
         self._pair = pair
         self._also_trusted = ""
-        self._contents = pair.contents()
-        self._current = pair.context()
+        self._contents = pair.read_contents()
+        self._current = pair.build_context()
         # A context of its own for the listener: `_hand_over` replaces it at each handshake.
-        self.context = pair.context()
+        self.context = pair.build_context()
         self.context.sni_callback = self._hand_over
         self._trouble = LoggedProblem(partial(log.warning, "%s; the certificate that was loaded before stays in force"))
-        """Why the files as they are now are not in force; empty while they are."""
+        """Reason why the present files are not in force; empty while they are."""
         self.reloads = 0
 
     def _hand_over(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
@@ -137,17 +137,17 @@ class Certificates:
 
         Raises `BrokenPairError`. The pair was made with ``asks_clients``.
         """
-        self._current, self._also_trusted = self._pair.context(authorities), authorities
+        self._current, self._also_trusted = self._pair.build_context(authorities), authorities
 
     def reload(self) -> None:
         """Take the files as they are now, or keep what is in force and say why."""
         try:
-            contents = self._pair.contents()
+            contents = self._pair.read_contents()
             # Compared by content: a secret's folder is replaced as a whole, so times and inodes change without it.
             if contents == self._contents:
                 self._trouble.note("")
                 return
-            self._current = self._pair.context(self._also_trusted)
+            self._current = self._pair.build_context(self._also_trusted)
         except BrokenPairError as error:
             self._trouble.note(str(error))
             return

@@ -27,13 +27,13 @@ _PAUSE_SECONDS: Final = 0.1
 class TlsListener:
     """Accepts connections, and hands them to a protocol when the handshake is done.
 
-    Where too many wait for it, the one that has waited for the longest is given up. To uvicorn this is a server.
+    Of too many open handshakes, it ends the oldest. To uvicorn this is a server.
     """
 
     def __init__(self, listener: socket.socket, new_protocol: Callable[[], asyncio.Protocol], context: ssl.SSLContext):
         self._listener, self._new_protocol, self._context = listener, new_protocol, context
         self._handshakes: dict[asyncio.Task[None], float] = {}
-        """Under way, by when they began; the oldest is the first."""
+        """Open handshakes with their beginnings; the oldest is the first."""
         self._accepting: asyncio.Task[None] | None = None
 
     def start(self, backlog: int) -> None:
@@ -42,13 +42,13 @@ class TlsListener:
         self._accepting = asyncio.create_task(self._accept(), name="accept")
 
     def close(self) -> None:
-        for task in self._tasks():
+        for task in self._list_tasks():
             task.cancel()
 
     async def wait_closed(self) -> None:
-        await asyncio.gather(*self._tasks(), return_exceptions=True)
+        await asyncio.gather(*self._list_tasks(), return_exceptions=True)
 
-    def _tasks(self) -> list[asyncio.Task[None]]:
+    def _list_tasks(self) -> list[asyncio.Task[None]]:
         return [*([self._accepting] if self._accepting else ()), *self._handshakes]
 
     async def _accept(self) -> None:
@@ -68,7 +68,7 @@ class TlsListener:
             handshake.add_done_callback(self._handshakes.pop)
 
     async def _make_place(self, limit: int) -> None:
-        """Wait until no more handshakes than that are under way, and give up those that had their time."""
+        """Wait until at most ``limit`` handshakes are open, and end those that had their time."""
         loop = asyncio.get_running_loop()
         while len(self._handshakes) > limit:
             oldest, began = next(iter(self._handshakes.items()))

@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn, TypeVar
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
 from runtime.backoff import Backoff
-from runtime.kafka.errors import UNAVAILABLE, CommitFailedError, IllegalStateError, KafkaError, explained
-from runtime.kafka.security import client_arguments
+from runtime.kafka.errors import UNAVAILABLE, CommitFailedError, IllegalStateError, KafkaError, explain_kafka_error
+from runtime.kafka.security import build_client_arguments
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import end
 
@@ -19,11 +19,11 @@ __all__ = [
     "commit",
     "commit_until",
     "connected",
+    "create_consumer",
     "followed",
-    "new_consumer",
+    "keep_reconnecting",
     "on_assignment",
     "read_to_end",
-    "reconnecting",
     "stop",
 ]
 
@@ -33,27 +33,28 @@ T = TypeVar("T")
 
 LONGEST_PAUSE_SECONDS: Final = 10.0
 METADATA_MS: Final = 10_000
-"""Longest age, in milliseconds, of a consumer's knowledge of which broker leads a partition. The client looks up where
-a partition begins at the leader that it knows, and does not ask for the new one when that has changed: with its default
-of five minutes everything on that broker stood still for as long."""
+"""Longest age, in milliseconds, of a consumer's knowledge of the leaders of partitions. The client looks up the
+beginning of a partition at the leader that it remembers, and does not ask for a new leader after a change: with the
+default of five minutes, every partition of that broker stood still for as long.
+"""
 POLL_MS: Final = 500
 ASK_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
-"""Brokers that have not answered for so long are waited for. Busy ones may take seconds."""
+"""Seconds after which silent brokers count as away. Busy ones may take seconds to answer."""
 CANCEL_AGAIN_SECONDS: Final = 0.5
 
 Consumer = Any
 """An ``AIOKafkaConsumer``, which has no types."""
 
 
-def new_consumer(
+def create_consumer(
     kafka: KafkaConnection,
     *topics: str,
     group: str | None = None,
     session_seconds: float | None = None,
     **options: Any,
 ) -> Consumer:
-    """Create a consumer that is not started yet, begins with the oldest record, and commits only when it is asked to.
+    """Create a consumer that is not started yet, begins with the oldest record, and commits only on request.
 
     Without a group it reads all partitions and remembers no position. ``session_seconds`` without a heartbeat the group
     gives its partitions to others; None: the client's default.
@@ -64,7 +65,7 @@ def new_consumer(
         options |= {"session_timeout_ms": session_ms, "heartbeat_interval_ms": session_ms // 4}
     return AIOKafkaConsumer(
         *topics,
-        **client_arguments(kafka),
+        **build_client_arguments(kafka),
         group_id=group,
         # The client's own commits run on a timer: they would cover records that were fetched and not processed yet.
         enable_auto_commit=False,
@@ -91,8 +92,8 @@ async def stop(consumer: Consumer) -> None:
     """Stop the consumer, and return when its connections are closed. Raises ``KafkaError``."""
     stopping: asyncio.Task[None] = asyncio.create_task(consumer.stop())
     while not (await asyncio.wait({stopping}, timeout=CANCEL_AGAIN_SECONDS))[0]:
-        # Where partitions were just added or given up, the client's task that fetches takes the cancellation for that
-        # of a fetch which it cancels itself, and fetches on; `stop` would wait without a limit.
+        # After a change of partitions, the client's fetching task takes the cancellation for that of a fetch which it
+        # cancels itself, and fetches on; `stop` would wait without a limit.
         if (fetcher := consumer._fetcher) and fetcher._closed:
             fetcher._fetch_task.cancel()
     if not stopping.cancelled():
@@ -110,29 +111,29 @@ class Connection:
         self.backoff = Backoff("Kafka", longest_pause_seconds)
         self.is_up = False
 
-    def established(self) -> None:
+    def note_contact(self) -> None:
         """Note that a session can read. The session calls this itself."""
-        self.backoff.worked()
+        self.backoff.note_success()
         self.is_up = True
 
-    def waiting_for(self) -> str:
+    def describe_wait(self) -> str:
         """Describe the missing connection as a check of readiness; empty while it is up."""
-        return "" if self.is_up else self.backoff.waiting_for() or "waiting for Kafka"
+        return "" if self.is_up else self.backoff.describe_wait() or "waiting for Kafka"
 
-    async def failed(self, error: Exception) -> None:
-        """Return when it is time for another try."""
+    async def wait_after_failure(self, error: Exception) -> None:
+        """Wait until it is time for another try."""
         self.is_up = False
-        await self.backoff.failed(explained(error))
+        await self.backoff.wait_after_failure(explain_kafka_error(error))
 
     async def ask(self, question: Awaitable[T]) -> T | None:
         """Return the brokers' answer; None while they have none, and then the connection is not up."""
         try:
-            answer = await _in_time(question)
+            answer = await _await_answer(question)
         except UNAVAILABLE as error:
             self.is_up = False
-            self.backoff.note(explained(error))
+            self.backoff.note(explain_kafka_error(error))
             return None
-        self.established()
+        self.note_contact()
         return answer
 
     async def watch(self, consumer: Consumer) -> NoReturn:
@@ -143,7 +144,7 @@ class Connection:
             await self.ask(consumer.end_offsets(consumer.assignment()))
 
 
-async def _in_time(question: Awaitable[T]) -> T:
+async def _await_answer(question: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await question
@@ -153,9 +154,9 @@ async def _in_time(question: Awaitable[T]) -> T:
 
 @asynccontextmanager
 async def followed(consumer: Consumer, connection: Connection) -> AsyncIterator[Consumer]:
-    """``connected``, for long: ``connection`` is up as long as the brokers answer."""
+    """The consumer, started, as ``connected`` yields it; ``connection`` is up as long as the brokers answer."""
     async with connected(consumer):
-        connection.established()
+        connection.note_contact()
         watching = asyncio.create_task(connection.watch(consumer))
         try:
             yield consumer
@@ -163,17 +164,17 @@ async def followed(consumer: Consumer, connection: Connection) -> AsyncIterator[
             await end([watching])
 
 
-async def reconnecting(session: Callable[[], Awaitable[None]], connection: Connection) -> None:
-    """Run ``session``, which opens a consumer of its own, again whenever Kafka fails; until it is cancelled.
+async def keep_reconnecting(session: Callable[[], Awaitable[None]], connection: Connection) -> None:
+    """Keep running ``session``, which opens a consumer itself, until cancelled: again whenever Kafka fails.
 
-    A session begins where the one before has committed, so a failure loses nothing.
+    A session begins at the commit of the session before, so a failure loses nothing.
     """
     while True:
         try:
             await session()
         # Any other error, such as NotProvisionedError, ends the process: waiting does not cure it.
         except (KafkaError, OSError) as error:
-            await connection.failed(error)
+            await connection.wait_after_failure(error)
 
 
 async def commit(consumer: Consumer, processed: Mapping[TopicPartition, Sequence[Any]]) -> None:
@@ -182,8 +183,9 @@ async def commit(consumer: Consumer, processed: Mapping[TopicPartition, Sequence
 
 
 async def commit_until(consumer: Consumer, offsets: Mapping[TopicPartition, int]) -> None:
-    """Commit that everything before these offsets is processed. Where the group has reassigned a partition, nothing is
-    committed: its new owner reads the records again. Raises ``KafkaError``."""
+    """Commit that everything before these offsets is processed. After a reassignment of a partition it commits nothing:
+    the new owner reads the records again. Raises ``KafkaError``.
+    """
     try:
         await consumer.commit(dict(offsets))
     except (CommitFailedError, IllegalStateError) as error:

@@ -18,7 +18,7 @@ __all__ = [
     "IllegalStateError",
     "KafkaError",
     "MessageSizeTooLargeError",
-    "explained",
+    "explain_kafka_error",
 ]
 
 UNAVAILABLE = (KafkaError, OSError, TimeoutError)
@@ -26,7 +26,7 @@ UNAVAILABLE = (KafkaError, OSError, TimeoutError)
 _FORBIDDEN: Final = (TopicAuthorizationFailedError, GroupAuthorizationFailedError, ClusterAuthorizationFailedError)
 
 
-def explained(error: Exception) -> str:
+def explain_kafka_error(error: Exception) -> str:
     """Put the error into words; for a missing right, add what to do."""
     # Errors of Kafka name their class themselves.
     words = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"

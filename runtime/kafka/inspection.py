@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from runtime.kafka.security import client_arguments
+from runtime.kafka.security import build_client_arguments
 from runtime.settings.kafka_connection import KafkaConnection
 
 
@@ -29,7 +29,7 @@ class KafkaAsItIs:
 async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
     """Read the brokers, and the topics that begin with ``prefix``. Raises ``KafkaError``, ``OSError``,
     ``SettingError``."""
-    admin = AIOKafkaAdminClient(**client_arguments(kafka))
+    admin = AIOKafkaAdminClient(**build_client_arguments(kafka))
     try:
         await admin.start()
         brokers = len((await admin.describe_cluster())["brokers"])

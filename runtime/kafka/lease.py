@@ -1,8 +1,8 @@
-"""A lease: of several processes one works, the others wait and take over when it ends or stands still.
+"""Lease by which one of several processes works; the others wait, and take over when it ends or stands still.
 
 Kafka's group of the lease assigns the one partition of a topic to one of its members; nothing is read from it. A holder
 that is killed or stopped loses it when its session ends. A stopped holder that continues learns of that within seconds:
-until then two work, so what they do has to be safe to do twice.
+until then two processes work, so their work has to be safe to do twice.
 """
 
 from collections.abc import AsyncIterator
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from runtime.kafka.consumer import connected, new_consumer, on_assignment
-from runtime.kafka.topics import require, topic_names
+from runtime.kafka.consumer import connected, create_consumer, on_assignment
+from runtime.kafka.topics import list_topic_names, require
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS
 
@@ -24,44 +24,47 @@ WAITING: Final = "waiting for the lease: another process works"
 
 
 class Lease:
-    """Lease that one process holds at a time. One of ``acquired`` and ``lost`` has to be awaited at any time."""
+    """Lease that one process holds at a time. A member has to await ``wait_until_held`` or ``wait_until_lost`` at any
+    time, or its group excludes it.
+    """
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
         self.is_held = False
 
-    async def acquired(self) -> None:
-        """Return when this process holds the lease. Raises ``KafkaError``."""
+    async def wait_until_held(self) -> None:
+        """Wait until this process holds the lease. Raises ``KafkaError``."""
         while not self.is_held:
             await self._consumer.getmany(timeout_ms=_POLL_MS)
 
-    async def lost(self) -> None:
-        """Return when another process may hold the lease. Raises ``KafkaError``."""
+    async def wait_until_lost(self) -> None:
+        """Wait until another process may hold the lease. Raises ``KafkaError``."""
         # A member that does not ask for records leaves its group after a while.
         while self.is_held:
             await self._consumer.getmany(timeout_ms=_POLL_MS)
 
-    def reassigned(self) -> None:
-        """Wake the waiting tasks after the group has assigned the lease's partition."""
+    def note_assignment(self) -> None:
+        """Note whether the group has assigned the lease's partition to this process."""
         partitions = self._consumer.assignment()
-        # Nothing is read: only who has the partition matters.
+        # Only the owner of the partition matters: nobody reads it.
         self._consumer.pause(*partitions)
         self.is_held = bool(partitions)
 
 
 @asynccontextmanager
 async def lease(kafka: KafkaConnection, group: str, session_seconds: float) -> AsyncIterator[Lease]:
-    """The lease of the processes that name this consumer group. Within the context this process waits for it, or holds
-    it; it is given up at the end. Raises ``KafkaError``, ``NotProvisionedError``."""
-    require([_TOPIC.name], await topic_names(kafka))
-    consumer = new_consumer(
+    """The lease of the processes that name this consumer group. Within the context this process waits for it or holds
+    it, and gives it up at the end. Raises ``KafkaError``, ``NotProvisionedError``.
+    """
+    require([_TOPIC.name], await list_topic_names(kafka))
+    consumer = create_consumer(
         kafka,
         group=group,
         session_seconds=session_seconds,
         # The client's default may move the partition each time that a process joins.
         partition_assignment_strategy=(StickyPartitionAssignor,),
     )
-    found = Lease(consumer)
-    consumer.subscribe([_TOPIC.name], listener=on_assignment(found.reassigned))
+    lease_of_group = Lease(consumer)
+    consumer.subscribe([_TOPIC.name], listener=on_assignment(lease_of_group.note_assignment))
     async with connected(consumer):
-        yield found
+        yield lease_of_group

@@ -8,18 +8,18 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from runtime.backoff import Backoff
-from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
 from runtime.kafka.record import Outgoing, Place
-from runtime.kafka.security import client_arguments
+from runtime.kafka.security import build_client_arguments
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DECISIONS, TOPICS
 
 logger = logging.getLogger(__name__)
 
 DELIVERY_SECONDS: Final = 60
-"""A producer that has not delivered by then is replaced by a new one: some of its errors never end."""
+"""Seconds after which a new producer replaces one that has not delivered: some errors of a producer never end."""
 SILENCE_SECONDS: Final = 5
-"""Without an acknowledgement for so long the broker counts as away."""
+"""Seconds without an acknowledgement after which the broker counts as away."""
 CLOSE_SECONDS: Final = 5
 _MAX_BYTES: Final = {topic.name: topic.max_message_bytes for topic in TOPICS}
 _DEFAULT_MAX_BYTES: Final = DECISIONS.max_message_bytes
@@ -29,12 +29,12 @@ _BATCH_BYTES: Final = 512 * 1024
 """The parts of a record go out together; with the client's default every one of them would be a request of its own."""
 
 
-def idempotent_producer(
+def create_idempotent_producer(
     kafka: KafkaConnection, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
 ) -> AIOKafkaProducer:
     """Create a producer that is not started yet. Its own retries neither repeat nor reorder records."""
     return AIOKafkaProducer(
-        **client_arguments(kafka),
+        **build_client_arguments(kafka),
         client_id=client_id,
         # A leader that acknowledges alone and then fails takes the record with it.
         acks="all",
@@ -50,7 +50,7 @@ def idempotent_producer(
     )
 
 
-async def started(producer: Any) -> Any:
+async def start_producer(producer: Any) -> Any:
     """Connect the producer and return it. A producer that can't connect is stopped and releases what it holds. Raises
     ``UNAVAILABLE``."""
     try:
@@ -65,15 +65,15 @@ async def started(producer: Any) -> Any:
 async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
     """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
     topic, record, partition = outgoing
-    # Awaits a place in the producer's buffer, no acknowledgement. Which future is awaited later decides what counts as
-    # delivered.
+    # Awaits room in the producer's buffer, no acknowledgement. The future that the caller awaits later decides which
+    # records count as delivered.
     future: asyncio.Future[Any] = await producer.send(
         topic, record.value, key=record.key, headers=record.headers, partition=partition
     )
     return future
 
 
-def size_of(outgoing: Outgoing) -> int:
+def count_record_bytes(outgoing: Outgoing) -> int:
     """Count the bytes of key, value and headers, before compression."""
     _, record, _ = outgoing
     headers = sum(len(name) + len(value or b"") for name, value in record.headers)
@@ -82,10 +82,10 @@ def size_of(outgoing: Outgoing) -> int:
 
 def is_too_large(outgoing: Outgoing) -> bool:
     """Tell whether its topic would refuse the record, now and at every later try."""
-    return size_of(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
+    return count_record_bytes(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
 
 
-async def topics_known_to(producer: Any) -> set[str]:
+async def list_broker_topics(producer: Any) -> set[str]:
     """Return the topics that the broker has. Raises ``KafkaError``.
 
     Asking for all of them creates none, where asking for one by its name might, with the broker's defaults.
@@ -138,7 +138,7 @@ class TopicsSink:
                 logger.debug("the producer did not stop cleanly: %r", error)
 
     async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
-        """Return when all are acknowledged: where each of them lies.
+        """Send the records and return their places when the broker has acknowledged all of them.
 
         After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
         """
@@ -147,18 +147,18 @@ class TopicsSink:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
                 async with asyncio.timeout(DELIVERY_SECONDS):
-                    places = await self._noted(self._send(outgoing)) if outgoing else ()
+                    places = await self._await_acknowledgement(self._send(outgoing)) if outgoing else ()
             except UNAVAILABLE as error:
                 self._count_retry()
                 # Its buffer still has the records, which both producers would send otherwise.
                 await self.close()
-                await self._backoff.failed(explained(error))
+                await self._backoff.wait_after_failure(explain_kafka_error(error))
             else:
-                self._backoff.worked()
+                self._backoff.note_success()
                 return places
 
-    async def _noted(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
-        """Await the result; while it is long in coming, readiness names the awaited service."""
+    async def _await_acknowledgement(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
+        """Await the places; after a while without them, readiness names the awaited service."""
         silence = f"no acknowledgement for {SILENCE_SECONDS} s"
         noting = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._backoff.note, silence)
         try:
@@ -168,8 +168,8 @@ class TopicsSink:
 
     async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
         if self._producer is None:
-            producer = idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
-            self._producer = await started(producer)
+            producer = create_idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
+            self._producer = await start_producer(producer)
         # All are queued, in their order, before the first is awaited, so that they share batches.
         acknowledged = await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
         return [Place(metadata.partition, metadata.offset) for metadata in acknowledged]

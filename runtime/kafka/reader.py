@@ -1,4 +1,4 @@
-"""Reads what lies on topics, without a group: partitions from their beginning to their end, and records by offset."""
+"""Reader of topics without a group: of partitions from their beginning to their end, and of records by offset."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -6,14 +6,14 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from runtime.backoff import Backoff
-from runtime.kafka.consumer import Consumer, TopicPartition, connected, new_consumer, read_to_end, stop
-from runtime.kafka.errors import UNAVAILABLE, explained
+from runtime.kafka.consumer import Consumer, TopicPartition, connected, create_consumer, read_to_end, stop
+from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
 from runtime.settings.kafka_connection import KafkaConnection
 
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 60.0
-"""A read that takes longer is begun again with a new consumer."""
+"""Seconds after which the reader begins a read again with a new consumer."""
 _FETCH_WAIT_MS: Final = 10
 """Milliseconds that a broker holds a fetch that finds nothing. While it is held for partitions that were read to their
 end, the others are not fetched."""
@@ -22,7 +22,7 @@ _FETCH_BYTES: Final = 128 * 1024
 
 
 class TopicReader:
-    """Waits while the broker does not answer. For one reader at a time."""
+    """Reader that waits while the broker does not answer. For one caller at a time."""
 
     def __init__(self, kafka: KafkaConnection, max_backoff_seconds: float = 10.0) -> None:
         self._kafka = kafka
@@ -50,52 +50,52 @@ class TopicReader:
         wanted = [TopicPartition(topic, number) for number in sorted(partitions)]
 
         async def read() -> None:
-            async with connected(new_consumer(self._kafka, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
+            async with connected(create_consumer(self._kafka, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
                 consumer.assign(wanted)
                 await consumer.seek_to_beginning()
                 async for record in read_to_end(consumer):
                     take(record)
 
-        await self._patiently(read)
+        await self._retry(read)
 
     async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
         """Read the records at these offsets, which rise; records that the log no longer has are left out."""
 
         async def read() -> list[Any]:
             if self._consumer is None:
-                self._consumer = new_consumer(
+                self._consumer = create_consumer(
                     self._kafka, max_partition_fetch_bytes=_FETCH_BYTES, fetch_max_wait_ms=_FETCH_WAIT_MS
                 )
                 await self._consumer.start()
-            return await _at(self._consumer, TopicPartition(topic, partition), offsets)
+            return await _fetch_records(self._consumer, TopicPartition(topic, partition), offsets)
 
-        return await self._patiently(read)
+        return await self._retry(read)
 
-    async def _patiently(self, read: Callable[[], Awaitable[T]]) -> T:
+    async def _retry(self, read: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    found = await read()
+                    answer = await read()
             except UNAVAILABLE as error:
                 await self.close()
-                await self._backoff.failed(explained(error))
+                await self._backoff.wait_after_failure(explain_kafka_error(error))
             else:
-                self._backoff.worked()
-                return found
+                self._backoff.note_success()
+                return answer
 
 
-async def _at(consumer: Consumer, partition: TopicPartition, offsets: Sequence[int]) -> list[Any]:
+async def _fetch_records(consumer: Consumer, partition: TopicPartition, offsets: Sequence[int]) -> list[Any]:
     consumer.assign([partition])
     try:
-        # An offset behind the end, where the topic was deleted and made again, would be waited for without an end.
+        # Of a topic that was deleted and created again, the client would wait without an end for an offset behind it.
         end = min(offsets[-1] + 1, (await consumer.end_offsets([partition]))[partition])
         consumer.seek(partition, offsets[0])
-        found: list[Any] = []
-        # Records that have expired are skipped by the client, which then continues with the oldest one.
+        fetched: list[Any] = []
+        # The client skips expired records and continues with the oldest one.
         while await consumer.position(partition) < end:
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                found += [record for record in records if record.offset in offsets]
-        return found
+                fetched += [record for record in records if record.offset in offsets]
+        return fetched
     finally:
-        # Or it would fetch what follows, which nobody reads.
+        # Otherwise the client would fetch the following records, which nobody reads.
         consumer.unsubscribe()

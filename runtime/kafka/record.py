@@ -1,10 +1,10 @@
-"""A record as it was read from a topic, and one that is to be sent. Values only: importing them needs no client."""
+"""A record that was read from a topic, and a record to send. Values only: their import needs no client."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from schemas.codec import records
 from schemas.codec.trace_context import trace_of
 from schemas.events import AttemptEvent, PodObserved
@@ -17,7 +17,7 @@ Acknowledge = Callable[[], object]
 
 
 class Record(NamedTuple):
-    """A record as it was read, and how to acknowledge it."""
+    """A record that was read, and the callback that acknowledges it."""
 
     topic: str
     partition: int
@@ -26,7 +26,7 @@ class Record(NamedTuple):
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
     timestamp: int
-    """Milliseconds since 1970: when the broker took it, or the producer's time, by the topic."""
+    """Milliseconds since 1970: the broker's time or the producer's, by the topic's configuration."""
     acknowledge: Acknowledge
 
 
@@ -46,20 +46,20 @@ class Place(NamedTuple):
     offset: int
 
 
-def about_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
-    """Name the attempt or the pod of a record for ``extra=`` of a log call, as its headers claim."""
+def identify_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:
+    """Identify the attempt or the pod of a record by its headers, for ``extra=`` of a log call."""
     named = list(headers or ())
     kind = records.find_event_type(named)
     if isinstance(kind, records.Rejected) or not issubclass(kind, AttemptEvent | PodObserved):
         return {}
     texts = {name: (value or b"")[:_MAX_LOGGED].decode(errors="replace") for name, value in named}
     attempt = texts.get("ce_id", "").partition("/")[0] if issubclass(kind, AttemptEvent) else ""
-    return about(attempt=attempt, pod=texts.get("ce_subject", ""), trace=trace_of(named).id)
+    return identify_subject(attempt=attempt, pod=texts.get("ce_subject", ""), trace=trace_of(named).id)
 
 
-def about_attempt(event: AttemptEvent) -> dict[str, str]:
-    """Name the attempt and the pod of a decoded event for ``extra=`` of a log call."""
-    return about(attempt=event.attempt_id, pod=event.pod, cluster=event.cluster)
+def identify_attempt(event: AttemptEvent) -> dict[str, str]:
+    """Identify the attempt and the pod of a decoded event, for ``extra=`` of a log call."""
+    return identify_subject(attempt=event.attempt_id, pod=event.pod, cluster=event.cluster)
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

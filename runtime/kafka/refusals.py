@@ -1,9 +1,8 @@
-"""Reasons why a broker refuses a connection, with what to do about them; and the refusal of a token, which aiokafka
-overlooks.
+"""Reasons why a broker refuses a connection, with their remedies; and the refusal of a token, which aiokafka overlooks.
 
-aiokafka makes its connections itself, and leaves their errors in its log: its callers get no more than ``Unable to
-bootstrap``. So its class of connections and its bootstrap are replaced here, for all clients of this process. Its
-version is pinned; tests/contract/test_library_internals.py names what to read again when the pin moves.
+aiokafka opens its connections itself and leaves their errors in its log: its callers get only ``Unable to bootstrap``.
+So this module replaces its class of connections and its bootstrap, for all clients of this process. Its version is
+pinned; tests/contract/test_library_internals.py names what to read again when the pin moves.
 """
 
 import ssl
@@ -15,7 +14,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
 
-from runtime.settings.variables import variable
+from runtime.settings.variables import derive_variable
 
 _NAME_MISMATCHES: Final = (62, 64)
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
@@ -24,7 +23,9 @@ _bootstrap: Final = AIOKafkaClient.bootstrap
 
 
 class RefusedError(KafkaError):  # type: ignore[misc]
-    """The broker refuses us, or we refuse it. Worth another try: certificates, tokens and users are replaced."""
+    """The broker refuses us, or we refuse it. Worth another try, because operators replace certificates, tokens and
+    users.
+    """
 
     retriable = True
 
@@ -41,7 +42,7 @@ _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
 
 
 class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """A connection whose failure says what to do."""
+    """Connection whose failure names the remedy."""
 
     async def connect(self) -> Any:
         try:
@@ -51,9 +52,9 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
             _refusals.get([]).append(error)
             raise
         except (OSError, KafkaError) as error:
-            if not (remedy := _remedy(error, self._sasl_mechanism)):
+            if not (remedy := _suggest_remedy(error, self._sasl_mechanism)):
                 raise
-            refused = RefusedError(f"{self.host}:{self.port}: {_words(error, self._sasl_mechanism)}", remedy)
+            refused = RefusedError(f"{self.host}:{self.port}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
             _refusals.get([]).append(refused)
             raise refused from error
 
@@ -62,8 +63,11 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
 
 
 class TokenAuthenticator(OAuthAuthenticator):  # type: ignore[misc]
-    """A broker answers a token that it refuses with a challenge and no error (RFC 7628, section 3.2.2). aiokafka takes
-    that for success, and finds a cluster without brokers then."""
+    """Authenticator that recognizes the refusal of a token.
+
+    A broker refuses a token with a challenge and no error (RFC 7628, section 3.2.2). aiokafka takes that for success,
+    and then sees a cluster without brokers.
+    """
 
     async def step(self, payload: bytes | None) -> Any:
         if self._token_sent and payload:
@@ -71,8 +75,8 @@ class TokenAuthenticator(OAuthAuthenticator):  # type: ignore[misc]
         return await super().step(payload)
 
 
-async def explained_bootstrap(client: AIOKafkaClient) -> None:
-    """Connect aiokafka's client, but raise the error of the connections instead of its own."""
+async def connect_or_explain(client: AIOKafkaClient) -> None:
+    """Connect aiokafka's client; if that fails, raise the last error of a connection instead of the client's."""
     refusals: list[RefusedError] = []
     outer = _refusals.set(refusals)
     try:
@@ -85,10 +89,10 @@ async def explained_bootstrap(client: AIOKafkaClient) -> None:
         _refusals.reset(outer)
 
 
-def _words(error: Exception, mechanism: str | None) -> str:
+def _describe_refusal(error: Exception, mechanism: str | None) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
-    if alert := _alert(error):
+    if alert := _read_alert(error):
         return f"it refuses our certificate ({alert})"
     if isinstance(error, UnsupportedSaslMechanismError):
         return f"it does not take {mechanism}"
@@ -97,31 +101,33 @@ def _words(error: Exception, mechanism: str | None) -> str:
     return str(error) or type(error).__name__
 
 
-def _alert(error: Exception) -> str:
+def _read_alert(error: Exception) -> str:
     """Read the broker's verdict on our certificate. With TLS 1.3 it comes after the handshake, when we already wait for
     the first answer."""
     cause = error.__cause__
     return cause.reason or "TLS" if isinstance(error, KafkaConnectionError) and isinstance(cause, ssl.SSLError) else ""
 
 
-def _remedy(error: Exception, mechanism: str | None) -> str:
+def _suggest_remedy(error: Exception, mechanism: str | None) -> str:
     """Suggest what an operator can do; empty where the error is no refusal."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _NAME_MISMATCHES:
-            return f"Name it in {variable('kafka_bootstrap_servers')} and advertised.listeners as its certificate does"
-        return f"{variable('kafka_ca_file')} has to hold the authority that signed it"
+            servers = derive_variable("kafka_bootstrap_servers")
+            return f"Name it in {servers} and advertised.listeners as its certificate does"
+        return f"{derive_variable('kafka_ca_file')} has to hold the authority that signed it"
     if isinstance(error, UnsupportedSaslMechanismError):
-        return f"{variable('kafka_sasl_mechanism')} has to be another"
+        return f"{derive_variable('kafka_sasl_mechanism')} has to be another"
     if isinstance(error, SaslAuthenticationFailed):
         if mechanism == "OAUTHBEARER":
             return "Its issuer, audience and end have to be as the broker wants them"
-        return f"{variable('kafka_username')} and its password have to be those of a user that it knows"
-    if _alert(error):
-        return f"{variable('kafka_cert_file')} has to be signed by an authority that it trusts, and not expired"
+        return f"{derive_variable('kafka_username')} and its password have to be those of a user that it knows"
+    if _read_alert(error):
+        return f"{derive_variable('kafka_cert_file')} has to be signed by an authority that it trusts, and not expired"
     if isinstance(error, _HUNG_UP):
-        return f"If it is not just starting or ending, {variable('kafka_security_protocol')} is not that of this port"
+        protocol = derive_variable("kafka_security_protocol")
+        return f"If it is not just starting or ending, {protocol} is not that of this port"
     return ""
 
 
 aiokafka.conn.AIOKafkaConnection = ExplainedConnection
-AIOKafkaClient.bootstrap = explained_bootstrap
+AIOKafkaClient.bootstrap = connect_or_explain

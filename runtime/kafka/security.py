@@ -1,7 +1,7 @@
 """Arguments that every client of Kafka takes besides its own options: addresses, TLS, SASL.
 
-Files are read when a client is made. The services make a new one after every failure of a connection, so a certificate
-that was renewed is used from the next client on; a token is read, or asked for, for every connection.
+Every new client reads the files. The services create a new one after every failure of a connection, so the next client
+uses a renewed certificate; every connection reads, or asks for, its token.
 """
 
 import asyncio
@@ -12,25 +12,26 @@ from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
 
-# They make every client say why its connections fail, and bound what it unpacks.
+# Both modules change every client: it explains failed connections, and bounds unpacked records.
 import runtime.kafka.unpacking  # noqa: F401
 from runtime.kafka.refusals import RefusedError
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import revealed
-from runtime.settings.variables import variable
+from runtime.settings.secret_files import reveal_secret
+from runtime.settings.variables import derive_variable
 
 TOKEN_SECONDS: Final = 10.0
-"""The longest that asking for a token may take."""
+"""Limit of a request for a token."""
 _RENEW_BEFORE_SECONDS: Final = 30.0
-"""A token that is so close to its end is not used for another connection."""
+"""Seconds before its end from which a token serves no further connection."""
 
 
 class CredentialsError(RefusedError):
-    """A certificate or a token can't be had now; worth another try, as an unreachable broker is: somebody may be
-    replacing it. What a process starts with was checked with its settings."""
+    """A certificate or a token is not available now; worth another try, as an unreachable broker is: somebody may be
+    replacing it. The settings have checked the files of the process's start.
+    """
 
 
-def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
+def build_client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     """Build the arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
 
     To be called within the event loop where OAUTHBEARER is used.
@@ -38,45 +39,47 @@ def client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     return {
         "bootstrap_servers": kafka.kafka_bootstrap_servers,
         "security_protocol": kafka.kafka_security_protocol.upper(),
-        "ssl_context": ssl_context(kafka),
-        **(_sasl(kafka) if kafka.uses_sasl else {}),
+        "ssl_context": build_ssl_context(kafka),
+        **(_build_sasl_arguments(kafka) if kafka.uses_sasl else {}),
     }
 
 
-def ssl_context(kafka: KafkaConnection) -> Any:
+def build_ssl_context(kafka: KafkaConnection) -> Any:
     """Build the context of TLS; None without TLS. Raises ``CredentialsError``."""
     try:
-        return kafka.kafka_ssl_context()
+        return kafka.build_kafka_ssl_context()
     except ValueError as error:
         raise CredentialsError(f"TLS to Kafka: {error}") from None
 
 
-def token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
+def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
     """Create the provider of tokens for OAUTHBEARER: from the file, or by client credentials."""
     if kafka.kafka_oauth_token_file:
         return TokenFile(kafka.kafka_oauth_token_file)
     return ClientCredentials(
-        str(kafka.kafka_oauth_token_url), str(kafka.kafka_oauth_client_id), revealed(kafka.kafka_oauth_client_secret)
+        str(kafka.kafka_oauth_token_url),
+        str(kafka.kafka_oauth_client_id),
+        reveal_secret(kafka.kafka_oauth_client_secret),
     )
 
 
-def _sasl(kafka: KafkaConnection) -> dict[str, Any]:
+def _build_sasl_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
-        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": token_provider(kafka)}
+        return {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": create_token_provider(kafka)}
     return {
         "sasl_mechanism": kafka.kafka_sasl_mechanism,
         "sasl_plain_username": kafka.kafka_username,
-        "sasl_plain_password": sasl_password(kafka),
+        "sasl_plain_password": reveal_sasl_password(kafka),
     }
 
 
-def sasl_password(kafka: KafkaConnection) -> str:
+def reveal_sasl_password(kafka: KafkaConnection) -> str:
     """Read the password for PLAIN and SCRAM."""
-    return revealed(kafka.kafka_password)
+    return reveal_secret(kafka.kafka_password)
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
-    """The token that a file holds, read for every connection: a kubelet replaces a projected token in time."""
+    """Provider of the token in a file, read for every connection: a kubelet replaces a projected token in time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -128,7 +131,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
         if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
-            who = variable("kafka_oauth_client_id")
+            who = derive_variable("kafka_oauth_client_id")
             raise CredentialsError(
                 f"{self._url}: HTTP {response.status} without a token {cause}".rstrip()
                 + f". {who} and its secret have to be those of a client that the server knows"

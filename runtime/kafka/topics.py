@@ -14,8 +14,8 @@ from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from runtime.backoff import Backoff
 from runtime.errors import NotProvisionedError
-from runtime.kafka.errors import explained
-from runtime.kafka.security import client_arguments
+from runtime.kafka.errors import explain_kafka_error
+from runtime.kafka.security import build_client_arguments
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
@@ -28,7 +28,7 @@ _MAY_BE_HIDDEN: Final = " (or this user may not see it: docs/security.md lists t
 @asynccontextmanager
 async def administration(kafka: KafkaConnection) -> AsyncIterator[AIOKafkaAdminClient]:
     """A connected client for administration. Raises ``KafkaError``, ``OSError``."""
-    admin = AIOKafkaAdminClient(**client_arguments(kafka))
+    admin = AIOKafkaAdminClient(**build_client_arguments(kafka))
     try:
         await admin.start()
         yield admin
@@ -36,7 +36,7 @@ async def administration(kafka: KafkaConnection) -> AsyncIterator[AIOKafkaAdminC
         await admin.close()
 
 
-async def topic_names(kafka: KafkaConnection) -> list[str]:
+async def list_topic_names(kafka: KafkaConnection) -> list[str]:
     """List all topics that the broker has. Raises ``KafkaError``, ``OSError``."""
     async with administration(kafka) as admin:
         # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
@@ -44,47 +44,50 @@ async def topic_names(kafka: KafkaConnection) -> list[str]:
 
 
 async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff: Backoff) -> None:
-    """Return when Kafka answers and has these topics.
+    """Wait until Kafka answers and has these topics.
 
-    Raises ``NotProvisionedError`` where it lacks one, or one has fewer partitions than the topic it is partitioned as.
+    Raises ``NotProvisionedError`` if it lacks one, or one has fewer partitions than the topic it is partitioned as.
     """
     while True:
         try:
             async with administration(kafka) as admin:
                 # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
-                found = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
+                partition_counts = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics()}
         # A topic that is missing is not retried here: only an operator's `provision` makes it.
         except (KafkaError, OSError) as error:
-            await backoff.failed(explained(error))
+            await backoff.wait_after_failure(explain_kafka_error(error))
         else:
-            backoff.worked()
+            backoff.note_success()
             names = list(wanted)
-            require(names, found)
-            _require_partitions(names, found)
+            require(names, partition_counts)
+            _require_partitions(names, partition_counts)
             return
 
 
-async def partitions_of(
+async def list_partitions(
     admin: AIOKafkaAdminClient, names: Sequence[str], also: Sequence[str] = ()
 ) -> list[TopicPartition]:
     """List all partitions of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is
     missing; ``KafkaError``, ``OSError``."""
-    topics = {found["topic"]: found["partitions"] for found in await admin.describe_topics() if not found["error_code"]}
+    topics = {
+        description["topic"]: description["partitions"]
+        for description in await admin.describe_topics()
+        if not description["error_code"]
+    }
     require([*names, *also], topics)
     return [TopicPartition(name, partition["partition"]) for name in names for partition in topics[name]]
 
 
-def require(wanted: Iterable[str], known: Iterable[str]) -> None:
-    """Raise ``NotProvisionedError`` for missing topics: a client would create them by their name only, with the
-    broker's defaults."""
-    if problem := missing(wanted, known):
+def require(wanted: Iterable[str], existing: Iterable[str]) -> None:
+    """Raise ``NotProvisionedError`` for missing topics: a client would create them with the broker's defaults."""
+    if problem := describe_missing_topics(wanted, existing):
         raise NotProvisionedError(problem)
 
 
-def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
+def describe_missing_topics(wanted: Iterable[str], existing: Iterable[str]) -> str:
     """Describe the missing topics and how to create them; empty when all exist."""
-    there = set(known)
-    absent = [name for name in wanted if name not in there]
+    existing_names = set(existing)
+    absent = [name for name in wanted if name not in existing_names]
     if not absent:
         return ""
     return f"Kafka has no topic {', '.join(absent)}: run `schedulerlog pipeline provision`{_MAY_BE_HIDDEN}"
@@ -93,10 +96,10 @@ def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
 def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> None:
     for topic in TOPICS:
         if topic.name in names and topic.partitioned_as in names:
-            own, others = partitions[topic.name], partitions[topic.partitioned_as]
-            if own < others:
+            count, needed = partitions[topic.name], partitions[topic.partitioned_as]
+            if count < needed:
                 raise NotProvisionedError(
-                    f"Kafka's topic {topic.name} has {own} partitions and {topic.partitioned_as} has {others}: "
+                    f"Kafka's topic {topic.name} has {count} partitions and {topic.partitioned_as} has {needed}: "
                     "run `schedulerlog pipeline provision`"
                 )
 
@@ -110,30 +113,34 @@ async def provision_topics(kafka: KafkaConnection, replication_factor: int, say:
     async with administration(kafka) as admin:
         # A broker refuses more replicas than there are brokers.
         replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
-        known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}
-        numbers = {name: len(found["partitions"]) for name, found in known.items()}
+        descriptions = {
+            description["topic"]: description
+            for description in await admin.describe_topics()
+            if not description["error_code"]
+        }
+        numbers = {name: len(description["partitions"]) for name, description in descriptions.items()}
         for topic in TOPICS:
             wanted = replace(topic, partitions=max(topic.partitions, numbers.get(topic.partitioned_as, 0)))
-            if topic.name in known:
+            if topic.name in descriptions:
                 await _correct(admin, wanted, numbers[topic.name], say)
             else:
                 await _create(admin, wanted, replicas, say)
         async with asyncio.timeout(_METADATA_SECONDS):
-            await _shown(admin)
+            await _await_topics(admin)
 
 
-async def _shown(admin: AIOKafkaAdminClient) -> None:
-    """Return when the broker shows all topics of the contract."""
-    # The controller has answered; brokers learn of it later, a busy one by seconds, and a process that asks one before
-    # finds no topic.
+async def _await_topics(admin: AIOKafkaAdminClient) -> None:
+    """Wait until the broker shows all topics of the contract."""
+    # The controller has answered; a busy broker learns of the topics seconds later, and a process that asks it before
+    # sees no topic.
     while True:
-        if not missing([topic.name for topic in TOPICS], await admin.list_topics()):
+        if not describe_missing_topics([topic.name for topic in TOPICS], await admin.list_topics()):
             return
         await asyncio.sleep(0.1)
 
 
 async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:
-    new = NewTopic(topic.name, topic.partitions, replicas, topic_configs=configuration(topic))
+    new = NewTopic(topic.name, topic.partitions, replicas, topic_configs=build_configuration(topic))
     answer = await admin.create_topics([new])
     for _, code, *_ in answer.topic_errors:
         # Two `provision` may run at the same time: the one that comes second finds what it wanted.
@@ -151,21 +158,21 @@ async def _correct(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, sa
         done.append(f"{partitions} partitions are now {topic.partitions} (pods that moved are in order from here on)")
     elif partitions > topic.partitions:
         done.append(f"has {partitions} partitions, not {topic.partitions}: Kafka can't take partitions away; left so")
-    if wrong := differences(configuration(topic), await _configuration(admin, topic.name)):
+    if wrong := list_differences(build_configuration(topic), await _read_configuration(admin, topic.name)):
         # The whole configuration and not the differences: this request resets every key that it does not name.
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=configuration(topic))
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=build_configuration(topic))
         await admin.alter_configs([resource])
         done += [f"{name} was {was}, is now {now}" for name, was, now in wrong]
     say(f"topic {topic.name}: {'; '.join(done) or 'as it should be'}")
 
 
-async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+async def _read_configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
     # An entry of `resource[4]` begins with name and value.
     answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
     return {entry[0]: entry[1] for answer in answers for resource in answer.resources for entry in resource[4]}
 
 
-def configuration(topic: Topic) -> dict[str, str]:
+def build_configuration(topic: Topic) -> dict[str, str]:
     """Return the configuration that the topic should have."""
     lag = topic.compacted_after
     segment = {} if topic.segment_bytes is None else {"segment.bytes": str(topic.segment_bytes)}
@@ -173,19 +180,19 @@ def configuration(topic: Topic) -> dict[str, str]:
         # Written out, because a broker's own default may be compaction, which would drop all but the last record of a
         # pod.
         "cleanup.policy": "delete" if lag is None else "compact,delete",
-        "min.compaction.lag.ms": _milliseconds(lag or timedelta(0)),
-        "retention.ms": _milliseconds(topic.retention),
+        "min.compaction.lag.ms": _format_milliseconds(lag or timedelta(0)),
+        "retention.ms": _format_milliseconds(topic.retention),
         "max.message.bytes": str(topic.max_message_bytes),
         "message.timestamp.type": "LogAppendTime" if topic.has_broker_time else "CreateTime",
         **segment,
     }
 
 
-def _milliseconds(time: timedelta) -> str:
-    # As text and without a fraction: `differences` compares it with what the broker answers, letter by letter.
+def _format_milliseconds(time: timedelta) -> str:
+    # As text and without a fraction: `list_differences` compares it with what the broker answers, letter by letter.
     return str(int(time.total_seconds() * 1000))
 
 
-def differences(wanted: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Name, value as it is, value as it should be."""
-    return [(name, known.get(name, "not set"), value) for name, value in wanted.items() if known.get(name) != value]
+def list_differences(wanted: Mapping[str, str], present: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """List the differences, each as name, present value and wanted value."""
+    return [(name, present.get(name, "not set"), value) for name, value in wanted.items() if present.get(name) != value]

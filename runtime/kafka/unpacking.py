@@ -1,10 +1,10 @@
-"""Bounds on what Kafka's record batches are unpacked to: a batch of a few hundred bytes may hold gigabytes.
+"""Bounds on the unpacked size of Kafka's record batches: a batch of a few hundred bytes may hold gigabytes.
 
-A batch that is too large, or that can't be unpacked, is read as one record without a value, whose header
-``UNREADABLE`` names the cause: it becomes a dead letter, and the records behind it are read. aiokafka itself has no
-bound, and an error that it raises for a batch would be raised again at every try. Its decoders and its class of a
-partition's fetched records are replaced here, for all consumers of this process; its version is pinned, and
-tests/contract/test_library_internals.py names what to read again when the pin moves.
+A batch that is too large, or unreadable, becomes one record without a value, whose header ``UNREADABLE`` names the
+cause: it becomes a dead letter, and the consumer reads on. aiokafka itself has no bound, and would raise its error for
+a batch again at every try. This module replaces its decoders and its class of a partition's fetched records, for all
+consumers of this process; its version is pinned, and tests/contract/test_library_internals.py names what to read again
+when the pin moves.
 """
 
 import gzip
@@ -42,7 +42,7 @@ class UnpackedTooLargeError(ValueError):
 
 
 class UnreadableBatch(NamedTuple):
-    """The record that stands for the rest of a batch, with the attributes of aiokafka's own."""
+    """The record that stands for the unreadable remainder of a batch, with the attributes of aiokafka's records."""
 
     offset: int
     timestamp: int
@@ -61,7 +61,7 @@ class BoundedPartitionRecords(PartitionRecords):  # type: ignore[misc]
 
 
 class _Batches:
-    """The batches of one fetch; it ends early when the budget is used up."""
+    """Batches of one fetch, which ends early when its budget is used up."""
 
     def __init__(self, records: Any, fetch_offset: int) -> None:
         self._records = records
@@ -94,16 +94,16 @@ class _Batch:
         try:
             for record in self._batch:
                 yield record
-                # Those before were read from an earlier fetch: counting them would never get beyond them.
+                # An earlier fetch has returned the records before: if they counted, no fetch would get beyond them.
                 if record.offset >= self._fetch.fetch_offset:
-                    self._fetch.left_bytes -= _size(record)
+                    self._fetch.left_bytes -= _count_bytes(record)
                     if self._fetch.left_bytes <= 0:
                         self.next_offset = record.offset + 1
                         return
         except Exception as error:  # noqa: BLE001 - of any kind: each would be raised again at every try
-            yield self._unreadable(str(error) or type(error).__name__)
+            yield self._build_unreadable(str(error) or type(error).__name__)
 
-    def _unreadable(self, cause: str) -> UnreadableBatch:
+    def _build_unreadable(self, cause: str) -> UnreadableBatch:
         # At the last offset: reading may begin anywhere in the batch.
         first = getattr(self._batch, "base_offset", self._batch.next_offset - 1)
         text = f"the batch at offset {first} can't be read to its end: {cause}"
@@ -115,7 +115,7 @@ class _Batch:
         )
 
 
-def _size(record: Any) -> int:
+def _count_bytes(record: Any) -> int:
     headers = sum(len(name) + len(value or b"") + 100 for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers + _RECORD_OVERHEAD
 
@@ -123,16 +123,16 @@ def _size(record: Any) -> int:
 def unpack_zstd(packed: Any) -> bytes:
     """Unpack zstd. Raises ``UnpackedTooLargeError``, ``zstandard.ZstdError``."""
     with zstandard.ZstdDecompressor().stream_reader(bytes(packed), read_across_frames=True) as reader:
-        return _bounded(reader.read)
+        return _unpack_within_bound(reader.read)
 
 
 def unpack_gzip(packed: Any) -> bytes:
     """Unpack gzip. Raises ``UnpackedTooLargeError``, ``OSError``, ``EOFError``, ``zlib.error``."""
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as reader:
-        return _bounded(reader.read)
+        return _unpack_within_bound(reader.read)
 
 
-def _bounded(read: Callable[[int], bytes]) -> bytes:
+def _unpack_within_bound(read: Callable[[int], bytes]) -> bytes:
     chunks, size = [], 0
     while chunk := read(_CHUNK):
         chunks.append(chunk)
@@ -160,7 +160,7 @@ def unpack_snappy(packed: Any) -> bytes:
     """Unpack one block, or many as Xerial's library frames them. Raises ``UnpackedTooLargeError``, ``struct.error``,
     ``cramjam.DecompressionError``."""
     packed = bytes(packed)
-    blocks = _xerial_blocks(packed) if packed.startswith(_XERIAL_MAGIC) else iter([packed])
+    blocks = _split_xerial_blocks(packed) if packed.startswith(_XERIAL_MAGIC) else iter([packed])
     unpacked, size = [], 0
     for block in blocks:
         # The length is in a block's first bytes; the library refuses a block that unpacks to another one.
@@ -171,14 +171,14 @@ def unpack_snappy(packed: Any) -> bytes:
     return b"".join(unpacked)
 
 
-def _xerial_blocks(packed: bytes) -> Iterator[bytes]:
-    at = _XERIAL_HEADER_BYTES
-    while at < len(packed):
-        (size,) = struct.unpack_from("!i", packed, at)
+def _split_xerial_blocks(packed: bytes) -> Iterator[bytes]:
+    offset = _XERIAL_HEADER_BYTES
+    while offset < len(packed):
+        (size,) = struct.unpack_from("!i", packed, offset)
         if size < 0:
             raise ValueError("a block of Snappy has a negative length")
-        yield packed[at + 4 : at + 4 + size]
-        at += 4 + size
+        yield packed[offset + 4 : offset + 4 + size]
+        offset += 4 + size
 
 
 aiokafka.consumer.fetcher.PartitionRecords = BoundedPartitionRecords

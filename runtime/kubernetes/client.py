@@ -17,7 +17,7 @@ from yarl import URL
 
 from runtime.kubernetes.connector import Connector
 from runtime.kubernetes.credentials import ApiCredentials
-from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, error_of
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, build_response_error
 from runtime.kubernetes.rate_limiter import RateLimiter
 from schemas.json_types import Json
 
@@ -36,12 +36,12 @@ _REPEATS: Final = 2
 _MAX_PAUSE_SECONDS: Final = 5.0
 
 
-def _uncounted(_verb: str, _result: str) -> None:
+def _count_nothing(_verb: str, _result: str) -> None:
     """Count nothing, for callers without metrics."""
 
 
 class Client:
-    """Sends requests; its user closes it. `timeout_seconds` is what one request may take, except watches and logs."""
+    """Client that its user closes. `timeout_seconds` limits one request, except watches and logs."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Client:
         *,
         rate_limiter: RateLimiter | None = None,
         timeout_seconds: float = 10.0,
-        count: CountRequest = _uncounted,
+        count: CountRequest = _count_nothing,
     ) -> None:
         self._credentials, self._count = credentials, count
         self._rate_limiter = rate_limiter or RateLimiter(0, 1)
@@ -69,16 +69,16 @@ class Client:
         await asyncio.sleep(0)
 
     async def get(self, path: str) -> Json:
-        """Get one object. Raises `KubeApiError`, as all the other methods do."""
-        return await self._json_answer(_Request("get", "GET", path))
+        """Get one object. Raises `KubeApiError`, as all other methods do."""
+        return await self._request_json(_Request("get", "GET", path))
 
-    async def metadata(self, path: str) -> Json:
+    async def get_metadata(self, path: str) -> Json:
         """Get an object without its spec and status."""
-        return await self._json_answer(_Request("get", "GET", path, accept=_METADATA))
+        return await self._request_json(_Request("get", "GET", path, accept=_METADATA))
 
-    async def page(self, path: str, **query: str | int) -> Json:
+    async def get_page(self, path: str, **query: str | int) -> Json:
         """Get a list; with `limit`, one page of it."""
-        return await self._json_answer(_Request("list", "GET", path, tuple(query.items())))
+        return await self._request_json(_Request("list", "GET", path, tuple(query.items())))
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Json:
         return await self._write("create", path, obj, _JSON)
@@ -92,12 +92,12 @@ class Client:
         return await self._write("patch", path, change, MERGE_PATCH)
 
     async def delete(self, path: str) -> Json:
-        return await self._json_answer(_Request("delete", "DELETE", path))
+        return await self._request_json(_Request("delete", "DELETE", path))
 
     async def _write(self, verb: str, path: str, body: Mapping[str, Any], content_type: str) -> Json:
-        return await self._json_answer(_Request(verb, _METHODS[verb], path, (), orjson.dumps(body), content_type))
+        return await self._request_json(_Request(verb, _METHODS[verb], path, (), orjson.dumps(body), content_type))
 
-    async def _json_answer(self, request: "_Request") -> Json:
+    async def _request_json(self, request: "_Request") -> Json:
         async with self._answer(request, aiohttp.ClientTimeout(total=self._timeout)) as response:
             with _as_api_error(request, self._timeout):
                 body = await response.read()
@@ -116,7 +116,7 @@ class Client:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence_seconds)
         request = _Request("watch", "GET", path, (("watch", 1), *query.items()))
         async with self._answer(request, limits) as response:
-            yield _parts(response, request, silence_seconds)
+            yield _iterate_parts(response, request, silence_seconds)
 
     @asynccontextmanager
     async def log(
@@ -126,7 +126,7 @@ class Client:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence_seconds)
         request = _Request("get", "GET", path, tuple(query.items()))
         async with self._answer(request, limits) as response:
-            yield _parts(response, request, silence_seconds)
+            yield _iterate_parts(response, request, silence_seconds)
 
     @asynccontextmanager
     async def _answer(
@@ -137,14 +137,17 @@ class Client:
         async with response:
             if response.status >= 400:
                 with _as_api_error(request, self._timeout):
-                    raise error_of(response.status, await response.read(), response.headers.get("Retry-After"))
+                    raise build_response_error(
+                        response.status, await response.read(), response.headers.get("Retry-After")
+                    )
             yield response
 
     async def _send(self, request: "_Request", limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        """Send the request and return the server's response, after doing what the server asks for: fresh credentials
-        (401), or coming back later (429)."""
+        """Send the request and return the server's response. Repeats it with fresh credentials (401), or after a pause
+        (429), as the server asks.
+        """
         for _ in range(_REPEATS):
-            response = await self._once(request, limits)
+            response = await self._send_once(request, limits)
             # Tokens of service accounts are replaced within the hour; ours may have expired since the last reading.
             if response.status == 401:
                 await self._credentials.renew()
@@ -155,13 +158,13 @@ class Client:
                 return response
             # Its connection goes back to the pool.
             response.release()
-        return await self._once(request, limits)
+        return await self._send_once(request, limits)
 
-    async def _once(self, request: "_Request", limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _send_once(self, request: "_Request", limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         if pause := self._rate_limiter.delay_seconds(time.monotonic()):
             await asyncio.sleep(pause)
         credentials = self._credentials
-        headers = request.headers(await credentials.authorization())
+        headers = request.build_headers(await credentials.get_authorization())
         try:
             with _as_api_error(request, self._timeout):
                 response = await self._session.request(
@@ -203,7 +206,7 @@ class _Request:
     def target(self) -> str:
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
-    def headers(self, authorization: str) -> dict[str, str]:
+    def build_headers(self, authorization: str) -> dict[str, str]:
         headers = {"Accept": self.accept, "Authorization": authorization, "Content-Type": self.content_type}
         return {name: value for name, value in headers.items() if value}
 
@@ -212,7 +215,7 @@ class _Request:
 
 
 class _as_api_error:  # noqa: N801 - a context manager, used as a word
-    """Turns what the network raises into a `KubeApiError` without an answer."""
+    """Context manager that turns errors of the network into a `KubeApiError` without an answer."""
 
     def __init__(self, request: _Request, seconds: float) -> None:
         self._request, self._seconds = request, seconds
@@ -228,7 +231,7 @@ class _as_api_error:  # noqa: N801 - a context manager, used as a word
             raise KubeApiError(
                 NO_ANSWER, f"{self._request}: {error.host}:{error.port} can't be reached ({cause})"
             ) from error
-        # The server may have done what was asked: only the answer is incomplete.
+        # The server may have executed the request: only the answer is incomplete.
         if isinstance(error, aiohttp.ClientPayloadError):
             raise KubeApiError(
                 NO_ANSWER, f"{self._request}: the connection was lost in the middle of the answer"
@@ -237,7 +240,9 @@ class _as_api_error:  # noqa: N801 - a context manager, used as a word
             raise KubeApiError(NO_ANSWER, f"{self._request}: {error or type(error).__name__}") from error
 
 
-async def _parts(response: aiohttp.ClientResponse, request: _Request, silence_seconds: float) -> AsyncIterator[bytes]:
+async def _iterate_parts(
+    response: aiohttp.ClientResponse, request: _Request, silence_seconds: float
+) -> AsyncIterator[bytes]:
     with _as_api_error(request, silence_seconds):
         async for part in response.content.iter_any():
             yield part

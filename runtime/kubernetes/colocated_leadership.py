@@ -1,4 +1,4 @@
-"""Leading while the kube-scheduler in our own pod holds its Lease."""
+"""Leadership while the kube-scheduler in our pod holds its Lease."""
 
 import asyncio
 import logging
@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 
 class ColocatedLeadership:
-    """Implements `Leadership` where kube-scheduler runs in our pod and asks only us: we lead while it holds its Lease.
+    """`Leadership` for a pod with a kube-scheduler that asks only us: we lead while it holds its Lease.
 
-    HAMi's chart deploys both in one pod. With a Lease of our own, the leader could be in another pod than the leading
+    HAMi's chart deploys both in one pod. With a second Lease, the leader could be in another pod than the leading
     kube-scheduler, and the extender that it asks would refuse every pod.
     """
 
@@ -37,12 +37,12 @@ class ColocatedLeadership:
     def problem(self) -> str:
         if self.is_leading:
             return ""
-        about = f"kube-scheduler's lease {self._key.namespace}/{self._key.name}"
+        lease_name = f"kube-scheduler's lease {self._key.namespace}/{self._key.name}"
         if self._last_error:
-            return f"{about} can't be read ({self._last_error})"
-        if lease.led_by_host(self._observed, self._host, self._timings):
-            return f"{about} has not been renewed for {self._timings.renew:g} s"
-        return f"{about} is held by {self._observed.holder or 'none'}, not by a kube-scheduler in {self._host}"
+            return f"{lease_name} can't be read ({self._last_error})"
+        if lease.derive_lead_end(self._observed, self._host, self._timings):
+            return f"{lease_name} has not been renewed for {self._timings.renew:g} s"
+        return f"{lease_name} is held by {self._observed.holder or 'none'}, not by a kube-scheduler in {self._host}"
 
     async def run(self) -> None:
         while True:
@@ -53,14 +53,14 @@ class ColocatedLeadership:
         # The lease was written before we asked for it, so its time may not count from later than this moment.
         started_at, was_leading = self._clock(), self.is_leading
         try:
-            obj = await self._client.get(LEASES.item(self._key))
+            obj = await self._client.get(LEASES.build_object_path(self._key))
         # Not a loss of leadership: the last reading holds until its deadline, as for kube-scheduler itself.
         except KubeApiError as error:
             self._last_error = str(error)
             return
-        self._last_error, self._observed = "", self._observed.next(obj, started_at)
+        self._last_error, self._observed = "", self._observed.observe(obj, started_at)
         # kube-scheduler gives up ``renew`` seconds after its last renewal, so we stop answering when it does.
-        self._leads_until = lease.led_by_host(self._observed, self._host, self._timings)
+        self._leads_until = lease.derive_lead_end(self._observed, self._host, self._timings)
         if self.is_leading and not was_leading:
             self.term += 1
             self.term_began.set()

@@ -1,4 +1,4 @@
-"""The connections of a client, closed without waiting for the server."""
+"""Connections of a client, which close without waiting for the server."""
 
 import asyncio
 from typing import Any, Final
@@ -12,10 +12,10 @@ _RECENT: Final = 100
 
 
 class Connector(aiohttp.TCPConnector):
-    """Its `close` leaves no socket open.
+    """Connector whose `close` leaves no socket open.
 
-    aiohttp knows no more of a connection that was given up in the middle of an answer, such as a watch's. Its TLS waits
-    up to half a minute for the server's farewell, which a busy server sends late.
+    aiohttp forgets a connection that a caller gave up in the middle of an answer, such as a watch's. Its TLS waits up
+    to half a minute for the end that the server sends, and a busy server sends it late.
     """
 
     def __init__(self, **options: Any) -> None:

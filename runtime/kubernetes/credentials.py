@@ -42,13 +42,13 @@ def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration
         except OSError as error:
             raise KubeConfigError(f"{path}: can't be read: {error.strerror}") from error
         except Exception as error:
-            raise KubeConfigError(f"{path}: {_first_line(error)}") from error
+            raise KubeConfigError(f"{path}: {_get_first_line(error)}") from error
         return configuration
 
     return load
 
 
-async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
+async def load_service_account(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
     """Read the pod's service account; the environment names the API server."""
     from kubernetes.aio import config
     from kubernetes.aio.client import Configuration
@@ -58,12 +58,12 @@ async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
     try:
         InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt")).load_and_set(configuration)
     except (config.ConfigException, OSError) as error:
-        cause = f"not in a pod with a service account ({_first_line(error).rstrip('.')})"
+        cause = f"not in a pod with a service account ({_get_first_line(error).rstrip('.')})"
         raise KubeConfigError(f"{cause}: name a kubeconfig to reach the cluster from here") from error
     return configuration
 
 
-def pod_namespace() -> str:
+def read_pod_namespace() -> str:
     """Return the namespace of the pod that this process runs in; empty outside of a pod."""
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text().strip()
@@ -79,8 +79,8 @@ class ApiCredentials:
         self, load: LoadConfiguration, configuration: "Configuration", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._load, self._clock = load, clock
-        # Made once and changed in place: connections that are opened later use what was loaded last.
-        self.tls = _context(configuration.ssl_ca_cert) if configuration.host.startswith("https") else None
+        # Created once and changed in place: later connections use the credentials that were loaded last.
+        self.tls = _build_context(configuration.ssl_ca_cert) if configuration.host.startswith("https") else None
         self._apply(configuration)
 
     @classmethod
@@ -100,15 +100,15 @@ class ApiCredentials:
         finally:
             _remove_copies()
 
-    async def authorization(self) -> str:
+    async def get_authorization(self) -> str:
         """Return the value of the header; empty if a client certificate identifies us."""
         if self._clock() - self._read_at >= RENEW_SECONDS:
             await self.renew()
         return self._authorization
 
     async def renew(self) -> None:
-        """Read everything again; if that fails, keep what we have."""
-        # Set before reading: requests that start meanwhile use what we have, instead of reading as well.
+        """Read the credentials again; if that fails, keep the present ones."""
+        # Set before reading: requests that start meanwhile use the present credentials, instead of reading as well.
         self._read_at = self._clock()
         try:
             self._apply(await self._load())
@@ -116,9 +116,10 @@ class ApiCredentials:
             log.warning("the credentials could not be read again, the old ones are used: %s", error)
 
 
-def _context(ca_file: str | None) -> ssl.SSLContext:
-    """Build a context that trusts only the cluster's own authority where it is configured: any public one could sign
-    for its name otherwise."""
+def _build_context(ca_file: str | None) -> ssl.SSLContext:
+    """Build a context that trusts only the cluster's authority if it is configured: otherwise any public authority
+    could sign for its name.
+    """
     try:
         return ssl.create_default_context(cafile=ca_file or None)
     except (ssl.SSLError, OSError) as error:
@@ -150,5 +151,5 @@ def _remove_copies() -> None:
     kube_config._cleanup_temp_files()
 
 
-def _first_line(error: Exception) -> str:
+def _get_first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

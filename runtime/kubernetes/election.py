@@ -1,4 +1,4 @@
-"""Leader election by a Lease of our own: take it, renew it, release it."""
+"""Leader election by our Lease: take it, renew it, release it."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ _RELEASE_PAUSES: Final = 0.1, 0.3, 1.0
 
 
 class Election:
-    """Implements `Leadership` with a Lease that all candidates share."""
+    """`Leadership` by a Lease that all candidates share."""
 
     def __init__(
         self,
@@ -59,14 +59,14 @@ class Election:
         """Take or renew the lease every retry period until cancelled."""
         while True:
             before = self.is_leading, self.term
-            await self._attempt_to_its_end()
+            await self._finish_attempt()
             if before != (self.is_leading, self.term):
-                log.info("leading now" if self.is_leading else "not leading any more: %s", *self._why())
+                log.info("leading now" if self.is_leading else "not leading any more: %s", *self._explain())
             await asyncio.sleep(self._timings.retry * (1 + _JITTER * self._rng.random()))
 
-    async def _attempt_to_its_end(self) -> None:
-        """Try once. When cancelled, wait a while for the answer: a write in flight may or may not take place."""
-        self._attempt_task = asyncio.create_task(self._attempt())
+    async def _finish_attempt(self) -> None:
+        """Finish one attempt. When cancelled, wait a while for its answer: a write may still take place."""
+        self._attempt_task = asyncio.create_task(self._try_lease())
         try:
             # Cancelling the request would not undo a write that the server has received, and resigning must know its
             # result.
@@ -77,11 +77,11 @@ class Election:
                 self._last_error = "the last attempt had no answer yet"
             raise
 
-    def _why(self) -> tuple[str, ...]:
+    def _explain(self) -> tuple[str, ...]:
         return () if self.is_leading else (self.problem,)
 
-    async def _attempt(self) -> None:
-        """Read the lease and act on it, once. An attempt that takes too long counts as failed."""
+    async def _try_lease(self) -> None:
+        """Try to take or renew the lease, once. An attempt that takes too long counts as failed."""
         started_at = self._clock()
         try:
             # A longer attempt could only extend a leadership that has ended meanwhile.
@@ -96,12 +96,12 @@ class Election:
     async def _step(self, started_at: float) -> None:
         if not self.is_leading:
             await self._read_lease()
-        step = lease.next_step(self._observed, self._identity, self._clock())
+        step = lease.decide_step(self._observed, self._identity, self._clock())
         if step is LeaseStep.WAIT:
             self._deadline = LeadershipDeadline()
             return
         # Without reading first while we lead: the resourceVersion in the claim shows whether another has written since.
-        claim = lease.claim(self._observed, self._key, self._identity, self._timings, datetime.now(UTC))
+        claim = lease.build_claim(self._observed, self._key, self._identity, self._timings, datetime.now(UTC))
         try:
             await self._write(claim, step)
         except KubeApiError as error:
@@ -115,24 +115,24 @@ class Election:
         if not self.is_leading:
             self.term += 1
             self.term_began.set()
-        self._deadline = self._deadline.renewed(started_at, self._timings)
+        self._deadline = self._deadline.renew(started_at, self._timings)
 
     async def _read_lease(self) -> None:
         try:
-            obj = await self._client.get(LEASES.item(self._key))
+            obj = await self._client.get(LEASES.build_object_path(self._key))
         except KubeApiError as error:
             if not error.is_missing:
                 raise
             self._observed = ObservedLease()
         else:
-            self._observed = self._observed.next(obj, self._clock())
+            self._observed = self._observed.observe(obj, self._clock())
 
     async def _write(self, claim: dict[str, object], step: LeaseStep) -> None:
         if step is LeaseStep.CREATE:
-            obj = await self._client.create(LEASES.collection(self._key.namespace), claim)
+            obj = await self._client.create(LEASES.build_collection_path(self._key.namespace), claim)
         else:
-            obj = await self._client.update(LEASES.item(self._key), claim)
-        self._observed = self._observed.next(obj, self._clock())
+            obj = await self._client.update(LEASES.build_object_path(self._key), claim)
+        self._observed = self._observed.observe(obj, self._clock())
 
     async def resign(self) -> None:
         """Release the lease, or log why that failed: then it expires."""
@@ -142,7 +142,7 @@ class Election:
                 if self._attempt_task:
                     await asyncio.wait([self._attempt_task])
                 self._deadline = LeadershipDeadline()
-                # What we know of the holder can be wrong only if the last attempt failed.
+                # The observed holder can be wrong only if the last attempt failed.
                 if self._observed.holder == self._identity or self._last_error:
                     await self._release()
         except (KubeApiError, TimeoutError) as error:
@@ -151,13 +151,13 @@ class Election:
             log.warning(text, *self._key, cause, self._timings.duration)
 
     async def _release(self) -> None:
-        """Release the lease as it is now, whatever was written since we last read it; never touch another's."""
+        """Release the lease as it is now, whatever others wrote since we last read it; leave another holder's alone."""
         for pause_seconds in (*_RELEASE_PAUSES, None):
             try:
                 await self._read_lease()
                 if self._observed.holder == self._identity:
-                    released = lease.resignation(self._observed, self._key, datetime.now(UTC))
-                    await self._client.update(LEASES.item(self._key), released)
+                    released = lease.build_resignation(self._observed, self._key, datetime.now(UTC))
+                    await self._client.update(LEASES.build_object_path(self._key), released)
             except KubeApiError as error:
                 if pause_seconds is None or not (error.is_conflict or error.is_unsure):
                     raise

@@ -9,11 +9,11 @@ from typing import Any, Final
 import orjson
 
 NO_ANSWER: Final = 0
-"""The status of a request that got no answer at all."""
+"""Status of a request without an answer."""
 
 
 class KubeConfigError(Exception):
-    """We do not know how to reach the API server; the message names the file and what is wrong with it."""
+    """Configuration by which we can't reach the API server; the message names the file and its mistake."""
 
 
 class KubeApiError(Exception):
@@ -45,19 +45,19 @@ class KubeApiError(Exception):
         return self.status == NO_ANSWER or self.status >= 500
 
 
-def missing(kind: str, name: str) -> KubeApiError:
+def build_missing_error(kind: str, name: str) -> KubeApiError:
     """Build the error with which an API server answers a request for an object that it does not have."""
     return KubeApiError(404, f'{kind} "{name}" not found')
 
 
-def error_of(status: int, body: bytes, retry_after: str | None = None) -> KubeApiError:
+def build_response_error(status: int, body: bytes, retry_after: str | None = None) -> KubeApiError:
     """Build the error for a response of status 400 or above, with the message of its `Status` object, else with its
     text."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
-    return KubeApiError(status, _message(body) or f"the API server answered {status}", seconds)
+    return KubeApiError(status, _parse_message(body) or f"the API server answered {status}", seconds)
 
 
-def _message(body: bytes) -> str:
+def _parse_message(body: bytes) -> str:
     try:
         body_json: Any = orjson.loads(body)
     # Proxies and load balancers answer with HTML or plain text, not with a ``Status`` object.

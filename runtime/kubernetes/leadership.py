@@ -1,4 +1,4 @@
-"""Leadership as an election offers it to its user, and the name under which a process takes part."""
+"""Interface of a leader election to its user, and the name under which a process takes part."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ class Leadership(Protocol):
     """
 
     term: int
-    """Grows each time this process begins to lead, also if no other led in between."""
+    """Number of times that this process began to lead, also if no other led in between."""
     term_began: asyncio.Event
     """Event that is set when a term begins; the user clears it."""
 
@@ -31,11 +31,11 @@ class Leadership(Protocol):
         """Stop leading, and let another lead at once."""
 
 
-def own_host() -> str:
+def get_host() -> str:
     return os.environ.get("POD_NAME") or os.uname().nodename
 
 
-def own_identity() -> str:
+def generate_identity() -> str:
     """Generate a name that differs for each process and shows its pod: `<host>_<uuid>`, as Kubernetes' components write
     it."""
-    return f"{own_host()}_{uuid.uuid4()}"
+    return f"{get_host()}_{uuid.uuid4()}"

@@ -1,4 +1,4 @@
-"""Rules of leading by a Lease object (coordination.k8s.io/v1), which are those of Kubernetes' own components. Pure.
+"""Rules of leadership by a Lease object (coordination.k8s.io/v1), as Kubernetes' components follow them. Pure.
 
 A lease has expired when *we* have observed it unchanged for its duration: clocks of two machines are never compared.
 A leader stops by itself `renew` seconds after it began its last renewal, well before another may take the lease.
@@ -17,17 +17,17 @@ _ONE_SECOND: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimings:
-    """Times of an election in seconds; the defaults are those of Kubernetes' components.
+    """Times of an election in seconds, with the defaults of Kubernetes' components.
 
     Raises ValueError unless duration > renew > 1.2 x retry: otherwise two could lead at once.
     """
 
     duration: float = 15.0
-    """Another may take a lease that has not been renewed for so long."""
+    """Time without a renewal after which another may take the lease."""
     renew: float = 10.0
-    """The holder stops leading when it could not renew the lease for so long."""
+    """Time without a renewal after which the holder stops leading."""
     retry: float = 2.0
-    """Between two attempts."""
+    """Time between two attempts."""
 
     def __post_init__(self) -> None:
         if not self.duration > self.renew > self.retry * 1.2 > 0:
@@ -48,38 +48,37 @@ class LeaseStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObservedLease:
-    """The Lease object as it was last read (None: there is no Lease), and since when it has been unchanged.
+    """The Lease object of the last reading (None: there is no Lease), and the time since which it has been unchanged.
 
-    `since` is our own monotonic clock, in seconds.
+    `since` is a time of our monotonic clock, in seconds.
     """
 
     obj: Json | None = None
     since: float = 0.0
 
-    def next(self, obj: Json | None, now: float) -> "ObservedLease":
-        """Return the lease after it was read again as `obj`."""
-        # Not by resourceVersion: a change of a label is no renewal and must not keep a dead holder in office.
-        is_same = obj and self.obj and _record(obj) == _record(self.obj)
+    def observe(self, obj: Json | None, now: float) -> "ObservedLease":
+        """Observe the lease again: return it after a reading of `obj`."""
+        # Not by resourceVersion: the change of a label is no renewal and must not keep a dead holder in office.
+        is_same = obj and self.obj and _read_renewal(obj) == _read_renewal(self.obj)
         return ObservedLease(obj, self.since if is_same else now)
 
     @property
     def holder(self) -> str:
-        return str(_spec(self.obj).get("holderIdentity") or "")
+        return str(_get_spec(self.obj).get("holderIdentity") or "")
 
 
-def next_step(observed: ObservedLease, identity: str, now: float) -> LeaseStep:
+def decide_step(observed: ObservedLease, identity: str, now: float) -> LeaseStep:
     if observed.obj is None:
         return LeaseStep.CREATE
     if observed.holder == identity:
         return LeaseStep.RENEW
-    is_expired = now - observed.since > float(_spec(observed.obj).get("leaseDurationSeconds") or _ONE_SECOND)
+    is_expired = now - observed.since > float(_get_spec(observed.obj).get("leaseDurationSeconds") or _ONE_SECOND)
     return LeaseStep.TAKE if not observed.holder or is_expired else LeaseStep.WAIT
 
 
-def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTimings, now: datetime) -> Json:
-    """Claim the lease: the Lease to write in order to lead; the resourceVersion in it lets only one of two claims
-    succeed."""
-    before, written = _spec(observed.obj), _micro_time(now)
+def build_claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTimings, now: datetime) -> Json:
+    """Build the Lease to write in order to lead. Its resourceVersion lets only one of two claims succeed."""
+    before, written = _get_spec(observed.obj), _format_micro_time(now)
     spec = {
         **before,
         "holderIdentity": identity,
@@ -91,40 +90,40 @@ def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTiming
         spec["acquireTime"] = written
         # Counts changes of the holder; creating the Lease is none.
         spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0) + (observed.obj is not None)
-    return _lease(observed, key, spec)
+    return _build_lease(observed, key, spec)
 
 
-def resignation(observed: ObservedLease, key: Key, now: datetime) -> Json:
+def build_resignation(observed: ObservedLease, key: Key, now: datetime) -> Json:
     """Build the Lease to write in order to let another lead at once."""
-    written = _micro_time(now)
+    written = _format_micro_time(now)
     # As client-go's ``release``: an empty holder may be taken at once, without waiting for the duration.
     freed = {"holderIdentity": "", "leaseDurationSeconds": _ONE_SECOND, "renewTime": written, "acquireTime": written}
-    return _lease(observed, key, {**_spec(observed.obj), **freed})
+    return _build_lease(observed, key, {**_get_spec(observed.obj), **freed})
 
 
-def _lease(observed: ObservedLease, key: Key, spec: Json) -> Json:
+def _build_lease(observed: ObservedLease, key: Key, spec: Json) -> Json:
     # With its resourceVersion, so that only one of two candidates that read the same Lease can write it.
     metadata = observed.obj["metadata"] if observed.obj else {"name": key.name, "namespace": key.namespace}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def _spec(obj: Json | None) -> dict[str, Any]:
+def _get_spec(obj: Json | None) -> dict[str, Any]:
     return (obj or {}).get("spec") or {}
 
 
-def _record(obj: Json) -> tuple[Any, ...]:
+def _read_renewal(obj: Json) -> tuple[Any, ...]:
     """Read the fields of which any renewal changes at least one."""
-    spec = _spec(obj)
+    spec = _get_spec(obj)
     return spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseDurationSeconds")
 
 
-def _micro_time(now: datetime) -> str:
+def _format_micro_time(now: datetime) -> str:
     # Kubernetes' MicroTime: exactly six digits, or the API server refuses it.
     return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-def led_by_host(observed: ObservedLease, host: str, timings: LeaseTimings) -> float:
-    """Return until when a process on `host` certainly leads (monotonic seconds); 0 if none does.
+def derive_lead_end(observed: ObservedLease, host: str, timings: LeaseTimings) -> float:
+    """Derive the time until which a process on `host` certainly leads (monotonic seconds); 0 if none does.
 
     Kubernetes' components write `<host>_<uuid>` into the leases that they hold; in a pod, `host` is the pod's name.
     """
@@ -133,14 +132,14 @@ def led_by_host(observed: ObservedLease, host: str, timings: LeaseTimings) -> fl
 
 @dataclass(frozen=True, slots=True)
 class LeadershipDeadline:
-    """Until when we may act as the leader, in monotonic seconds."""
+    """Time until which we may act as the leader, in monotonic seconds."""
 
     until: float = 0.0
 
-    def renewed(self, started_at: float, timings: LeaseTimings) -> "LeadershipDeadline":
-        """Return the deadline after a renewal whose request was sent at `started_at`.
+    def renew(self, started_at: float, timings: LeaseTimings) -> "LeadershipDeadline":
+        """Renew the deadline: return it after a renewal whose request was sent at `started_at`.
 
-        It counts from the request, not from the answer: others may have seen the new lease as early as that.
+        It counts from the request, not from the answer: others may have seen the new lease that early.
         """
         return replace(self, until=started_at + timings.renew)
 

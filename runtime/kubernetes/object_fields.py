@@ -9,27 +9,27 @@ from schemas.events import Condition
 Fields = Mapping[str, Any]
 
 
-def text(found: Any, *path: str) -> str:
-    """Get the text at a path of keys; empty where there is none."""
+def get_text(node: Any, *path: str) -> str:
+    """Get the text at a path of keys; empty without one."""
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) else ""
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node if isinstance(node, str) else ""
 
 
-def part(found: Any, *path: str) -> Fields:
-    """Get the object at a path of keys; empty where there is none."""
+def get_object(node: Any, *path: str) -> Fields:
+    """Get the object at a path of keys; empty without one."""
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
 
 
-def entries(found: Any, *path: str) -> Iterator[Fields]:
+def iterate_objects(node: Any, *path: str) -> Iterator[Fields]:
     """Iterate over the objects of a list at a path of keys."""
-    items = part(found, *path[:-1]).get(path[-1])
+    items = get_object(node, *path[:-1]).get(path[-1])
     return (item for item in items if isinstance(item, Mapping)) if isinstance(items, list) else iter(())
 
 
-def moment(stamp: str) -> datetime | None:
+def parse_moment(stamp: str) -> datetime | None:
     """Parse a time as Kubernetes writes it (RFC 3339); None for anything else."""
     try:
         time = datetime.fromisoformat(stamp)
@@ -41,13 +41,13 @@ def moment(stamp: str) -> datetime | None:
     return time.astimezone(UTC)
 
 
-def conditions(found: Fields) -> list[Condition]:
-    """Read the conditions in the object's status."""
+def list_conditions(node: Fields) -> list[Condition]:
+    """List the conditions in the object's status."""
     return [
         Condition(
-            type=text(entry, "type"), status=text(entry, "status"), reason=text(entry, "reason"),
-            message=text(entry, "message"), last_transition_at=moment(text(entry, "lastTransitionTime")),
+            type=get_text(entry, "type"), status=get_text(entry, "status"), reason=get_text(entry, "reason"),
+            message=get_text(entry, "message"), last_transition_at=parse_moment(get_text(entry, "lastTransitionTime")),
         )
-        for entry in entries(found, "status", "conditions")
-        if text(entry, "type")
+        for entry in iterate_objects(node, "status", "conditions")
+        if get_text(entry, "type")
     ]  # fmt: skip

@@ -1,17 +1,18 @@
-"""The marks of the Kubernetes events that this project writes: ``pipeline events`` sets them, ``ingest kube-events``
-leaves such events out, because a decision that was read is no other decision."""
+"""Marks of the Kubernetes events that this project writes: ``pipeline events`` sets them, and ``ingest kube-events``
+skips such events, because they repeat decisions of our records.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.object_fields import get_text
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-"""A label."""
+"""Name of the label."""
 MANAGER: Final = "schedulerlog"
-"""Its value, and the ``reportingInstance``."""
+"""Value of the label, and of ``reportingInstance``."""
 
 
 def is_own(event: Mapping[str, Any]) -> bool:
     """Tell whether this project has written the event."""
-    return MANAGER in (text(event, "metadata", "labels", MANAGED_BY), text(event, "reportingInstance"))
+    return MANAGER in (get_text(event, "metadata", "labels", MANAGED_BY), get_text(event, "reportingInstance"))

@@ -1,4 +1,4 @@
-"""List and watch all objects of a kind; resume a broken watch where it stopped, and list again where that fails.
+"""Reflector: lists and watches all objects of a kind, resumes a broken watch where it stopped, or else lists again.
 
 The handler receives every change once, in order, on the event loop; changes that were missed while the connection was
 down follow when it is back.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
-from runtime.backoff import backoff_seconds
+from runtime.backoff import draw_backoff_seconds
 from runtime.kubernetes import watch_events
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 # As client-go's default page: 5,000 nodes in one answer would hold up the API server and our event loop.
 PAGE_LIMIT: Final = 500
 _MIN_WATCH_SECONDS: Final = 1.0
-"""After a watch that ended sooner than this we pause: a server that refuses watches must not get them in a loop."""
+"""Length of a watch below which a pause follows: a server that refuses watches must not get them in a loop."""
 
 
 class ChangeHandler(Protocol):
-    """Receives the changes. Its methods must not raise and must not block."""
+    """Receiver of the changes. Its methods must not raise and must not block."""
 
     def on_changed(self, obj: Json) -> None: ...
 
@@ -48,7 +48,7 @@ class Selection:
 
     @property
     def path(self) -> str:
-        return self.resource.collection(self.namespace)
+        return self.resource.build_collection_path(self.namespace)
 
     @property
     def query(self) -> dict[str, str | int]:
@@ -61,16 +61,17 @@ class WatchTimeouts:
     """Limits of the time that a watch may be silent, broken and open."""
 
     silence_seconds: float = 100.0
-    """A watch that sends nothing for so long counts as dead: the server sends a bookmark every minute."""
+    """Seconds of silence after which a watch counts as dead: the server sends a bookmark every minute."""
     stale_seconds: float = 15.0
-    """A watch that is broken for less than this still counts as in sync."""
+    """Seconds during which a broken watch still counts as in sync."""
     watch_seconds: int = 420
-    """For how long we ask the server to keep one watch open."""
+    """Seconds for which we ask the server to keep one watch open."""
 
 
 class Reflector:
-    """Follows one selection. `restarts` counts the watches that ended; `heard_at` is when the server last sent
-    something (monotonic)."""
+    """Follower of one selection. `restarts` counts the watches that ended; `heard_at` is the time of the server's last
+    message (monotonic).
+    """
 
     def __init__(
         self,
@@ -108,8 +109,8 @@ class Reflector:
         """The last error of the list or watch; empty again when the watch works."""
         return self._last_error
 
-    async def synced(self) -> None:
-        """Return when the first list is complete."""
+    async def wait_until_synced(self) -> None:
+        """Wait until the first list is complete."""
         await self._is_listed.wait()
 
     def apply_own_write(self, obj: Json) -> None:
@@ -118,7 +119,7 @@ class Reflector:
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        pauses = backoff_seconds(self._rng)
+        pauses = draw_backoff_seconds(self._rng)
         while True:
             started_at = self._clock()
             try:
@@ -130,7 +131,7 @@ class Reflector:
                 self._note_failure(error)
             # It worked for a while, so the next failure is a new one and begins with short pauses.
             if self.heard_at - started_at >= _MIN_WATCH_SECONDS:
-                pauses = backoff_seconds(self._rng)
+                pauses = draw_backoff_seconds(self._rng)
             if self._last_error or self._clock() - started_at < _MIN_WATCH_SECONDS:
                 await asyncio.sleep(next(pauses))
             self.restarts += 1
@@ -161,7 +162,7 @@ class Reflector:
         while True:
             query: dict[str, str | int] = {"limit": limit} if limit else {}
             query |= {"continue": continue_token} if continue_token else {}
-            page = await self._client.page(self._selection.path, **self._selection.query, **query)
+            page = await self._client.get_page(self._selection.path, **self._selection.query, **query)
             self._note_contact()
             self._report(listing.add_page(page.get("items") or ()))
             continue_token = page["metadata"].get("continue", "")

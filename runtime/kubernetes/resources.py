@@ -1,14 +1,14 @@
-"""The kinds of objects that we read and write, and their paths on the API server."""
+"""Kinds of objects that we read and write, and their paths on the API server."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from runtime.kubernetes.errors import missing
+from runtime.kubernetes.errors import build_missing_error
 
 
 class Key(NamedTuple):
-    """Identifies an object among those of its kind; `namespace` is empty for nodes."""
+    """Namespace and name of an object among the objects of its kind; `namespace` is empty for nodes."""
 
     namespace: str
     name: str
@@ -22,24 +22,27 @@ class Resource:
     plural: str
     is_namespaced: bool = True
 
-    def collection(self, namespace: str = "") -> str:
-        """Build the path of all objects of the kind, or of those in one namespace. Raises as `object_path` does."""
-        within = f"namespaces/{_path_part('namespaces', namespace)}/" if namespace else ""
+    def build_collection_path(self, namespace: str = "") -> str:
+        """Build the path of all objects of the kind, or of the objects in one namespace. Raises as `build_object_path`
+        does.
+        """
+        within = f"namespaces/{_quote_path_part('namespaces', namespace)}/" if namespace else ""
         return f"{self.root}/{within}{self.plural}"
 
-    def item(self, key: Key, subresource: str = "") -> str:
+    def build_object_path(self, key: Key, subresource: str = "") -> str:
         """Build the path of one object, or of a subresource of it such as `binding`.
 
-        Raises the `KubeApiError` of an object that is not there for `.` and `..`, which no object is called.
+        Raises the `KubeApiError` of a missing object for the names `.` and `..`, which no object has.
         """
-        path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{_path_part(self.plural, key.name)}"
+        collection = self.build_collection_path(key.namespace if self.is_namespaced else "")
+        path = f"{collection}/{_quote_path_part(self.plural, key.name)}"
         return f"{path}/{subresource}" if subresource else path
 
 
-def _path_part(plural: str, name: str) -> str:
+def _quote_path_part(plural: str, name: str) -> str:
     # An HTTP client takes these two as steps through the path, also where they are encoded.
     if name in (".", ".."):
-        raise missing(plural, name)
+        raise build_missing_error(plural, name)
     return quote(name, safe="")
 
 

@@ -1,4 +1,4 @@
-"""Decodes the lines of a watch into events. Pure: bytes in, values out."""
+"""Decoder of the lines of a watch into events. Pure: bytes in, values out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,23 +59,23 @@ def decode_event(line: bytes) -> WatchEvent:
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines; a line that is not complete yet waits for the next bytes."""
+    """Splitter of a stream of bytes into lines; an incomplete line waits for the next bytes."""
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
+        self._pending: list[bytes] = []
         self._size = 0
 
     def split(self, part: bytes) -> Iterator[bytes]:
         """Yield the lines that `part` completes; raises `KubeApiError` for a line that is too long."""
         # Parts are collected and joined once: adding each to a long line would copy the line every time.
-        *ended, rest = part.split(b"\n")
+        *ended, tail = part.split(b"\n")
         for piece in ended:
-            line = b"".join((*self._rest, piece)) if self._rest else piece
-            self._rest, self._size = [], 0
+            line = b"".join((*self._pending, piece)) if self._pending else piece
+            self._pending, self._size = [], 0
             if line.strip():
                 yield line
-        if rest:
-            self._rest.append(rest)
-            self._size += len(rest)
+        if tail:
+            self._pending.append(tail)
+            self._size += len(tail)
         if self._size > _MAX_LINE:
             raise KubeApiError(500, f"a watch line is longer than {_MAX_LINE} bytes")

@@ -1,9 +1,9 @@
 """OpenSearch, for every service: the only package that makes clients of it.
 
 ==============  ===============================================================================
-``client``      the one way to make a client: URLs, TLS, who we are
-``refusals``    what its refusals mean to an operator
-``roles``       what each process may do there
+``client``      creation of clients: URLs, TLS, credentials
+``refusals``    refusals in words for an operator
+``roles``       rights of each process
 ``serializer``  JSON by orjson, for requests and answers
 ==============  ===============================================================================
 """

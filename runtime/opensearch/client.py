@@ -1,21 +1,21 @@
-"""The one way to make a client of OpenSearch."""
+"""Creation of clients of OpenSearch."""
 
 import logging
 from typing import Any
 
 from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
 
-from runtime.cli.install_command import install_command
+from runtime.cli.install_command import write_install_command
 from runtime.errors import SettingError
 from runtime.opensearch.serializer import OrjsonSerializer
 from runtime.settings.opensearch_connection import OpenSearchConnection
 
 
-def new_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
-    """Create a client that tries once: the caller decides whether and when to try again. Of several URLs each is asked
-    in turn. Raises ``SettingError`` for files that can't be read (any more), and where AWS's credentials are missing.
+def create_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
+    """Create a client that tries once: the caller decides whether and when to try again. It asks several URLs in turn.
+    Raises ``SettingError`` for files that can't be read (any more), and for missing credentials of AWS.
 
-    Certificates are read here: a process uses renewed ones when it is restarted.
+    A new client reads the certificates: a process uses renewed ones when it is restarted.
     """
     # The client logs every failed request with a stack trace; its callers log an outage once.
     logging.getLogger("opensearch").setLevel(logging.CRITICAL)
@@ -26,40 +26,41 @@ def new_client(connection: OpenSearchConnection, *, max_connections: int = 4) ->
         retry_on_timeout=False,
         maxsize=max_connections,
         serializer=OrjsonSerializer(),
-        **_tls(connection),
-        **_identity(connection),
+        **_build_tls_arguments(connection),
+        **_build_identity_arguments(connection),
     )
 
 
-def _tls(connection: OpenSearchConnection) -> dict[str, Any]:
+def _build_tls_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
     try:
-        context = connection.opensearch_ssl_context()
+        context = connection.build_opensearch_ssl_context()
     except ValueError as error:
         raise SettingError(f"TLS to OpenSearch: {error}") from None
     return {"ssl_context": context} if context else {}
 
 
-def _identity(connection: OpenSearchConnection) -> dict[str, Any]:
+def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
     if connection.opensearch_username and connection.opensearch_password:
         # In one text: the client joins a pair with a colon, which does the same.
         return {"http_auth": (connection.opensearch_username, connection.opensearch_password.get_secret_value())}
     if connection.opensearch_aws_region:
         signer = AWSV4SignerAsyncAuth(
-            _aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
+            _find_aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
         )
         # The client's default class of connections can't sign.
         return {"http_auth": signer, "connection_class": AsyncHttpConnection}
     return {}
 
 
-def _aws_credentials() -> Any:
+def _find_aws_credentials() -> Any:
     """Find the credentials as AWS's own tools do: environment, files, the role of the pod or the machine; renewed by
     botocore."""
     try:
         from botocore.session import Session
     except ImportError:
         raise SettingError(
-            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: " + install_command("botocore")
+            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: "
+            + write_install_command("botocore")
         ) from None
     credentials = Session().get_credentials()
     if credentials is None:

@@ -1,4 +1,4 @@
-"""Roles of OpenSearch's security plugin, one per process, with no more rights than it asks for.
+"""Roles of OpenSearch's security plugin, one per process, with only the rights that the process uses.
 
 tests/integration/pipeline/test_secured_opensearch.py runs the processes with these roles; in ``make stress`` it takes
 each permission away in turn, and something fails. Permissions are actions of OpenSearch, as its refusals name them.
@@ -11,14 +11,14 @@ READER: Final = "schedulerlog-reader"
 PROVISIONER: Final = "schedulerlog-provisioner"
 
 
-def _role(about: str, cluster: list[str], indices: list[str]) -> dict[str, Any]:
-    # A role that an older version made covers the indices that a newer one adds.
+def _build_role(description: str, cluster: list[str], indices: list[str]) -> dict[str, Any]:
+    # A role of an older version covers the indices that a newer one adds.
     on_ours = {"index_patterns": ["schedulerlog-*"], "allowed_actions": indices}
-    return {"description": about, "cluster_permissions": cluster, "index_permissions": [on_ours]}
+    return {"description": description, "cluster_permissions": cluster, "index_permissions": [on_ours]}
 
 
 ROLES: Final[dict[str, dict[str, Any]]] = {
-    WRITER: _role(
+    WRITER: _build_role(
         "schedulerlog pipeline index and placements: write documents, and read them back",
         [
             "indices:admin/index_template/get",
@@ -39,12 +39,12 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
             "indices:data/read/search",
         ],
     ),
-    READER: _role(
+    READER: _build_role(
         "schedulerlog api: read documents",
         ["cluster:monitor/main", "indices:data/read/mget"],
         ["indices:data/read/search", "indices:data/read/mget[shard]"],
     ),
-    PROVISIONER: _role(
+    PROVISIONER: _build_role(
         "schedulerlog pipeline provision and retention, schedulerlog doctor: templates, and the deletion of indices",
         [
             "cluster:monitor/main",

@@ -1,7 +1,7 @@
 """Addresses as people write them: HOST:PORT, lists of brokers, URLs. Pure; without pydantic, which is slow to import.
 
-No function of this module shows a password: what is not understood is shown without what stands before an ``@``, or
-not at all.
+No function of this module shows a password: messages show an invalid text without the part before an ``@``, or not at
+all.
 """
 
 import re
@@ -17,7 +17,7 @@ _PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
 # Greedy up to the last `@`: a password may hold an `@` of its own.
 _USER_INFO: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)\S*@")
 _LAST_PORT: Final = 65535
-# As clients write them in their errors: of a URL, as Python's pairs of host and port, HOST:PORT, or a number alone.
+# As clients write them in their errors: in a URL, as Python's pairs of host and port, HOST:PORT, or only an IP address.
 _ANY_ADDRESS: Final = re.compile(
     r"""(?<=://)[^\s/'")\]]+"""
     r"""|\((?:'[^']*'|[^\s(),]+), \d{1,5}(?:, [^()]*)?\)"""
@@ -30,7 +30,7 @@ _ANY_ADDRESS: Final = re.compile(
 
 class HostPort(NamedTuple):
     host: str
-    """A name, an IPv4 or an IPv6 address, the latter without brackets."""
+    """Name, IPv4 or IPv6 address, the latter without brackets."""
     port: int
 
     @property
@@ -48,29 +48,29 @@ class HostPort(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def host_port(text: str, example: str = "127.0.0.1:9092") -> HostPort:
+def parse_host_port(text: str, example: str = "127.0.0.1:9092") -> HostPort:
     """Parse the address of a service. Raises ``ValueError``, whose message shows ``example``."""
-    address = _parsed(text)
+    address = _parse(text)
     if address is None or address.port == 0:
-        raise ValueError(_is_not(text, "HOST:PORT", example))
+        raise ValueError(_describe_mistake(text, "HOST:PORT", example))
     return address
 
 
-def listen_address(text: str, example: str = "127.0.0.1:8080") -> HostPort:
+def parse_listen_address(text: str, example: str = "127.0.0.1:8080") -> HostPort:
     """Parse an address to listen on; a port without a host means loopback, and port 0 a free port. Raises
     ``ValueError``."""
-    address = HostPort(LOOPBACK, int(text)) if _PORT.fullmatch(text.strip()) else _parsed(text)
+    address = HostPort(LOOPBACK, int(text)) if _PORT.fullmatch(text.strip()) else _parse(text)
     if address is None or address.port > _LAST_PORT:
-        raise ValueError(_is_not(text, "HOST:PORT", example))
+        raise ValueError(_describe_mistake(text, "HOST:PORT", example))
     return address
 
 
-def bootstrap_servers(text: str) -> str:
+def parse_bootstrap_servers(text: str) -> str:
     """Parse Kafka's addresses, ``HOST:PORT[,HOST:PORT…]``, without spaces. Raises ``ValueError``."""
-    return ",".join(str(host_port(server)) for server in text.split(","))
+    return ",".join(str(parse_host_port(server)) for server in text.split(","))
 
 
-def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
+def parse_url(text: str, example: str = "http://127.0.0.1:9200") -> str:
     """Parse a base URL of HTTP and strip the slash at its end. Raises ``ValueError``, which does not show the text."""
     try:
         parts = urlsplit(text)
@@ -78,7 +78,7 @@ def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
     except ValueError:  # a port that is not a number, a bracket that is not closed
         is_url = False
     if not is_url or re.search(r"\s", text):
-        # A user and a password may stand in it, wherever the mistake is.
+        # The text may contain a user and a password, wherever the mistake is.
         raise ValueError(f"not a URL: write for example {example}")
     # Paths that begin with a slash are appended to it.
     return text.rstrip("/")
@@ -90,18 +90,17 @@ def without_user_info(text: str) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return the text of an error with ``ADDRESS`` in the place of hosts and ports, for readers who are not
-    operators."""
+    """Return the text of an error with ``ADDRESS`` instead of hosts and ports, for readers who are not operators."""
     return _ANY_ADDRESS.sub("ADDRESS", text)
 
 
-def _parsed(text: str) -> HostPort | None:
-    found = _HOST_PORT.fullmatch(text.strip())
-    if found is None or int(found["port"]) > _LAST_PORT:
+def _parse(text: str) -> HostPort | None:
+    match = _HOST_PORT.fullmatch(text.strip())
+    if match is None or int(match["port"]) > _LAST_PORT:
         return None
-    return HostPort(found["ipv6"] or found["host"], int(found["port"]))
+    return HostPort(match["ipv6"] or match["host"], int(match["port"]))
 
 
-def _is_not(text: str, form: str, example: str) -> str:
-    # What stands before an `@` may be a password: somebody may have given a URL where HOST:PORT belongs.
+def _describe_mistake(text: str, form: str, example: str) -> str:
+    # The part before an `@` may be a password: somebody may have given a URL instead of HOST:PORT.
     return f"{text.strip().rpartition('@')[2]!r} is not {form}: write for example {example}"

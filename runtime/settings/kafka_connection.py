@@ -1,4 +1,4 @@
-"""Connection settings of Kafka: addresses, TLS, SASL. ``runtime.kafka.security`` makes the clients' arguments of it."""
+"""Connection settings of Kafka: addresses, TLS, SASL. ``runtime.kafka.security`` makes clients' arguments of them."""
 
 import ssl
 from pathlib import Path
@@ -8,9 +8,9 @@ from pydantic import BeforeValidator, SecretStr, model_validator
 
 from runtime.errors import SettingError
 from runtime.http import tls
-from runtime.settings.secret_files import revealed
+from runtime.settings.secret_files import reveal_secret
 from runtime.settings.settings import BootstrapServers, EnvironmentSettings, Flag, Url, read
-from runtime.settings.variables import KAFKA, variable
+from runtime.settings.variables import KAFKA, derive_variable
 
 SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
@@ -21,23 +21,23 @@ _OAUTH_FIELDS: Final = (
 _CLIENT_CREDENTIALS: Final = _OAUTH_FIELDS[1:]
 
 
-def _lower(value: object) -> object:
+def _to_lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-def _upper(value: object) -> object:
+def _to_upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
 class KafkaSecurity(EnvironmentSettings):
-    """Everything but the addresses. Checked together, without a connection."""
+    """Security of the connection, without its addresses. Checked together, without a connection."""
 
     kafka_security_protocol: Annotated[
-        SecurityProtocol, BeforeValidator(_lower), Flag(metavar="plaintext|ssl|sasl_plaintext|sasl_ssl")
+        SecurityProtocol, BeforeValidator(_to_lower), Flag(metavar="plaintext|ssl|sasl_plaintext|sasl_ssl")
     ] = "plaintext"
     """Protocol of the connection to Kafka: over TLS (ssl), with a name and proof (sasl), both or neither."""
     kafka_sasl_mechanism: Annotated[
-        SaslMechanism | None, BeforeValidator(_upper), Flag(metavar="PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER")
+        SaslMechanism | None, BeforeValidator(_to_upper), Flag(metavar="PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER")
     ] = None
     """Mechanism by which sasl_plaintext and sasl_ssl prove the identity of this process."""
     kafka_username: str | None = None
@@ -69,22 +69,22 @@ class KafkaSecurity(EnvironmentSettings):
     def uses_sasl(self) -> bool:
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
 
-    def kafka_ssl_context(self) -> ssl.SSLContext | None:
+    def build_kafka_ssl_context(self) -> ssl.SSLContext | None:
         """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
         if not self.uses_tls:
             return None
-        password = revealed(self.kafka_key_password) or None
-        return tls.client_context(self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file, password)
+        password = reveal_secret(self.kafka_key_password) or None
+        return tls.build_client_context(self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file, password)
 
     @model_validator(mode="after")
     def _has_what_its_protocol_needs(self) -> Self:
-        protocol, mechanism = variable("kafka_security_protocol"), variable("kafka_sasl_mechanism")
+        protocol, mechanism = derive_variable("kafka_security_protocol"), derive_variable("kafka_sasl_mechanism")
         unused = [] if self.uses_tls else ["kafka_ca_file", "kafka_cert_file", "kafka_key_file", "kafka_key_password"]
         if not self.uses_sasl:
             unused += ["kafka_sasl_mechanism", "kafka_username", "kafka_password", *_OAUTH_FIELDS]
-        # A certificate or password that is not used means that somebody takes the connection for safer than it is.
-        if given := self._given(unused):
-            raise ValueError(f"{given}: has no effect with {protocol}={self.kafka_security_protocol}")
+        # An unused certificate or password means that somebody takes the connection for safer than it is.
+        if unused_variable := self._find_variable(unused):
+            raise ValueError(f"{unused_variable}: has no effect with {protocol}={self.kafka_security_protocol}")
         if self.uses_sasl and not self.kafka_sasl_mechanism:
             raise ValueError(f"{mechanism}: is missing, {self.kafka_security_protocol} needs one")
         return self
@@ -106,31 +106,31 @@ class KafkaSecurity(EnvironmentSettings):
     def _can_read_its_kafka_certificates(self) -> Self:
         if bool(self.kafka_cert_file) != bool(self.kafka_key_file):
             missing = "kafka_key_file" if self.kafka_cert_file else "kafka_cert_file"
-            raise ValueError(f"{variable(missing)}: is missing, a certificate needs its key")
+            raise ValueError(f"{derive_variable(missing)}: is missing, a certificate needs its key")
         try:
-            self.kafka_ssl_context()
+            self.build_kafka_ssl_context()
         except ValueError as error:
             raise ValueError(f"TLS to Kafka: {error}") from None
         return self
 
-    def _given(self, names: list[str] | tuple[str, ...]) -> str:
-        """Return the variable of the first of these fields that has a value; empty where none has."""
-        return next((variable(name) for name in names if getattr(self, name) is not None), "")
+    def _find_variable(self, names: list[str] | tuple[str, ...]) -> str:
+        """Find the variable of the first of these fields that has a value; empty if none has."""
+        return next((derive_variable(name) for name in names if getattr(self, name) is not None), "")
 
     def _require(self, names: list[str] | tuple[str, ...]) -> None:
         if missing := next((name for name in names if getattr(self, name) is None), ""):
-            raise ValueError(f"{variable(missing)}: is missing, {self.kafka_sasl_mechanism} needs it")
+            raise ValueError(f"{derive_variable(missing)}: is missing, {self.kafka_sasl_mechanism} needs it")
 
     def _refuse(self, names: list[str] | tuple[str, ...]) -> None:
-        if given := self._given(names):
-            raise ValueError(f"{given}: has no effect here, leave it out ({self.kafka_sasl_mechanism})")
+        if unused_variable := self._find_variable(names):
+            raise ValueError(f"{unused_variable}: has no effect here, leave it out ({self.kafka_sasl_mechanism})")
 
 
 _ADDRESSES: Final = Flag(("--kafka", "--kafka-bootstrap-servers"), metavar="HOST:PORT,…")
 
 
 class KafkaConnection(KafkaSecurity):
-    """For processes that can't do without Kafka."""
+    """Connection of processes that need Kafka."""
 
     kafka_bootstrap_servers: Annotated[BootstrapServers, _ADDRESSES]
     """Addresses of any of Kafka's brokers."""
@@ -141,21 +141,20 @@ class KafkaConnection(KafkaSecurity):
 
 
 class KafkaConnectionIfGiven(KafkaSecurity):
-    """For commands that may do without Kafka."""
+    """Connection of commands that can work without Kafka."""
 
     kafka_bootstrap_servers: Annotated[BootstrapServers | None, _ADDRESSES] = None
     """Addresses of any of Kafka's brokers."""
 
-    def required(self, otherwise: str = "") -> KafkaConnection:
-        """Return the connection. Raises ``SettingError`` without addresses; ``otherwise`` says what else could be
-        done."""
+    def require_addresses(self, otherwise: str = "") -> KafkaConnection:
+        """Require the addresses and return the connection. Raises ``SettingError``; ``otherwise`` names another way."""
         if self.kafka_bootstrap_servers is None:
             ways = f", set {KAFKA}, or {otherwise}" if otherwise else f" or set {KAFKA}"
             raise SettingError(f"no Kafka: give --kafka HOST:PORT{ways}")
         return read(KafkaConnection, **{name: getattr(self, name) for name in type(self).model_fields})
 
 
-def kafka_at(bootstrap_servers: str) -> KafkaConnection:
-    """Create a connection without TLS and SASL, whatever the environment says."""
+def build_kafka_connection(bootstrap_servers: str) -> KafkaConnection:
+    """Build a connection without TLS and SASL, whatever the environment says."""
     fields = {name: field.default for name, field in KafkaSecurity.model_fields.items()}
     return KafkaConnection.model_validate(fields | {"kafka_bootstrap_servers": bootstrap_servers})

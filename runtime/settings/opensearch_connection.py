@@ -1,4 +1,4 @@
-"""Connection settings of OpenSearch: URLs, TLS, credentials. ``runtime.opensearch.client`` makes a client of it."""
+"""Connection settings of OpenSearch: URLs, TLS, credentials. ``runtime.opensearch.client`` makes a client of them."""
 
 import ssl
 from datetime import timedelta
@@ -11,24 +11,24 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from runtime.http import tls
 from runtime.settings import addresses
 from runtime.settings.settings import Duration, EnvironmentSettings, Flag
-from runtime.settings.variables import variable
+from runtime.settings.variables import derive_variable
 
 _TLS_FIELDS: Final = ("opensearch_ca_file", "opensearch_cert_file", "opensearch_key_file")
 
 
-def _urls(text: str) -> str:
+def _parse_urls(text: str) -> str:
     """Parse ``http://a:9200,http://b:9200`` without spaces. Raises ``ValueError``, which shows no password."""
-    urls = [addresses.url(part.strip()) for part in text.split(",")]
-    # A client speaks to all of them in one way.
+    urls = [addresses.parse_url(part.strip()) for part in text.split(",")]
+    # A client speaks the same protocol to all of them.
     if len({urlsplit(url).scheme for url in urls}) > 1:
         raise ValueError("http:// and https:// mixed: write all URLs with one of them")
     return ",".join(urls)
 
 
 class OpenSearchConnection(EnvironmentSettings):
-    """Checked together, without a connection."""
+    """Connection to OpenSearch. Its fields are checked together, without a connection."""
 
-    opensearch_url: Annotated[str, AfterValidator(_urls), Flag(metavar="URL,…")]
+    opensearch_url: Annotated[str, AfterValidator(_parse_urls), Flag(metavar="URL,…")]
     """Base URL of OpenSearch, of one or several nodes; a path is put before every request's."""
     opensearch_username: str | None = None
     """For HTTP's basic authentication."""
@@ -51,37 +51,37 @@ class OpenSearchConnection(EnvironmentSettings):
     def urls(self) -> list[str]:
         return self.opensearch_url.split(",")
 
-    def opensearch_ssl_context(self) -> ssl.SSLContext | None:
+    def build_opensearch_ssl_context(self) -> ssl.SSLContext | None:
         """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
         if not self.opensearch_url.startswith("https://"):
             return None
-        return tls.client_context(self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file)
+        return tls.build_client_context(self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file)
 
     @model_validator(mode="before")
     @classmethod
-    def _takes_the_user_out_of_the_url(cls, given: Any) -> Any:
-        # A URL is shown in messages and logs; what is secret in it must not be.
-        text = given.get("opensearch_url") if isinstance(given, dict) else None
+    def _takes_the_user_out_of_the_url(cls, fields: Any) -> Any:
+        # Messages and logs show the URL, and must not show a secret in it.
+        text = fields.get("opensearch_url") if isinstance(fields, dict) else None
         if not isinstance(text, str) or "@" not in text:
-            return given
+            return fields
         try:
             first = urlsplit(text.split(",")[0].strip())
         except ValueError:  # the field's own check reports it
-            return given
-        found = {"opensearch_username": first.username, "opensearch_password": first.password}
-        user = {name: unquote(value) for name, value in found.items() if value}
-        return given | {"opensearch_url": addresses.without_user_info(text)} | (user | _without_none(given, user))
+            return fields
+        user_info = {"opensearch_username": first.username, "opensearch_password": first.password}
+        user = {name: unquote(value) for name, value in user_info.items() if value}
+        return fields | {"opensearch_url": addresses.without_user_info(text)} | (user | _without_none(fields, user))
 
     @model_validator(mode="after")
     def _can_say_who_we_are(self) -> Self:
         if bool(self.opensearch_username) != bool(self.opensearch_password):
             missing = "opensearch_password" if self.opensearch_username else "opensearch_username"
-            raise ValueError(f"{variable(missing)}: is missing, a user needs a password")
+            raise ValueError(f"{derive_variable(missing)}: is missing, a user needs a password")
         if self.opensearch_aws_region and self.opensearch_username:
-            raise ValueError(f"{variable('opensearch_aws_region')}: a user is given too, leave one of them out")
+            raise ValueError(f"{derive_variable('opensearch_aws_region')}: a user is given too, leave one of them out")
         if bool(self.opensearch_cert_file) != bool(self.opensearch_key_file):
             missing = "opensearch_key_file" if self.opensearch_cert_file else "opensearch_cert_file"
-            raise ValueError(f"{variable(missing)}: is missing, a certificate needs its key")
+            raise ValueError(f"{derive_variable(missing)}: is missing, a certificate needs its key")
         return self
 
     @model_validator(mode="after")
@@ -89,20 +89,20 @@ class OpenSearchConnection(EnvironmentSettings):
         if not self.opensearch_url.startswith("https://"):
             for name in _TLS_FIELDS:
                 if getattr(self, name):
-                    raise ValueError(f"{variable(name)}: has no effect with http://, write https://")
+                    raise ValueError(f"{derive_variable(name)}: has no effect with http://, write https://")
         try:
-            self.opensearch_ssl_context()
+            self.build_opensearch_ssl_context()
         except ValueError as error:
             raise ValueError(f"TLS to OpenSearch: {error}") from None
         return self
 
 
-def _without_none(given: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {name: given[name] for name in names if given.get(name) is not None}
+def _without_none(fields: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return {name: fields[name] for name in names if fields.get(name) is not None}
 
 
-def opensearch_at(url: str) -> OpenSearchConnection:
-    """Create a connection to this URL, whatever else the environment says of OpenSearch."""
+def build_opensearch_connection(url: str) -> OpenSearchConnection:
+    """Build a connection to this URL, whatever else the environment says of OpenSearch."""
     required = ("opensearch_url",)
     fields = {name: f.default for name, f in OpenSearchConnection.model_fields.items() if name not in required}
     return OpenSearchConnection.model_validate(fields | {"opensearch_url": url})

@@ -1,6 +1,6 @@
-"""Secrets from files: where ``NAME`` is a secret, ``NAME_FILE`` names a file that holds it.
+"""Secrets from files: for a secret ``NAME``, ``NAME_FILE`` names a file that holds it.
 
-The file is read when the process starts. A line break at its end does not count: editors and ``echo`` write one.
+The process reads the file when it starts, without a line break at its end: editors and ``echo`` write one.
 """
 
 from pathlib import Path
@@ -31,6 +31,6 @@ def read_secret(path: Path, name: str) -> SecretStr:
     return SecretStr(text)
 
 
-def revealed(secret: SecretStr | None) -> str:
-    """Return the text of a secret; empty where none is set."""
+def reveal_secret(secret: SecretStr | None) -> str:
+    """Reveal the text of a secret; empty without one."""
     return secret.get_secret_value() if secret else ""

@@ -1,4 +1,4 @@
-"""Settings of every process that runs for long: its log, and where its metrics are served."""
+"""Settings of every process that runs for long: its log, and the address of its metrics."""
 
 from typing import Annotated, Literal
 
@@ -7,25 +7,25 @@ from pydantic import BeforeValidator
 from runtime.settings.settings import EnvironmentSettings, Flag, ListenAddressIfGiven
 
 
-def _lower(value: object) -> object:
+def _to_lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
 class LogSettings(EnvironmentSettings):
-    """For every command that logs."""
+    """Settings of every command that logs."""
 
-    log_format: Annotated[Literal["text", "json"], BeforeValidator(_lower), Flag(metavar="text|json")] = "text"
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(_to_lower), Flag(metavar="text|json")] = "text"
     """Format of log lines: for people, or as one JSON object a line."""
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        BeforeValidator(_lower),
+        BeforeValidator(_to_lower),
         Flag(metavar="debug|info|warning|error"),
     ] = "info"
     """Lowest level of the log lines to write."""
 
 
 class ServiceSettings(LogSettings):
-    """For every command that runs until it is stopped."""
+    """Settings of every command that runs until it is stopped."""
 
     metrics_address: Annotated[ListenAddressIfGiven, Flag(metavar="HOST:PORT")] = None
     """Serve /metrics, /healthz and /readyz there; a port alone is one of 127.0.0.1."""

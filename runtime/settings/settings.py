@@ -1,8 +1,8 @@
-"""Settings from the environment: every field of a model is read from ``SCHEDULERLOG_`` and its name in capitals; a
-secret also from the file that ``…_FILE`` names. ``runtime.settings.flags`` makes flags of the same fields.
+"""Settings from the environment: ``SCHEDULERLOG_`` and a field's name in capitals is the variable of the field; a
+secret may also come from the file that ``…_FILE`` names. ``runtime.settings.flags`` makes flags of the same fields.
 
-No field is called ``…_port``, ``…_service_host`` or ``…_service_port``: Kubernetes puts variables of such names into
-every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
+No name of a field ends with ``…_port``, ``…_service_host`` or ``…_service_port``: Kubernetes puts variables of such
+names into every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
 """
 
 import os
@@ -19,8 +19,8 @@ from runtime import durations
 from runtime.errors import SettingError
 from runtime.settings import addresses, sizes
 from runtime.settings.addresses import HostPort
-from runtime.settings.cluster_name import cluster_name
-from runtime.settings.pod_labels import label_names
+from runtime.settings.cluster_name import check_cluster_name
+from runtime.settings.pod_labels import parse_label_names
 from runtime.settings.secret_files import SUFFIX, is_secret, read_secret
 from runtime.settings.variables import PREFIX
 from schemas.described import list_field_texts
@@ -29,55 +29,55 @@ S = TypeVar("S", bound="EnvironmentSettings")
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def _label_names(value: object) -> object:
-    return label_names(value) if isinstance(value, str) else value
+def _read_label_names(value: object) -> object:
+    return parse_label_names(value) if isinstance(value, str) else value
 
 
-def _listen_address(value: object) -> object:
-    return addresses.listen_address(value) if isinstance(value, str) else value
+def _read_listen_address(value: object) -> object:
+    return addresses.parse_listen_address(value) if isinstance(value, str) else value
 
 
-def _duration(value: object) -> object:
+def _read_duration(value: object) -> object:
     return durations.read(value) if isinstance(value, str) else value
 
 
-def _size(value: object) -> object:
+def _read_size(value: object) -> object:
     return sizes.parse(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Form of a field on the command line, where its own name is not enough."""
+    """Form of a field on the command line, if its name is not enough."""
 
     names: tuple[str, ...] = ()
-    """With dashes; messages use the first one."""
+    """Names of the flag with their dashes; messages use the first one."""
     metavar: str = "TEXT"
     text: Callable[[Any], str] = str
     """Function that formats a value for display."""
 
 
-BootstrapServers = Annotated[str, AfterValidator(addresses.bootstrap_servers)]
+BootstrapServers = Annotated[str, AfterValidator(addresses.parse_bootstrap_servers)]
 """``HOST:PORT[,HOST:PORT…]`` of any of Kafka's brokers."""
-Duration = Annotated[timedelta, BeforeValidator(_duration), Flag(metavar="DURATION", text=durations.format_go)]
+Duration = Annotated[timedelta, BeforeValidator(_read_duration), Flag(metavar="DURATION", text=durations.format_go)]
 """``10s``, ``5m``, ``1h30m``; a bare number means seconds."""
-Size = Annotated[int, BeforeValidator(_size), Flag(metavar="SIZE", text=sizes.format_size)]
+Size = Annotated[int, BeforeValidator(_read_size), Flag(metavar="SIZE", text=sizes.format_size)]
 """``64Mi``, ``4Gi``; a bare number means bytes."""
-ListenAddress = Annotated[HostPort, BeforeValidator(_listen_address)]
+ListenAddress = Annotated[HostPort, BeforeValidator(_read_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
-ClusterName = Annotated[str, AfterValidator(cluster_name)]
-"""Names the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
-LabelNames = Annotated[tuple[str, ...], BeforeValidator(_label_names)]
+ClusterName = Annotated[str, AfterValidator(check_cluster_name)]
+"""Name of the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
+LabelNames = Annotated[tuple[str, ...], BeforeValidator(_read_label_names)]
 """Names of labels between commas."""
-ListenAddressIfGiven = Annotated[HostPort | None, BeforeValidator(_listen_address)]
-Url = Annotated[str, AfterValidator(addresses.url)]
+ListenAddressIfGiven = Annotated[HostPort | None, BeforeValidator(_read_listen_address)]
+Url = Annotated[str, AfterValidator(addresses.parse_url)]
 """A base URL; a user and password may stand in it."""
 
 
 class EnvironmentSettings(BaseModel):
-    """The base of every model of settings; the text below a field says what it is for.
+    """Base of every model of settings; the text below a field describes it.
 
-    Not pydantic-settings: what is used of it is ``_from_environment``, and importing it takes a sixth of the time in
-    which a command that reads a file starts.
+    Not pydantic-settings: ``_from_environment`` replaces the part that we would use, and its import takes a sixth of
+    the time in which a command that reads a file starts.
     """
 
     model_config = ConfigDict(
@@ -91,25 +91,25 @@ class EnvironmentSettings(BaseModel):
     variable_prefix: ClassVar[str] = PREFIX
 
 
-def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -> S:
+def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **options: Any) -> S:
     """Read the settings; values of ``options`` that are not None come before the environment's.
 
     Raises ``SettingError``, which names the field's flag where ``flags`` has one, else its variable.
     """
     try:
-        values = {name: value for name, value in given.items() if value is not None}
+        values = {name: value for name, value in options.items() if value is not None}
         return model(**(dict(_from_environment(model, values)) | values))
     except ValidationError as error:
         # Without the cause: its text would show the values.
-        raise SettingError(_problem(model, error, flags)) from None
+        raise SettingError(_describe_problem(model, error, flags)) from None
 
 
-def _from_environment(model: type[EnvironmentSettings], given: Collection[str]) -> Iterator[tuple[str, object]]:
+def _from_environment(model: type[EnvironmentSettings], options: Collection[str]) -> Iterator[tuple[str, object]]:
     """Yield the fields without an option that have a variable, or a file that a variable names."""
     for name, field in model.model_fields.items():
-        if name in given:
+        if name in options:
             continue
-        variable = variable_of(model, name)
+        variable = get_variable(model, name)
         # A manifest or a compose file that passes an empty variable on means the default.
         value = os.environ.get(variable)
         path = os.environ.get(variable + SUFFIX) if is_secret(field) else None
@@ -121,31 +121,31 @@ def _from_environment(model: type[EnvironmentSettings], given: Collection[str]) 
             yield name, read_secret(Path(path), variable + SUFFIX)
 
 
-def _problem(model: type[EnvironmentSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
+def _describe_problem(model: type[EnvironmentSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
     """Describe the first wrong setting in one line, without its value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     cause = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:  # of several fields together: the text names them
         return cause
-    name = _field(model, str(first["loc"][0]))
+    name = _get_field_name(model, str(first["loc"][0]))
     if first["type"] == "missing":
-        return f"{variable_of(model, name)} is not set: {about(model, name)}"
-    return f"{flags.get(name) or variable_of(model, name)}: {cause}"
+        return f"{get_variable(model, name)} is not set: {describe_field(model, name)}"
+    return f"{flags.get(name) or get_variable(model, name)}: {cause}"
 
 
-def variable_of(model: type[EnvironmentSettings], name: str) -> str:
-    """Return the environment variable of a field."""
+def get_variable(model: type[EnvironmentSettings], name: str) -> str:
+    """Get the environment variable of a field."""
     alias = model.model_fields[name].validation_alias
     return alias if isinstance(alias, str) else f"{model.variable_prefix}{name.upper()}"
 
 
-def _field(model: type[EnvironmentSettings], place: str) -> str:
-    """Return the name of the field that an error names, maybe by its alias."""
+def _get_field_name(model: type[EnvironmentSettings], location: str) -> str:
+    """Get the name of the field that an error names, maybe by its alias."""
     aliases = {field.validation_alias: name for name, field in model.model_fields.items()}
-    return aliases.get(place, place)
+    return aliases.get(location, location)
 
 
-def about(model: type[EnvironmentSettings], name: str) -> str:
+def describe_field(model: type[EnvironmentSettings], name: str) -> str:
     """Describe a field in one line."""
     texts = (list_field_texts(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
-    return " ".join(next((found[name] for found in texts if name in found), "").split())
+    return " ".join(next((field_texts[name] for field_texts in texts if name in field_texts), "").split())

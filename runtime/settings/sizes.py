@@ -13,10 +13,10 @@ _UNITS: Final[dict[str, int]] = {
 
 def parse(text: str) -> int:
     """Parse a size. Raises ``ValueError`` that says what to write."""
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text!r} is not a size, write one such as 64Mi or 4Gi")
-    return int(found[1]) * _UNITS[found[2] or ""]
+    return int(match[1]) * _UNITS[match[2] or ""]
 
 
 def format_size(size: int) -> str:

@@ -23,21 +23,21 @@ _OTHERS: Final = re.compile(rf"{PREFIX}(EMBEDDED|TEST|DEMO|BENCH)_|{PREFIX}([A-Z
 
 
 @cache
-def known_variables() -> frozenset[str]:
-    """Collect every variable that any process reads."""
+def read_variable_names() -> frozenset[str]:
+    """Read the names of all variables that any process reads."""
     return frozenset(NAMES_FILE.read_text(encoding="ascii").split())
 
 
-def warning(environment: Iterable[str]) -> str:
-    """Write one line that names each unknown variable with the nearest existing one; empty where there is none."""
-    found = list(_unknown(sorted(environment)))
-    return f"without effect: {', '.join(found)}" if found else ""
+def warn_of_unknown(environment: Iterable[str]) -> str:
+    """Warn of unknown variables in one line, each with the nearest existing one; empty without any."""
+    unknown_names = list(_find_unknown(sorted(environment)))
+    return f"without effect: {', '.join(unknown_names)}" if unknown_names else ""
 
 
-def _unknown(names: Iterable[str]) -> Iterator[str]:
+def _find_unknown(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name.startswith(PREFIX) and not (
-            name in known_variables() or _OF_A_SERVICE.search(name) or _OTHERS.match(name)
+            name in read_variable_names() or _OF_A_SERVICE.search(name) or _OTHERS.match(name)
         ):
-            nearest = difflib.get_close_matches(name, known_variables(), n=1, cutoff=0.6)
+            nearest = difflib.get_close_matches(name, read_variable_names(), n=1, cutoff=0.6)
             yield f"{name} (do you mean {nearest[0]}?)" if nearest else name

@@ -1,4 +1,4 @@
-"""The names of environment variables that several processes read."""
+"""Names of environment variables that several processes read."""
 
 from typing import Final
 
@@ -9,6 +9,6 @@ POD_LABELS: Final = f"{PREFIX}POD_LABELS"
 METRICS_ADDRESS: Final = f"{PREFIX}METRICS_ADDRESS"
 
 
-def variable(field: str) -> str:
+def derive_variable(field: str) -> str:
     """Derive the variable of a field of a settings model."""
     return f"{PREFIX}{field.upper()}"

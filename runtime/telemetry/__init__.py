@@ -1,12 +1,12 @@
 """Logs, metrics, health, traces and profiles of a process.
 
 ==================  =====================================================================
-``logs``            the format of the log, and how often libraries may repeat a complaint
+``logs``            format of the log, and limit of libraries' repeated complaints
 ``health``          /metrics, /healthz and /readyz
-``exposition``      the metrics of a process in Prometheus' text or as OpenMetrics
+``exposition``      metrics of a process in Prometheus' text or as OpenMetrics
 ``read_at_scrape``  metrics whose values other objects hold
-``spans``           the interface of spans, and the one that makes none
-``tracing``         spans of OpenTelemetry, where the settings name a collector
-``otlp``            makes and sends them, imported only then
+``spans``           interface of spans, and an implementation that makes none
+``tracing``         spans of OpenTelemetry, if the settings name a collector
+``otlp``            creation and export of these spans, imported only then
 ==================  =====================================================================
 """

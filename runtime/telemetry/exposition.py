@@ -18,7 +18,7 @@ MoreText = Callable[[], str]
 _END: Final = b"# EOF\n"
 
 
-def encoded(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] = ()) -> tuple[str, bytes]:
+def encode_metrics(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] = ()) -> tuple[str, bytes]:
     """Encode the metrics as content type and body: OpenMetrics where ``accept`` asks for it, else Prometheus' text."""
     encode, content_type = choose_encoder(accept)
     body = encode(registry)
@@ -32,13 +32,13 @@ def encoded(registry: CollectorRegistry, accept: str, more: Sequence[MoreText] =
 def with_process(registry: CollectorRegistry) -> CollectorRegistry:
     """Return the metrics of ``registry``, with those of the process itself: CPU, memory, files, version."""
     # A registry of its own: the process's are global, and two services may share one process, as in tests.
-    whole = CollectorRegistry()
+    registry_with_process = CollectorRegistry()
     for collector in (_Registered(registry), _BuildInfo()):
-        whole.register(collector)
-    ProcessCollector(registry=whole)
-    PlatformCollector(registry=whole)
-    GCCollector(registry=whole)
-    return whole
+        registry_with_process.register(collector)
+    ProcessCollector(registry=registry_with_process)
+    PlatformCollector(registry=registry_with_process)
+    GCCollector(registry=registry_with_process)
+    return registry_with_process
 
 
 class _Registered(Collector):

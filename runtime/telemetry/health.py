@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from runtime.errors import SettingError
 from runtime.http.own_names import MISDIRECTED, REFUSAL, is_own
 from runtime.settings.addresses import LOOPBACK, HostPort
-from runtime.telemetry.exposition import MoreText, encoded, with_process
+from runtime.telemetry.exposition import MoreText, encode_metrics, with_process
 
 Check = Callable[[], str]
 """Check that returns the problem in words; empty when there is none."""
@@ -28,10 +28,10 @@ class _Scrape(NamedTuple):
 SILENT_SECONDS: Final = 10.0
 """Seconds of silence after which the server closes a connection."""
 STOP_SECONDS: Final = 0.1
-"""The end of a process waits so long at most for a server of a thread; half a second by default."""
+"""Limit of the wait for a server of a thread at the end of a process; half a second by default."""
 
 
-def always() -> str:
+def report_no_problem() -> str:
     """Report no problem: the check of a process that is alive, or ready, whenever it can answer."""
     return ""
 
@@ -40,20 +40,20 @@ def always() -> str:
 def serving(
     address: HostPort | None,
     registry: CollectorRegistry,
-    alive: Check = always,
-    ready: Check = always,
+    alive: Check = report_no_problem,
+    ready: Check = report_no_problem,
     more: Sequence[MoreText] = (),
 ) -> Iterator[HostPort | None]:
-    """Answer within this context; gives the address, with the port that port 0 took. Without an address: nothing.
+    """Address on which this context answers, with the port that port 0 took; without an address it answers nothing.
 
-    ``/metrics`` has those of ``registry``, of ``more`` and of the process.
+    ``/metrics`` has the metrics of ``registry``, of ``more`` and of the process.
 
-    Raises ``SettingError`` where the address can't be listened on.
+    Raises ``SettingError`` if the process can't listen on the address.
     """
     if address is None:
         yield None
         return
-    with _server(address, _Scrape(with_process(registry), more), alive, ready) as server:
+    with _create_server(address, _Scrape(with_process(registry), more), alive, ready) as server:
         thread = threading.Thread(target=server.serve_forever, args=(STOP_SECONDS,), name="health", daemon=True)
         thread.start()
         try:
@@ -64,7 +64,7 @@ def serving(
             thread.join()
 
 
-def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> ThreadingHTTPServer:
+def _create_server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> ThreadingHTTPServer:
     class HealthServer(ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
 
@@ -77,15 +77,15 @@ def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> T
             self.server_name, self.server_port = address.host, self.server_address[1]
 
     try:
-        return HealthServer((address.host, address.port), _handler(address, scrape, alive, ready))
+        return HealthServer((address.host, address.port), _create_handler(address, scrape, alive, ready))
     except OSError as error:
         cause = error.strerror or error
         raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
 
 
-def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+def _create_handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        # Each connection is a thread, of a client that sends nothing too.
+        # Each connection takes a thread, also that of a silent client.
         timeout = SILENT_SECONDS
 
         def do_GET(self) -> None:
@@ -94,7 +94,7 @@ def _handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> 
             if is_local and not is_own(self.headers.get("Host", LOOPBACK), {address.host.lower()}):
                 self._answer(MISDIRECTED, _TEXT, REFUSAL.encode())
             elif path == "/metrics":
-                self._answer(200, *encoded(scrape.registry, self.headers.get("Accept", ""), scrape.more))
+                self._answer(200, *encode_metrics(scrape.registry, self.headers.get("Accept", ""), scrape.more))
             elif path in checks:
                 wrong = checks[path]()
                 # A kubelet takes 200 to 399 as success; the text is for people.

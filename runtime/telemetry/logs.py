@@ -1,7 +1,7 @@
-"""The log of a process, configured once by its command: its own lines in full, those of libraries less often.
+"""Log of a process, configured once by its command: all lines of the process, repeated lines of libraries less often.
 
-As text for people, or as one JSON object a line: ``time``, ``level``, ``logger``, ``message``, and what the line is
-about: ``attempt``, ``pod``, ``cluster``, ``trace``, where ``extra=about(...)`` names it.
+As text for people, or as one JSON object a line: ``time``, ``level``, ``logger``, ``message``, and the subject of the
+line, ``attempt``, ``pod``, ``cluster``, ``trace``, if the call has ``extra=identify_subject(...)``.
 """
 
 import json
@@ -21,7 +21,7 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
 LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka", "httpx", "kubernetes", "opentelemetry")
 _C1_CONTROLS: Final = re.compile("[\x7f-\x9f]")
-ABOUT: Final = ("attempt", "pod", "cluster", "trace")
+SUBJECT_FIELDS: Final = ("attempt", "pod", "cluster", "trace")
 
 
 def configure(
@@ -31,8 +31,9 @@ def configure(
     quiet: Iterable[str] = (),
     silent: Iterable[str] = (),
 ) -> None:
-    """Log to stderr as the settings say; ``level`` comes before theirs. ``quiet`` loggers warn at most, as those of
-    the libraries; ``silent`` ones say nothing, because the process itself says once what they would repeat."""
+    """Configure the log on stderr by the settings; ``level`` comes before theirs. ``quiet`` loggers warn at most, as
+    libraries do; ``silent`` loggers write nothing, because the process itself reports once what they would repeat.
+    """
     wanted = logging.getLevelName(settings.log_level.upper()) if settings else logging.INFO
     logging.basicConfig(level=wanted if level is None else level, format=FORMAT)
     for handler in logging.getLogger().handlers:
@@ -41,20 +42,20 @@ def configure(
         is_json = settings and settings.log_format == "json"
         handler.setFormatter(JsonLines() if is_json else TextLines(FORMAT))
     for name in (*LIBRARIES, *quiet):
-        # Somebody who asks for errors alone gets no warnings of libraries either.
+        # With a log of errors only, libraries write no warnings either.
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
     for name in silent:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def about(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str = "") -> dict[str, str]:
-    """Name the subject of a log line, for ``extra=`` of the call. Empty fields are left out."""
+def identify_subject(*, attempt: str = "", pod: object = "", cluster: str = "", trace: str = "") -> dict[str, str]:
+    """Identify the subject of a log line, for ``extra=`` of the call. Empty fields are left out."""
     values = {"attempt": attempt, "pod": str(pod), "cluster": cluster, "trace": trace}
     return {name: value for name, value in values.items() if value}
 
 
 class TextLines(logging.Formatter):
-    """One line for a message, whatever names and texts of others are in it; a traceback follows on its own lines."""
+    """Formatter of one line for a message, whatever foreign texts it contains; a traceback follows on further lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base class calls it so
         return on_one_line(super().formatMessage(record))
@@ -64,27 +65,27 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line. A traceback is its text in ``error``."""
+    """Formatter of one JSON object a line, with the text of a traceback in ``error``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Line breaks are escaped as JSON does."""
+        """Format the record; JSON escapes line breaks."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **{name: value for name in ABOUT if (value := getattr(record, name, None))},
+            **{name: value for name in SUBJECT_FIELDS if (value := getattr(record, name, None))},
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         # Not orjson: it refuses lone surrogates, which a broken name may hold, and a line must not be lost by them.
         text = json.dumps(line, default=str, ensure_ascii=False).encode(errors="backslashreplace").decode()
-        # JSON itself escapes those below the space alone.
-        return _C1_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        # JSON escapes only control characters below the space.
+        return _C1_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class RarelyRepeated(logging.Filter):
-    """Passes each complaint of a library once per ``QUIET_SECONDS``: a broker that is away makes ten a second."""
+    """Filter that passes a complaint of a library once per ``QUIET_SECONDS``: an absent broker causes ten a second."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from runtime.cli.version import VERSION
-from runtime.telemetry.spans import NOTHING, About, Kind
+from runtime.telemetry.spans import NOTHING, Kind, Subject
 from schemas.codec.trace_context import NO_TRACE, Trace
 
 CLOSE_SECONDS: Final = 2.0
@@ -36,7 +36,7 @@ class _AttemptIds(RandomIdGenerator):
 
 
 class OtlpSpan:
-    """A span that is sent when it has ended."""
+    """Span that is sent when it has ended."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
@@ -44,10 +44,12 @@ class OtlpSpan:
         parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
         self.trace = Trace(parent.encode(), context.trace_state.to_header().encode())
 
-    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
         if name:
             self._span.update_name(name)
-        self._span.set_attributes({**_attributes(about), **{key: text for key, text in attributes.items() if text}})
+        self._span.set_attributes(
+            {**_to_attributes(subject), **{key: text for key, text in attributes.items() if text}}
+        )
 
     def end(self, error: str = "") -> None:
         if error:
@@ -56,7 +58,7 @@ class OtlpSpan:
 
 
 class OtlpTracing:
-    """See ``tracing.Tracing``. To be used by one thread. ``exporter`` replaces the one to the endpoint."""
+    """``Tracing`` for one thread. ``exporter`` replaces the exporter to the endpoint."""
 
     is_on = True
 
@@ -75,28 +77,28 @@ class OtlpTracing:
         self._propagator = TraceContextTextMapPropagator()
 
     def begin(
-        self, name: str, parent: Trace = NO_TRACE, about: About = NOTHING, *, kind: Kind, began_ns: int = 0
+        self, name: str, parent: Trace = NO_TRACE, subject: Subject = NOTHING, *, kind: Kind, began_ns: int = 0
     ) -> OtlpSpan:
         # Never the context of the thread: spans of other calls are open meanwhile.
         carrier = {"traceparent": parent.parent.decode(), "tracestate": parent.state.decode()} if parent else {}
         context = self._propagator.extract(carrier, Context())
-        attempt = about.get("attempt", "")
+        attempt = subject.get("attempt", "")
         self._ids.next_trace_id = int(attempt, 16) if _TRACE_ID.fullmatch(attempt) else 0
         span = self._tracer.start_span(
-            name, context, SpanKind[kind.upper()], _attributes(about), start_time=began_ns or None
+            name, context, SpanKind[kind.upper()], _to_attributes(subject), start_time=began_ns or None
         )
         return OtlpSpan(span)
 
     def close(self) -> None:
-        """Send what waits, for at most ``CLOSE_SECONDS``."""
+        """Send the waiting spans, for at most ``CLOSE_SECONDS``."""
         # The SDK tries a collector that is away for ten seconds and longer, which no stop may take.
         sending = Thread(target=self._provider.shutdown, name="last spans", daemon=True)
         sending.start()
         sending.join(CLOSE_SECONDS)
 
 
-def _attributes(about: About) -> dict[str, str]:
-    """Rename the fields to OpenTelemetry's names, where it has some."""
-    found = {_ATTRIBUTES[name]: value for name, value in about.items() if name in _ATTRIBUTES}
-    namespace, _, pod = about.get("pod", "").partition("/")
-    return found | ({"k8s.namespace.name": namespace, "k8s.pod.name": pod} if pod else {})
+def _to_attributes(subject: Subject) -> dict[str, str]:
+    """Convert the subject to attributes with OpenTelemetry's names."""
+    attributes = {_ATTRIBUTES[name]: value for name, value in subject.items() if name in _ATTRIBUTES}
+    namespace, _, pod = subject.get("pod", "").partition("/")
+    return attributes | ({"k8s.namespace.name": namespace, "k8s.pod.name": pod} if pod else {})

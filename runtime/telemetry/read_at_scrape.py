@@ -14,15 +14,14 @@ class ReadAtScrape(Collector):
         self._sources: dict[str, Callable[[], float]] = {}
 
     def add(self, name: str, read: Callable[[], float]) -> None:
-        """Export ``read()`` as ``name`` from now on. Raises ``ValueError`` for a name that no list has."""
+        """Add the metric ``name``, which exports ``read()``. Raises ``ValueError`` for a name that no list has."""
         if name not in self._gauges and name not in self._counters:
             raise ValueError(f"{self._prefix}{name} is not in the list of metrics")
         self._sources[name] = read
 
     def collect(self) -> Iterator[Metric]:
         """Yield a gauge or a counter for each name that was added."""
-        # In the thread of the scrape: what `read` reads may change meanwhile, so it must not iterate over a live
-        # collection.
+        # In the thread of the scrape: objects may change meanwhile, so `read` must not iterate over a live collection.
         for name, read in self._sources.items():
             if name in self._counters:
                 yield CounterMetricFamily(self._prefix + name, self._counters[name], value=read())

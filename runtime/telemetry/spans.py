@@ -1,4 +1,4 @@
-"""The interface of spans, and what stands for them where no collector is named: the caller's trace is passed on."""
+"""Interface of spans, and an implementation without a collector, which passes the caller's trace on."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,20 +7,20 @@ from typing import Final, Literal, NamedTuple, Protocol
 from schemas.codec.trace_context import NO_TRACE, Trace
 
 Kind = Literal["server", "client", "producer", "consumer"]
-About = Mapping[str, str]
-"""Subject of a span, as ``logs.about`` makes it."""
-NOTHING: Final[About] = MappingProxyType({})
+Subject = Mapping[str, str]
+"""Subject of a span, as ``logs.identify_subject`` makes it."""
+NOTHING: Final[Subject] = MappingProxyType({})
 
 
 class Span(Protocol):
-    """Something that takes time, of the trace of a decision."""
+    """Piece of work within the trace of a decision."""
 
     @property
     def trace(self) -> Trace:
-        """Trace that the following spans belong to; false where there is no trace."""
+        """Trace that the following spans belong to; false without a trace."""
 
-    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
-        """Add what is learned about the span only after it began; an empty ``name`` leaves that of its beginning.
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
+        """Describe the span after its beginning; an empty ``name`` leaves its first name.
 
         ``attributes`` have OpenTelemetry's names already.
         """
@@ -29,11 +29,11 @@ class Span(Protocol):
 
 
 class PassedOn(NamedTuple):
-    """No span: what follows continues the trace of its cause."""
+    """Stand-in for a span: the following spans continue the trace of its cause."""
 
     trace: Trace = NO_TRACE
 
-    def describe(self, name: str, about: About = NOTHING, attributes: About = NOTHING) -> None:
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
         """Do nothing."""
 
     def end(self, error: str = "") -> None:
@@ -41,12 +41,12 @@ class PassedOn(NamedTuple):
 
 
 class Tracing(Protocol):
-    """Makes spans."""
+    """Source of spans."""
 
     is_on: bool
 
     def begin(
-        self, name: str, parent: Trace = NO_TRACE, about: About = NOTHING, *, kind: Kind, began_ns: int = 0
+        self, name: str, parent: Trace = NO_TRACE, subject: Subject = NOTHING, *, kind: Kind, began_ns: int = 0
     ) -> Span:
         """Begin a span below ``parent``; without one, the first of a trace whose id is that of the attempt.
 
@@ -55,7 +55,7 @@ class Tracing(Protocol):
 
 
 class NoTracing:
-    """Makes no spans."""
+    """Source that makes no spans."""
 
     is_on = False
 
@@ -63,7 +63,7 @@ class NoTracing:
         self,
         name: str,  # noqa: ARG002
         parent: Trace = NO_TRACE,
-        about: About = NOTHING,  # noqa: ARG002
+        subject: Subject = NOTHING,  # noqa: ARG002
         *,
         kind: Kind,  # noqa: ARG002
         began_ns: int = 0,  # noqa: ARG002

@@ -1,7 +1,4 @@
-"""Spans for OpenTelemetry, where the settings name a collector.
-
-Where they name none, nothing of OpenTelemetry is imported and no span is made.
-"""
+"""Spans for OpenTelemetry, if the settings name a collector; otherwise no span, and no import of OpenTelemetry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,21 +6,21 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from runtime.cli.install_command import install_command
+from runtime.cli.install_command import write_install_command
 from runtime.errors import SettingError
 from runtime.settings import addresses
 from runtime.settings.settings import EnvironmentSettings, Flag
 from runtime.telemetry.spans import NO_TRACING, Tracing
 
 
-def _url_if_given(value: str) -> str:
-    return addresses.url(value) if value else ""
+def _parse_optional_url(value: str) -> str:
+    return addresses.parse_url(value) if value else ""
 
 
 class TracingSettings(EnvironmentSettings):
-    """For services that a decision passes through."""
+    """Settings of services that a decision passes through."""
 
-    otlp_endpoint: Annotated[str, AfterValidator(_url_if_given), Flag(metavar="URL")] = ""
+    otlp_endpoint: Annotated[str, AfterValidator(_parse_optional_url), Flag(metavar="URL")] = ""
     """Send a span of each decision to this OpenTelemetry collector by OTLP over HTTP (http://collector:4318); needs the
     extra `otel`. OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and others of OpenTelemetry hold too. Without it, no
     span is made."""
@@ -33,20 +30,20 @@ class TracingSettings(EnvironmentSettings):
 def tracing(settings: TracingSettings, service: str) -> Iterator[Tracing]:
     """Tracing of ``service``; at the end it sends the waiting spans, for two seconds at most.
 
-    Raises ``SettingError`` where a collector is named and OpenTelemetry is not installed.
+    Raises ``SettingError`` for a collector without an installed OpenTelemetry.
     """
     if not settings.otlp_endpoint:
         yield NO_TRACING
         return
     try:
-        # A quarter of a second to import: only who wants spans pays for it.
+        # Imported only for a collector, because the import takes a quarter of a second.
         from runtime.telemetry.otlp import OtlpTracing
     except ImportError as error:
         raise SettingError(
-            f"--otlp-endpoint needs OpenTelemetry: {install_command('schedulerlog[otel]')} ({error})"
+            f"--otlp-endpoint needs OpenTelemetry: {write_install_command('schedulerlog[otel]')} ({error})"
         ) from None
-    found = OtlpTracing(settings.otlp_endpoint, f"schedulerlog-{service}")
+    otlp_tracing = OtlpTracing(settings.otlp_endpoint, f"schedulerlog-{service}")
     try:
-        yield found
+        yield otlp_tracing
     finally:
-        found.close()
+        otlp_tracing.close()

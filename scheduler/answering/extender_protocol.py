@@ -11,14 +11,18 @@ import orjson
 
 from engine.fit.judge.request.pod_request import count_containers
 from engine.fit.manifests import derive_uid
-from runtime.settings.object_names import label_problem, subdomain_problem
+from runtime.settings.object_names import find_label_problem, find_subdomain_problem
 from scheduler.answering.parsed_json import parse
 from scheduler.bind.bind_request import BindRequest
 from schemas.json_types import Json
 
 NO_BODY: Final = "Please send a request body"
 NO_POD: Final = "extender args missing pod"
-_NAME_RULES: Final = {"PodNamespace": label_problem, "PodName": subdomain_problem, "Node": subdomain_problem}
+_NAME_RULES: Final = {
+    "PodNamespace": find_label_problem,
+    "PodName": find_subdomain_problem,
+    "Node": find_subdomain_problem,
+}
 """The names in a bind call, each with the rule of its kind."""
 _QUOTED: Final = 80
 MAX_NODES: Final = 100_000
@@ -122,8 +126,8 @@ def _check_pod(pod: Any) -> Json:
         if not isinstance(value, str):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a string")
     fields["namespace"] = fields["namespace"] or "default"
-    _refuse_name("Pod.metadata.name", fields["name"], subdomain_problem)
-    _refuse_name("Pod.metadata.namespace", fields["namespace"], label_problem)
+    _refuse_name("Pod.metadata.name", fields["name"], find_subdomain_problem)
+    _refuse_name("Pod.metadata.namespace", fields["namespace"], find_label_problem)
     for field in ("annotations", "labels"):
         if not isinstance(metadata.get(field) or {}, dict):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a mapping")

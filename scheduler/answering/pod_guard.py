@@ -11,7 +11,7 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.request.pod_request import list_requests
 from engine.fit.judge.reservation import release
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import UNMARKED
 from scheduler.cluster.claims import Claims, Mark, to_mark
@@ -72,7 +72,7 @@ class PodGuard:
         if use and (use.namespace, use.name) != version.key:
             return f"pod {version.key.name} has the UID of another pod"
         if cached_pod is None:
-            return str(missing("pod", version.key.name)) if self._asks(pod) else ""
+            return str(build_missing_error("pod", version.key.name)) if self._asks(pod) else ""
         if get_version(cached_pod).uid != version.uid:
             return f"pod {version.key.name} has another UID in the cluster: {get_version(cached_pod).uid}"
         if node := get_bound_node(cached_pod):

@@ -6,7 +6,7 @@ from engine.fit.events.event_builder import Circumstances
 from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.hami.json_values import to_mapping
 from engine.hami.vendors import Vendors
-from runtime.kubernetes.pod_description import pod_description
+from runtime.kubernetes.pod_description import describe_pod
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.hami_compat.klog.writer import Klog, NoKlog
@@ -33,4 +33,4 @@ class Records:
 
     def describe_circumstances(self, pod: Json, vendors: Vendors) -> Circumstances:
         constraints = select_constraints(to_mapping(to_mapping(pod.get("metadata")).get("annotations")), vendors)
-        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest, constraints)
+        return Circumstances(describe_pod(pod, self.pod_labels), self.settings_digest, constraints)

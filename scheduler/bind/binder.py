@@ -20,7 +20,7 @@ from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
 from engine.hami.node_lock import NodeLockError
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.node_locks import LockedError, LockPolicy, NodeLocks, Obstacle, ObstacleError
 from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation, get_bound_node, get_version
@@ -64,9 +64,9 @@ class Binder:
         """
         pod = self._api.get_pod_seen(request.namespace, request.name)
         if pod is None:
-            return BindResult(str(missing("pod", request.name)))
+            return BindResult(str(build_missing_error("pod", request.name)))
         if self._api.get_node_seen(request.node) is None:
-            return BindResult(str(missing("node", request.node)))
+            return BindResult(str(build_missing_error("node", request.node)))
         locks = needs_lock(pod, self._vendors)
         try:
             if locks:

@@ -17,7 +17,7 @@ from engine.hami import node_lock
 from engine.hami.annotations import NODE_LOCK
 from engine.hami.node_lock import NodeLockError, PodKey, Step
 from runtime.kubernetes.errors import KubeApiError
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, get_annotation
 
@@ -168,7 +168,7 @@ class NodeLocks:
                 return
         log.warning(
             "the lock of node %s could not be released (%s); it expires", request.node, cause,
-            extra=about(pod=f"{request.namespace}/{request.name}"),
+            extra=identify_subject(pod=f"{request.namespace}/{request.name}"),
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from engine.fit.manifests import Manifest, PodKey
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
 from engine.hami.node_lock import parse_owner
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.cluster.cluster_api import NamespacedName, Object, PodVersion, Watcher, get_annotation
 
 log = logging.getLogger(__name__)
@@ -155,12 +155,12 @@ class SimulatedCluster:
 
     def _get_stored_node(self, name: str) -> _StoredObject:
         if name not in self._nodes:
-            raise missing("nodes", name)
+            raise build_missing_error("nodes", name)
         return self._nodes[name]
 
     def _get_stored_pod(self, namespace: str, name: str) -> _StoredObject:
         if (namespace, name) not in self._pods:
-            raise missing("pods", name)
+            raise build_missing_error("pods", name)
         return self._pods[namespace, name]
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:

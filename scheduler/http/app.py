@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from runtime.http.bodies import Bodies, RefusedBodyError
-from runtime.telemetry.exposition import encoded, with_process
+from runtime.telemetry.exposition import encode_metrics, with_process
 from scheduler.answering import extender_protocol
 from scheduler.answering.extender_protocol import UnusableBodyError
 from scheduler.answering.service import Scheduler
@@ -116,7 +116,7 @@ def create_app(
     exported = with_process(metrics.registry)
 
     async def show_metrics(request: Request) -> Response:
-        content_type, body = encoded(exported, request.headers.get("accept", ""))
+        content_type, body = encode_metrics(exported, request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
 
     filtering = _create_handler(answer_filter, metrics.filter_seconds, bodies, callers=callers)
@@ -172,7 +172,7 @@ def _create_handler(
             async with bodies.read(request) as body:
                 return await answer_body(request, body)
         except RefusedBodyError as refused:
-            return refused.response()
+            return refused.to_response()
         except NotReadyError as problem:
             # To the API server this is a webhook that can't be reached, and its `failurePolicy` says what follows.
             # Of an error it shows the user only the message of a Status, not a text.

@@ -13,11 +13,17 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from runtime.backoff import backoff_seconds
+from runtime.backoff import draw_backoff_seconds
 from runtime.errors import NotProvisionedError
-from runtime.kafka.errors import KafkaError, explained
-from runtime.kafka.producer import hand_over, idempotent_producer, is_too_large, size_of, topics_known_to
-from runtime.kafka.record import Outgoing, about_record
+from runtime.kafka.errors import KafkaError, explain_kafka_error
+from runtime.kafka.producer import (
+    count_record_bytes,
+    create_idempotent_producer,
+    hand_over,
+    is_too_large,
+    list_broker_topics,
+)
+from runtime.kafka.record import Outgoing, identify_record
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
@@ -73,7 +79,7 @@ class Publisher:
         return self._trouble.text
 
     def _start_pauses(self) -> None:
-        self._pauses = backoff_seconds(Random(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)  # noqa: S311 - no secret depends on it
+        self._pauses = draw_backoff_seconds(Random(), FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)  # noqa: S311 - no secret depends on it
 
     async def run(self) -> None:
         """Send until cancelled. After each failure that a producer does not survive a new producer is made."""
@@ -83,7 +89,7 @@ class Publisher:
             except NotProvisionedError as error:
                 self._note_failure(str(error))
             except (KafkaError, OSError) as error:
-                self._note_failure(explained(error))
+                self._note_failure(explain_kafka_error(error))
             except Exception as error:
                 log.exception("publishing failed in a way that is not foreseen; it is tried again")
                 self._note_failure(f"{type(error).__name__}: {error}")
@@ -96,7 +102,7 @@ class Publisher:
         producer = self._connect(self._kafka)
         try:
             await producer.start()
-            require([topic.name for topic in TOPICS], await topics_known_to(producer))
+            require([topic.name for topic in TOPICS], await list_broker_topics(producer))
             while True:
                 await self._send(producer, await self._await_batch())
         finally:
@@ -145,9 +151,12 @@ class Publisher:
             return await hand_over(producer, outgoing)
         # Kafka would refuse it again each time, and everything behind it would wait.
         log.error(
-            "record %s of %d bytes is too large for %s and is lost", entry.ce_id, size_of(outgoing), entry.topic,
-            extra=about_record(entry.record.headers),
-        )  # fmt: skip
+            "record %s of %d bytes is too large for %s and is lost",
+            entry.ce_id,
+            count_record_bytes(outgoing),
+            entry.topic,
+            extra=identify_record(entry.record.headers),
+        )
         self._metrics.unsendable.inc()
         instead = shorten(decode(entry.record.value, entry.record.headers))
         if not instead:
@@ -192,4 +201,4 @@ class Publisher:
 
 
 def _create_producer(kafka: KafkaConnection) -> Any:
-    return idempotent_producer(kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")
+    return create_idempotent_producer(kafka, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")

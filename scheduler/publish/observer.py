@@ -13,9 +13,9 @@ from engine.hami.node_registration import list_cordoned_devices
 from engine.hami.pod_allocations import list_allocations
 from engine.hami.registered_event import to_node_registered
 from engine.hami.registration import Registration
-from runtime.kubernetes.object_fields import conditions
-from runtime.kubernetes.pod_description import pod_description
-from runtime.telemetry.logs import about
+from runtime.kubernetes.object_fields import list_conditions
+from runtime.kubernetes.pod_description import describe_pod
+from runtime.telemetry.logs import identify_subject
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, get_annotation
 from scheduler.publish.node_checks import NodeChecks
@@ -110,7 +110,7 @@ class Observer:
             self._unusable.add(uid)
             name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
             text = "pod %s holds no devices, its annotations are no scheduler's: %s"
-            log.warning(text, name, problem, extra=about(pod=name))
+            log.warning(text, name, problem, extra=identify_subject(pod=name))
         elif not problem:
             self._unusable.discard(uid)
         return not problem
@@ -137,8 +137,8 @@ class Observer:
             observed_at=self._clock(),
             phase=placed.phase,
             node=placed.node,
-            conditions=conditions(pod),
-            description=pod_description(pod, self._pod_labels),
+            conditions=list_conditions(pod),
+            description=describe_pod(pod, self._pod_labels),
             allocations=list_allocations(pod),
             bind_phase=get_annotation(pod, BIND_PHASE) or "",
         )

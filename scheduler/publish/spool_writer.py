@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
@@ -52,7 +52,9 @@ class SpoolWriter:
         try:
             record = with_trace(encode(event), trace)
         except UnencodableError:
-            fields = about(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
+            fields = (
+                identify_subject(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
+            )
             log.exception("the event about %s has no JSON form and is lost", event.key, extra=fields)
             self._metrics.unencodable.inc()
             return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.hami.annotations import NODE_LOCK
 from runtime import durations
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder
 from scheduler.bind.node_locks import LockPolicy
@@ -68,7 +68,7 @@ class ScriptedApi:
     async def get_node(self, name: str) -> dict[str, Any]:
         self.calls += 1
         if not self.case["node_in_api"]:
-            raise missing("nodes", name)
+            raise build_missing_error("nodes", name)
         return self._build_node(name)
 
     async def get_pod(self, namespace: str, name: str) -> dict[str, Any]:
@@ -76,13 +76,13 @@ class ScriptedApi:
         if "get_pod" in self.faults:
             raise KubeApiError(500, self.faults["get_pod"])
         if f"{namespace}/{name}" not in self.case["other_pods_in_api"]:
-            raise missing("pods", name)
+            raise build_missing_error("pods", name)
         return {"metadata": {"namespace": namespace, "name": name}}
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         self.calls += 1
         if not self.case["node_in_api"]:
-            raise missing("nodes", name)
+            raise build_missing_error("nodes", name)
         if self.conflicts or resource_version != str(self.version):
             self.conflicts = max(self.conflicts - 1, 0)
             raise KubeApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')

@@ -9,7 +9,7 @@ import orjson
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.answering import extender_protocol
 from scheduler.answering.records import Records
 from scheduler.answering.service import Scheduler
@@ -56,7 +56,7 @@ class OnePod:
         self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
     ) -> Object:
         if not self._exists:
-            raise missing("pods", pod.key.name)
+            raise build_missing_error("pods", pod.key.name)
         self.annotations |= annotations
         self.labels |= labels or {}
         return {}

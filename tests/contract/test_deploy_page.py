@@ -9,7 +9,7 @@ import yaml
 from typer.main import get_command
 
 from cli.command import app
-from runtime.settings.unknown_variables import known_variables
+from runtime.settings.unknown_variables import read_variable_names
 
 PAGE = Path("docs/deploy.md").read_text(encoding="utf-8")
 KUSTOMIZE = Path("deploy/kustomize")
@@ -86,7 +86,7 @@ def test_the_namespace_is_made_before_the_first_secret() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"SCHEDULERLOG_[A-Z_]+[A-Z]", PAGE))))
 def test_a_setting_that_the_page_names_is_one(name: str) -> None:
-    assert name in known_variables()
+    assert name in read_variable_names()
 
 
 COMMANDS = sorted(set(re.findall(r"(?:`|    |-- )schedulerlog ((?:pipeline )?[a-z]+)(?= |`|\n)", PAGE)))

@@ -9,7 +9,7 @@ import yaml
 from typer.main import get_command
 
 from pipeline.__main__ import app
-from runtime.settings.unknown_variables import known_variables
+from runtime.settings.unknown_variables import read_variable_names
 from runtime.settings.variables import PREFIX
 from schemas.indices import INDICES
 
@@ -65,7 +65,7 @@ def test_a_section_says_what_to_do(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(rf"{PREFIX}([A-Z_]*[A-Z])", PAGE))))
 def test_a_setting_that_the_page_names_is_one(name: str) -> None:
-    assert f"{PREFIX}{name}" in known_variables()
+    assert f"{PREFIX}{name}" in read_variable_names()
 
 
 def test_the_table_of_retention_names_every_index_with_its_days() -> None:

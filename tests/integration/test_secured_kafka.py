@@ -11,8 +11,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from dev.embedded.control_plane.credentials import kubeconfig as nowhere
-from runtime.kafka.errors import explained
-from runtime.kafka.topics import missing, topic_names
+from runtime.kafka.errors import explain_kafka_error
+from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
 from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
@@ -206,7 +206,7 @@ def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConn
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, way)(API)
-    assert asyncio.run(topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
+    assert asyncio.run(list_topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
 
 
 async def refusal(work: Coroutine[None, None, object]) -> KafkaError:
@@ -223,7 +223,7 @@ def test_a_refusal_names_its_cause_and_what_to_do(
     kafka: SecuredKafka, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, cause, remedy = REFUSALS[name]
-    words = str(asyncio.run(refusal(topic_names(connection(settings(kafka, API, tmp_path), monkeypatch)))))
+    words = str(asyncio.run(refusal(list_topic_names(connection(settings(kafka, API, tmp_path), monkeypatch)))))
     assert cause in words
     assert remedy in words
 
@@ -233,14 +233,14 @@ def test_a_refusal_names_its_cause_and_what_to_do(
 def test_a_right_that_is_missing_is_named(
     kafka: SecuredKafka, work: Callable[[KafkaConnection], Coroutine[None, None, None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = explained(asyncio.run(refusal(work(connection(kafka.use_scram(API), monkeypatch)))))
+    words = explain_kafka_error(asyncio.run(refusal(work(connection(kafka.use_scram(API), monkeypatch)))))
     assert "AuthorizationFailedError" in words
     assert words.endswith("give this user the right, docs/security.md lists them")
 
 
 @pytest.mark.usefixtures("seen")
 def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = asyncio.run(topic_names(connection(kafka.use_scram(API), monkeypatch)))
-    line = missing([ATTEMPTS.name, DECISIONS.name], known)
+    known = asyncio.run(list_topic_names(connection(kafka.use_scram(API), monkeypatch)))
+    line = describe_missing_topics([ATTEMPTS.name, DECISIONS.name], known)
     assert line.startswith("Kafka has no topic schedulerlog.decisions: run `schedulerlog pipeline provision`")
     assert line.endswith("(or this user may not see it: docs/security.md lists the rights)")

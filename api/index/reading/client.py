@@ -18,7 +18,7 @@ from api.http.request_spans import opensearch_span
 from api.index.reading.circuit import TIMEOUTS, Circuit, CircuitOpenError
 from api.index.reading.coalescing import Coalescing
 from api.index.reading.turns import Turns
-from runtime.opensearch.refusals import next_step
+from runtime.opensearch.refusals import suggest_next_step
 from runtime.opensearch.roles import READER
 from runtime.settings.addresses import without_addresses
 from schemas.events import NodeStateChanged
@@ -192,14 +192,14 @@ def _bounded(seconds: float) -> Iterator[None]:
 def _describe_error(error: TransportError) -> str:
     # ``info`` has the error of the library's HTTP client; some of these have no text.
     text = without_addresses(f"{type(error.info).__name__}: {error.error}".removesuffix(": "))[:300]
-    return text + next_step(error, _NEEDED)
+    return text + suggest_next_step(error, _NEEDED)
 
 
 def _to_error(error: TransportError) -> Exception:
     if error.status_code in _NOT_ALLOWED:
         # The security plugin answers some of these without JSON.
         cause = _describe_causes(error.info or error.error)
-        return IndexRefusedError(f"HTTP {error.status_code}: {cause}{next_step(error, _NEEDED)}")
+        return IndexRefusedError(f"HTTP {error.status_code}: {cause}{suggest_next_step(error, _NEEDED)}")
     if isinstance(error.info, dict):
         return to_index_error(error.status_code, error.info)
     else:

@@ -13,7 +13,7 @@ from typing import Final
 import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from runtime.http.certificate_authority import CLIENT, Authority, private_pem
+from runtime.http.certificate_authority import CLIENT, Authority, to_private_pem
 
 FRONT_PROXY: Final = "front-proxy-client"
 # Name at the API server, and the group that gives it its rights.
@@ -98,13 +98,13 @@ class Credentials:
         self.folder.mkdir(parents=True, exist_ok=True)
         # The tokens in it are worth all rights on the API server.
         self.folder.chmod(0o700)
-        authority = Authority.new("schedulerlog control plane")
+        authority = Authority.create("schedulerlog control plane")
         self.ca.write_bytes(authority.certificate_pem)
         certificate, key = authority.issue("kube-apiserver", names=("localhost", "kubernetes.default.svc", "127.0.0.1"))
         self.server_certificate.write_bytes(certificate)
         self.server_key.write_bytes(key)
         # RSA of 2048 bits: the API server signs service account tokens with it.
-        self.service_account_key.write_bytes(private_pem(rsa.generate_private_key(65537, 2048)))
+        self.service_account_key.write_bytes(to_private_pem(rsa.generate_private_key(65537, 2048)))
         self._write_front_proxy()
         lines = (f'{secrets.token_hex(16)},{name},{user},"{group}"' for user, (name, group) in USERS.items())
         # Last, because its presence shows that all the others exist.
@@ -112,7 +112,7 @@ class Credentials:
 
     def _write_front_proxy(self) -> None:
         # An authority of its own, as Kubernetes asks for: who has a certificate of it may name any user.
-        authority = Authority.new("front-proxy-ca")
+        authority = Authority.create("front-proxy-ca")
         certificate, key = authority.issue(FRONT_PROXY, usages=CLIENT)
         self.front_proxy_certificate.write_bytes(certificate)
         self.front_proxy_key.write_bytes(key)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from engine.hami import quantities
 from ingest.readers.kube.remembered import remember
-from runtime.kubernetes.object_fields import Fields, entries, part, text
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.events import DeviceAllocation, PodObserved
 
 HELD_SECONDS: Final = 10.0
@@ -45,23 +45,25 @@ class _HeldPod:
 
 def list_devices(claim: Fields) -> list[ClaimedDevice] | None:
     """List the devices of an allocated claim; None while it is not allocated."""
-    allocation = part(claim, "status", "allocation")
+    allocation = get_object(claim, "status", "allocation")
     if not allocation:
         return None
-    results = entries(allocation, "devices", "results")
+    results = iterate_objects(allocation, "devices", "results")
     # Admin access monitors a device that others hold.
     return [
-        _parse_device(result) for result in results if text(result, "device") and result.get("adminAccess") is not True
+        _parse_device(result)
+        for result in results
+        if get_text(result, "device") and result.get("adminAccess") is not True
     ]
 
 
 def _parse_device(result: Fields) -> ClaimedDevice:
-    device_id = "/".join(text(result, name) for name in ("driver", "pool", "device"))
-    consumed = part(result, "consumedCapacity")
+    device_id = "/".join(get_text(result, name) for name in ("driver", "pool", "device"))
+    consumed = get_object(result, "consumedCapacity")
     # Names of capacities may have their driver before them.
     memory = next((amount for name, amount in consumed.items() if name.rpartition("/")[2] == "memory"), None)
     amount = quantities.parse_whole(memory)
-    return ClaimedDevice(text(result, "request"), device_id, None if amount is None else amount // _MIB)
+    return ClaimedDevice(get_text(result, "request"), device_id, None if amount is None else amount // _MIB)
 
 
 class PodClaims:
@@ -84,7 +86,7 @@ class PodClaims:
 
     def note_claim(self, claim: Fields) -> list[PodObserved]:
         """Note the claim's devices, and release the observations that waited only for this claim."""
-        key = f"{text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}"
+        key = f"{get_text(claim, 'metadata', 'namespace')}/{get_text(claim, 'metadata', 'name')}"
         devices = list_devices(claim)
         if devices is None:
             self._devices.pop(key, None)
@@ -119,15 +121,15 @@ class PodClaims:
 
 
 def _iterate_claims(pod: Fields) -> Iterator[_PodClaim]:
-    namespace = text(pod, "metadata", "namespace")
+    namespace = get_text(pod, "metadata", "namespace")
     # Of a claim made from a template the name is in the pod's status; it is missing while the claim is not made.
     generated_names = {
-        text(status, "name"): text(status, "resourceClaimName")
-        for status in entries(pod, "status", "resourceClaimStatuses")
+        get_text(status, "name"): get_text(status, "resourceClaimName")
+        for status in iterate_objects(pod, "status", "resourceClaimStatuses")
     }
-    for named in entries(pod, "spec", "resourceClaims"):
-        name = text(named, "name")
-        claim = text(named, "resourceClaimName") or generated_names.get(name)
+    for named in iterate_objects(pod, "spec", "resourceClaims"):
+        name = get_text(named, "name")
+        claim = get_text(named, "resourceClaimName") or generated_names.get(name)
         # A claim that is not needed has a status without a name.
         if claim or name not in generated_names:
             yield _PodClaim(f"{namespace}/{claim}" if claim else "", tuple(_iterate_users(pod, name)))
@@ -135,10 +137,10 @@ def _iterate_claims(pod: Fields) -> Iterator[_PodClaim]:
 
 def _iterate_users(pod: Fields, claim: str) -> Iterator[tuple[str, str, bool]]:
     for kind in ("initContainers", "containers"):
-        for container in entries(pod, "spec", kind):
-            for used in entries(container, "resources", "claims"):
-                if text(used, "name") == claim:
-                    yield text(container, "name"), text(used, "request"), kind == "initContainers"
+        for container in iterate_objects(pod, "spec", kind):
+            for used in iterate_objects(container, "resources", "claims"):
+                if get_text(used, "name") == claim:
+                    yield get_text(container, "name"), get_text(used, "request"), kind == "initContainers"
 
 
 def _to_allocation(device: ClaimedDevice, containers: tuple[tuple[str, str, bool], ...]) -> DeviceAllocation:

@@ -14,7 +14,7 @@ from engine.hami.node_checks import (
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
 from engine.hami.vendors import Vendor
-from runtime.kubernetes.object_fields import part, text
+from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.events import DEFAULT_CLUSTER, NodeChecked
 
 CHECK_SECONDS: Final = 15.0
@@ -42,7 +42,7 @@ class HamiNodeChecks:
 
     def check_node(self, node: Mapping[str, Any], now: datetime) -> Iterator[NodeChecked]:
         """Check the node's present state; yields an event if its problems changed."""
-        name, annotations = text(node, "metadata", "name"), part(node, "metadata", "annotations")
+        name, annotations = get_text(node, "metadata", "name"), get_object(node, "metadata", "annotations")
         vendors = list_vendors(annotations)
         marked = {vendor.word for vendor in vendors if _is_marked(vendor, annotations)}
         if not name or not (marked or name in self._nodes):

@@ -11,8 +11,8 @@ from engine.hami.pod_allocations import list_allocations
 from engine.hami.vendor_catalog import list_vendors
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
-from runtime.kubernetes.object_fields import conditions, entries, moment, part, text
-from runtime.kubernetes.pod_description import pod_description
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions, parse_moment
+from runtime.kubernetes.pod_description import describe_pod
 from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 from schemas.json_types import JsonView
 
@@ -30,13 +30,13 @@ def derive_change_time(resource: JsonView) -> datetime | None:
     Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
     two changes within a second stay two, and in order.
     """
-    metadata = part(resource, "metadata")
+    metadata = get_object(resource, "metadata")
     # Not deletionTimestamp: it is the time by which the object must be gone, not that of a change.
-    stamps = [text(metadata, "creationTimestamp")]
-    stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
-    stamps += [text(entry, "lastTransitionTime") for entry in entries(resource, "status", "conditions")]
-    times = [time for stamp in stamps if stamp and (time := moment(stamp))]
-    version = text(metadata, "resourceVersion")
+    stamps = [get_text(metadata, "creationTimestamp")]
+    stamps += [get_text(entry, "time") for entry in iterate_objects(metadata, "managedFields")]
+    stamps += [get_text(entry, "lastTransitionTime") for entry in iterate_objects(resource, "status", "conditions")]
+    times = [time for stamp in stamps if stamp and (time := parse_moment(stamp))]
+    version = get_text(metadata, "resourceVersion")
     if not times:
         return None
     # Kubernetes calls the version opaque; etcd's is a number that grows, and nothing else is used of it.
@@ -45,9 +45,9 @@ def derive_change_time(resource: JsonView) -> datetime | None:
 
 
 def parse_pod_ref(pod: JsonView) -> PodRef | None:
-    metadata = part(pod, "metadata")
-    namespace, name = text(metadata, "namespace"), text(metadata, "name")
-    return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
+    metadata = get_object(pod, "metadata")
+    namespace, name = get_text(metadata, "namespace"), get_text(metadata, "name")
+    return PodRef(namespace=namespace, name=name, uid=get_text(metadata, "uid")) if namespace and name else None
 
 
 def observe_pod(pod: JsonView, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
@@ -56,13 +56,13 @@ def observe_pod(pod: JsonView, cluster: str, label_names: Collection[str] = ()) 
     if ref is None or observed is None:
         return None
     return PodObserved(
-        cluster=cluster, pod=ref, observed_at=observed, phase=text(pod, "status", "phase"),
-        node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
-        scheduler=text(pod, "spec", "schedulerName"), description=pod_description(pod, label_names),
+        cluster=cluster, pod=ref, observed_at=observed, phase=get_text(pod, "status", "phase"),
+        node=(node := get_text(pod, "spec", "nodeName")), conditions=list_conditions(pod),
+        scheduler=get_text(pod, "spec", "schedulerName"), description=describe_pod(pod, label_names),
         # Without a node they may be those of a decision that was given up.
         allocations=[*list_allocations(pod), *read_kai_allocations(pod)] if node else [],
         started_at=find_start(pod), problems=list_problems(pod),
-        bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
+        bind_phase=get_text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip
 
 
@@ -70,26 +70,26 @@ def derive_pod_facts(pod: JsonView, observation: PodObserved) -> PodFacts:
     """Derive the facts of the pod that its attempts need."""
     scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
     return PodFacts(
-        observation.pod, tuple(list_requests(pod)), text(pod, "status", "nominatedNodeName"),
+        observation.pod, tuple(list_requests(pod)), get_text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
         observation.description if observation.phase == "Pending" else None,
     )  # fmt: skip
 
 
 def read_amounts(resource: JsonView, name: str) -> dict[str, str]:
-    amounts = part(resource, "status", name)
+    amounts = get_object(resource, "status", name)
     return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
 
 
 def observe_node(node: JsonView, cluster: str) -> NodeObserved | None:
     """Observe a node; None for an object that is not a node."""
-    name, observed = text(node, "metadata", "name"), derive_change_time(node)
+    name, observed = get_text(node, "metadata", "name"), derive_change_time(node)
     if not name or observed is None:
         return None
     return NodeObserved(
         cluster=cluster, node=name, observed_at=observed, capacity=read_amounts(node, "capacity"),
-        allocatable=read_amounts(node, "allocatable"), conditions=conditions(node),
-        unschedulable=part(node, "spec").get("unschedulable") is True,
+        allocatable=read_amounts(node, "allocatable"), conditions=list_conditions(node),
+        unschedulable=get_object(node, "spec").get("unschedulable") is True,
     )  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
 
     It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
     """
-    name, observed = text(node, "metadata", "name"), derive_change_time(node)
-    annotations = part(node, "metadata", "annotations")
+    name, observed = get_text(node, "metadata", "name"), derive_change_time(node)
+    annotations = get_object(node, "metadata", "annotations")
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
     devices = reading.combine_devices(vendors)
@@ -107,26 +107,26 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
         return None
     return registered_event.to_node_registered(
         cluster, name, observed, devices.registration if devices else None,
-        cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
+        cause=str(reading.problem or ""), handshake=get_text(annotations, HANDSHAKE),
         cordoned=list_cordoned_devices(annotations),
     )  # fmt: skip
 
 
 def list_requests(pod: JsonView) -> list[Request]:
     """List the devices that each container requests, init containers first. Amounts must be whole numbers to count."""
-    spec = part(pod, "spec")
-    init = [_request(container, is_init=True) for container in entries(spec, "initContainers")]
-    return init + [_request(container, is_init=False) for container in entries(spec, "containers")]
+    spec = get_object(pod, "spec")
+    init = [_request(container, is_init=True) for container in iterate_objects(spec, "initContainers")]
+    return init + [_request(container, is_init=False) for container in iterate_objects(spec, "containers")]
 
 
 def _request(container: JsonView, *, is_init: bool) -> Request:
     # Of an extended resource the limit is the request: Kubernetes allows no other.
-    amounts = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
+    amounts = {**get_object(container, "resources", "requests"), **get_object(container, "resources", "limits")}
     count = _parse_count(amounts.get(GPU_COUNT)) or 0
     memory = _parse_count(amounts.get(GPU_MEMORY)) if count else None
     percent = _parse_count(amounts.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
     return Request(
-        container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
+        container=get_text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
         memory_mib=memory, memory_percent=percent,
         cores_percent=(_parse_count(amounts.get(GPU_CORES)) or 0) if count else 0,
     )  # fmt: skip
@@ -139,11 +139,11 @@ def _parse_count(amount: Any) -> int | None:
 
 def read_kai_allocations(pod: JsonView) -> list[DeviceAllocation]:
     """Read an allocation for each group of the pod; none if it shares no device. Pods do not name whole devices."""
-    labels, annotations = part(pod, "metadata", "labels"), part(pod, "metadata", "annotations")
+    labels, annotations = get_object(pod, "metadata", "labels"), get_object(pod, "metadata", "annotations")
     groups = {value for key, value in labels.items() if isinstance(value, str) and _is_group(key)}
-    memory = text(annotations, _MEMORY)
-    first = next(entries(pod, "spec", "containers"), {})
-    container = text(annotations, _CONTAINER) or text(first, "name")
+    memory = get_text(annotations, _MEMORY)
+    first = next(iterate_objects(pod, "spec", "containers"), {})
+    container = get_text(annotations, _CONTAINER) or get_text(first, "name")
     amount = int(memory) if memory.isascii() and memory.isdecimal() and len(memory) < 16 else None
     return [DeviceAllocation(uuid=group, container=container, memory_mib=amount) for group in sorted(groups) if group]
 

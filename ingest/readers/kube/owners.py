@@ -12,8 +12,8 @@ from typing import Final, Protocol
 from ingest.reading.protocol import Sink
 from runtime.bounded_cache import BoundedCache
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.object_fields import Fields, entries, text
-from runtime.kubernetes.pod_description import controller_of
+from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
+from runtime.kubernetes.pod_description import get_controller
 from runtime.kubernetes.resources import Key, Resource
 from schemas.events import AttemptConcluded, Event, Owner, PodDescription, PodObserved
 from schemas.json_types import Json
@@ -37,7 +37,7 @@ class MetadataClient(Protocol):
 
     async def get(self, path: str) -> Json: ...
 
-    async def metadata(self, path: str) -> Json: ...
+    async def get_metadata(self, path: str) -> Json: ...
 
 
 class Owners:
@@ -68,7 +68,7 @@ class Owners:
     async def _read_controller(self, namespace: str, owner: Owner) -> Owner | None:
         key = (namespace, owner.api_version, owner.kind, owner.name)
         if key not in self._above and (owner_object := await self._read(namespace, owner)) is not None:
-            self._above.put(key, controller_of(owner_object))
+            self._above.put(key, get_controller(owner_object))
         return self._above.get(key)
 
     async def _read(self, namespace: str, owner: Owner) -> Fields | None:
@@ -79,7 +79,11 @@ class Owners:
             return None
         try:
             resource = await self._find_resource(owner)
-            return await self._client.metadata(resource.item(Key(namespace, owner.name))) if resource else {}
+            return (
+                await self._client.get_metadata(resource.build_object_path(Key(namespace, owner.name)))
+                if resource
+                else {}
+            )
         except KubeApiError as error:
             if error.status == FORBIDDEN:
                 if refused_at is None:
@@ -95,10 +99,10 @@ class Owners:
 
 
 def _iterate_resources(path: str, listed: Fields) -> Iterator[tuple[str, Resource]]:
-    for entry in entries(listed, "resources"):
+    for entry in iterate_objects(listed, "resources"):
         # A name with a slash is a subresource.
-        if (name := text(entry, "name")) and "/" not in name:
-            yield text(entry, "kind"), Resource(path, name, is_namespaced=entry.get("namespaced") is True)
+        if (name := get_text(entry, "name")) and "/" not in name:
+            yield get_text(entry, "kind"), Resource(path, name, is_namespaced=entry.get("namespaced") is True)
 
 
 def _merge_owners(read_owners: Sequence[Owner], owners: Sequence[Owner]) -> list[Owner]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from runtime.kubernetes.object_fields import entries, moment, text
+from runtime.kubernetes.object_fields import get_text, iterate_objects, parse_moment
 from schemas.events import ObjectProblem
 from schemas.json_types import JsonView
 
@@ -21,10 +21,10 @@ def find_start(pod: JsonView) -> datetime | None:
 
 
 def _iterate_starts(pod: JsonView) -> Iterator[datetime]:
-    for status in entries(pod, "status", "containerStatuses"):
+    for status in iterate_objects(pod, "status", "containerStatuses"):
         for path in (("state", "running"), ("state", "terminated"), ("lastState", "terminated")):
-            is_run = text(status, *path, "reason") not in _NEVER_RAN
-            if is_run and (time := moment(text(status, *path, "startedAt"))):
+            is_run = get_text(status, *path, "reason") not in _NEVER_RAN
+            if is_run and (time := parse_moment(get_text(status, *path, "startedAt"))):
                 yield time
 
 
@@ -33,8 +33,8 @@ def list_problems(pod: JsonView) -> list[ObjectProblem]:
     since = _find_latest_change(pod)
     if since is None:
         return []
-    problems = [(text(pod, "status", "reason"), text(pod, "status", "message"), since)]
-    problems += [problem for name in _STATUSES for status in entries(pod, "status", name)
+    problems = [(get_text(pod, "status", "reason"), get_text(pod, "status", "message"), since)]
+    problems += [problem for name in _STATUSES for status in iterate_objects(pod, "status", name)
               for problem in _iterate_container_problems(status, since)]  # fmt: skip
     return [
         ObjectProblem(reason=reason, message=message, at=began_at) for reason, message, began_at in problems if reason
@@ -42,15 +42,15 @@ def list_problems(pod: JsonView) -> list[ObjectProblem]:
 
 
 def _iterate_container_problems(status: JsonView, since: datetime) -> Iterator[tuple[str, str, datetime]]:
-    name = text(status, "name")
-    waits = text(status, "state", "waiting", "reason")
+    name = get_text(status, "name")
+    waits = get_text(status, "state", "waiting", "reason")
     if waits not in _NO_PROBLEMS:
-        yield waits, _describe_container(name, text(status, "state", "waiting", "message")), since
+        yield waits, _describe_container(name, get_text(status, "state", "waiting", "message")), since
     for state in ("state", "lastState"):
-        reason = text(status, state, "terminated", "reason")
+        reason = get_text(status, state, "terminated", "reason")
         if reason in _NEVER_RAN:
-            ended = moment(text(status, state, "terminated", "finishedAt"))
-            yield reason, _describe_container(name, text(status, state, "terminated", "message")), ended or since
+            ended = parse_moment(get_text(status, state, "terminated", "finishedAt"))
+            yield reason, _describe_container(name, get_text(status, state, "terminated", "message")), ended or since
 
 
 def _describe_container(container: str, message: str) -> str:
@@ -59,6 +59,6 @@ def _describe_container(container: str, message: str) -> str:
 
 def _find_latest_change(pod: JsonView) -> datetime | None:
     """Find a time that stays while the problem does: an observation with another time would be another observation."""
-    changes = (text(entry, "lastTransitionTime") for entry in entries(pod, "status", "conditions"))
-    stamps = (*changes, text(pod, "status", "startTime"), text(pod, "metadata", "creationTimestamp"))
-    return max((time for stamp in stamps if stamp and (time := moment(stamp))), default=None)
+    changes = (get_text(entry, "lastTransitionTime") for entry in iterate_objects(pod, "status", "conditions"))
+    stamps = (*changes, get_text(pod, "status", "startTime"), get_text(pod, "metadata", "creationTimestamp"))
+    return max((time for stamp in stamps if stamp and (time := parse_moment(stamp))), default=None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ingest.readers.kube.scheduling_events import find_reporter, list_times
-from runtime.kubernetes.object_fields import part, text
+from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.events import ObjectProblem, Owner, PodObserved, PodRef, WorkloadObserved
 
 _KUBELET: Final = "kubelet"
@@ -26,23 +26,23 @@ def parse_problem_event(
     event: Mapping[str, Any], cluster: str, node_of: Callable[[PodRef], str]
 ) -> PodObserved | WorkloadObserved | None:
     """Parse an event about a problem; None for others. ``node_of``: the node of an existing pod, else empty."""
-    regarding = part(event, "regarding") or part(event, "involvedObject")
-    kind, namespace, name = (text(regarding, field) for field in ("kind", "namespace", "name"))
-    reason, seen_at = text(event, "reason"), list_times(event)
-    if not (namespace and name and seen_at) or text(event, "type") != "Warning":
+    regarding = get_object(event, "regarding") or get_object(event, "involvedObject")
+    kind, namespace, name = (get_text(regarding, field) for field in ("kind", "namespace", "name"))
+    reason, seen_at = get_text(event, "reason"), list_times(event)
+    if not (namespace and name and seen_at) or get_text(event, "type") != "Warning":
         return None
     reporter = find_reporter(event)
-    message = text(event, "note") or text(event, "message")
+    message = get_text(event, "note") or get_text(event, "message")
     problem = ObjectProblem(reason=reason, message=message, at=seen_at[-1], reported_by=reporter) if reason else None
     if problem and kind == "Pod" and reporter == _KUBELET and reason in _OF_PODS:
-        pod = PodRef(namespace=namespace, name=name, uid=text(regarding, "uid"))
+        pod = PodRef(namespace=namespace, name=name, uid=get_text(regarding, "uid"))
         # The event says nothing of the phase.
         return PodObserved(
             cluster=cluster, pod=pod, observed_at=problem.at, phase="", node=node_of(pod),
             problems=[problem],
         )  # fmt: skip
     if problem and kind and kind != "Pod" and reason in _OF_OWNERS:
-        workload = Owner(kind=kind, name=name, api_version=text(regarding, "apiVersion"))
+        workload = Owner(kind=kind, name=name, api_version=get_text(regarding, "apiVersion"))
         return WorkloadObserved(
             cluster=cluster, namespace=namespace, workload=workload, observed_at=problem.at, problem=problem
         )

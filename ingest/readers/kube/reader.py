@@ -16,7 +16,7 @@ from ingest.readers.kube.remembered import digest_observation, remember
 from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, find_reporter, parse_scheduling_events
 from ingest.reading.protocol import Counts
 from ingest.reading.trusted_reporters import TrustedReporters
-from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.object_fields import get_text
 from runtime.kubernetes.own_events import is_own
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
@@ -162,7 +162,7 @@ class KubeEvents:
 
     def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
         name = str(observation.pod)
-        scheduler = text(pod, "spec", "schedulerName")
+        scheduler = get_text(pod, "spec", "schedulerName")
         condition = next((other for other in observation.conditions if other.type == "PodScheduled"), None)
         # SchedulingGated is not a refusal: the pod was not tried.
         if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
@@ -193,7 +193,7 @@ class KubeEvents:
             self._note("event", "noise", event)
             return
         parts = list(parse_scheduling_events(event))
-        reason = text(event, "reason")
+        reason = get_text(event, "reason")
         problem = parse_problem_event(event, self._cluster, self._find_node)
         if (parts or problem) and not self.reporters.check(find_reporter(event)):
             self._note("event", "untrusted", event)
@@ -255,5 +255,5 @@ class KubeEvents:
 
 def _sample(kind: ObjectKind, resource: Mapping[str, Any]) -> bytes:
     """Sample an unknown object as a line, for the report of unknown lines."""
-    texts = [text(resource, name) for name in ("reason", "note")]
+    texts = [get_text(resource, name) for name in ("reason", "note")]
     return " ".join((kind, *texts) if any(texts) else (kind, str(resource))).encode("utf-8", "replace")

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from engine.hami.reason_codes import ReasonCode
 from ingest.readers.kube.failure_messages import GRAMMAR, MAX_COUNT, parse_failure
-from runtime.kubernetes.object_fields import moment, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, parse_moment
 from schemas.events import PodRef
 
 EventKind = Literal["refused", "failed by code", "failed", "fits", "chosen", "bound", "not bound", "preempted"]
@@ -50,7 +50,7 @@ class SchedulingEvent:
 
 def parse_scheduling_events(event: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
     """Parse an event about a decision: one result for the first and one for the last time of a series."""
-    parse = _PARSERS.get(text(event, "reason"))
+    parse = _PARSERS.get(get_text(event, "reason"))
     decision = parse(_RawEvent(event)) if parse else None
     if decision is None:
         return
@@ -62,11 +62,11 @@ def list_times(event: Mapping[str, Any]) -> list[datetime]:
     """List the first and the last time of the event, earliest first; one time if they are the same."""
     # The names of both forms of events; which of them are set depends on the client that wrote the event.
     stamps = (
-        text(event, "eventTime"), text(event, "deprecatedFirstTimestamp"), text(event, "firstTimestamp"),
-        text(event, "series", "lastObservedTime"), text(event, "deprecatedLastTimestamp"),
-        text(event, "lastTimestamp"),
+        get_text(event, "eventTime"), get_text(event, "deprecatedFirstTimestamp"), get_text(event, "firstTimestamp"),
+        get_text(event, "series", "lastObservedTime"), get_text(event, "deprecatedLastTimestamp"),
+        get_text(event, "lastTimestamp"),
     )  # fmt: skip
-    moments = sorted({time for stamp in stamps if stamp and (time := moment(stamp))})
+    moments = sorted({time for stamp in stamps if stamp and (time := parse_moment(stamp))})
     return moments if len(moments) < 3 else [moments[0], moments[-1]]
 
 
@@ -75,20 +75,20 @@ def find_reporter(event: Mapping[str, Any]) -> str:
     places = (
         ("reportingController",), ("reportingComponent",), ("deprecatedSource", "component"), ("source", "component"),
     )  # fmt: skip
-    return next((name for path in places if (name := text(event, *path))), "")
+    return next((name for path in places if (name := get_text(event, *path))), "")
 
 
 class _RawEvent:
     """A Kubernetes event of either form."""
 
     def __init__(self, event: Mapping[str, Any]) -> None:
-        regarding = part(event, "regarding") or part(event, "involvedObject")
-        self.kind = text(regarding, "kind")
-        self.namespace = text(regarding, "namespace")
-        self.name = text(regarding, "name")
-        self.uid = text(regarding, "uid")
-        self.text = text(event, "note") or text(event, "message")
-        self.reason = text(event, "reason")
+        regarding = get_object(event, "regarding") or get_object(event, "involvedObject")
+        self.kind = get_text(regarding, "kind")
+        self.namespace = get_text(regarding, "namespace")
+        self.name = get_text(regarding, "name")
+        self.uid = get_text(regarding, "uid")
+        self.text = get_text(event, "note") or get_text(event, "message")
+        self.reason = get_text(event, "reason")
         self.scheduler = find_reporter(event)
         if self.reason in _KAI_BINDER:
             # KAI's binder writes these for the scheduler, whose attempt they end.

@@ -158,7 +158,7 @@ async def _list_kinds(client: Client, namespace: str) -> list[tuple[Resource, Ob
 async def _can_list(client: Client, resource: Resource, namespace: str, lacks: str) -> bool:
     """Tell whether the cluster has the resource and this account may list it. ``lacks``: the consequence if not."""
     try:
-        await client.page(resource.collection(namespace), limit=1)
+        await client.get_page(resource.build_collection_path(namespace), limit=1)
     except KubeApiError as error:
         if error.status == FORBIDDEN:
             log.warning("%s: %s", lacks, error)
@@ -168,7 +168,7 @@ async def _can_list(client: Client, resource: Resource, namespace: str, lacks: s
 
 
 async def _run_after(first: Reflector, then: Reflector) -> None:
-    await first.synced()
+    await first.wait_until_synced()
     await then.run()
 
 

@@ -20,7 +20,7 @@ from ingest.reading.kafka import KafkaSink
 from ingest.reading.metrics import Metrics
 from ingest.reading.trusted_containers import TrustedContainers
 from runtime.files.scratch import scratch_folder
-from runtime.kafka.faust_connection import faust_arguments
+from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import RAW_LOGS
@@ -35,7 +35,7 @@ def create_app(kafka: KafkaConnection, folder: Path, raw_logs: RawLogs, group: s
     """Create an app whose only agent feeds ``raw_logs``. ``folder``: Faust insists on a data folder."""
     app = App(
         group,
-        **faust_arguments(kafka),
+        **build_faust_arguments(kafka),
         datadir=str(folder),
         store="memory://",
         key_serializer="raw",

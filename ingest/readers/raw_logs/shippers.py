@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from runtime.settings.cluster_name import as_cluster_name
+from runtime.settings.cluster_name import to_cluster_name
 from schemas.codec.records import MAX_DECODED_BYTES
 
 _NANOSECONDS: Final = 1_000_000_000
@@ -73,7 +73,7 @@ def _parse_plain(fields: dict[str, Any], text: str) -> ShippedLine:
         _get_text(kubernetes, "namespace_name") or _get_text(kubernetes, "pod_namespace"),
         _get_text(kubernetes, "pod_name"),
         _get_text(kubernetes, "container_name"),
-        as_cluster_name(_get_text(fields, "cluster_name") or _get_text(kubernetes, "cluster_name")),
+        to_cluster_name(_get_text(fields, "cluster_name") or _get_text(kubernetes, "cluster_name")),
     )
     # Each shipper's default first; the names can be configured.
     stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
@@ -87,7 +87,7 @@ def _iterate_otlp_lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
     for resource in _to_objects(fields.get("resourceLogs")):
         attributes = _parse_attributes(_to_object(resource.get("resource")).get("attributes"))
         namespace, pod, name = (attributes.get(f"k8s.{part}.name", "") for part in ("namespace", "pod", "container"))
-        cluster = as_cluster_name(attributes.get("k8s.cluster.name", ""))
+        cluster = to_cluster_name(attributes.get("k8s.cluster.name", ""))
         container = ShippedLog(namespace, pod, name, cluster)
         start = "k8s.pod.label."
         alternative = "k8s.pod.labels."

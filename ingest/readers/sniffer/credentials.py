@@ -48,7 +48,7 @@ class _Files:
     def renew(self) -> grpc.ServerCertificateConfiguration | None:
         """Renew the configuration if the files changed; None keeps the old one. gRPC calls it at each handshake."""
         try:
-            contents = self._pair.contents()
+            contents = self._pair.read_contents()
             if contents == self._contents:
                 return None
             self._contents = _check_pair(self._pair)
@@ -60,8 +60,8 @@ class _Files:
 
 
 def _check_pair(pair: CertificatePair) -> tuple[bytes, ...]:
-    pair.context()
-    return pair.contents()
+    pair.build_context()
+    return pair.read_contents()
 
 
 def _build_configuration(contents: tuple[bytes, ...]) -> grpc.ServerCertificateConfiguration:

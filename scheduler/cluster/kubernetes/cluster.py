@@ -13,7 +13,7 @@ import orjson
 
 from engine.fit.devices.pod_usage import has_ended
 from engine.hami.annotations import ASSIGNED_NODE, NODE_LOCK
-from runtime.backoff import backoff_seconds
+from runtime.backoff import draw_backoff_seconds
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.leadership import Leadership
@@ -129,12 +129,12 @@ class KubernetesCluster:
     async def _relist_when_leading(self, election: Leadership) -> None:
         """List everything again when a term begins: the last leader may have written what our watches have not brought
         yet."""
-        waits = backoff_seconds(Random())  # noqa: S311 - no secret
+        waits = draw_backoff_seconds(Random())  # noqa: S311 - no secret
         while True:
             await election.term_began.wait()
             election.term_began.clear()
             term = election.term
-            await asyncio.gather(*(watch.synced() for watch in self.watches))
+            await asyncio.gather(*(watch.wait_until_synced() for watch in self.watches))
             # Until this term is read, or another has begun: then `term_began` is set again.
             while self._read_term != term == election.term:
                 try:
@@ -184,19 +184,19 @@ class KubernetesCluster:
         pass
 
     async def get_node(self, name: str) -> Object:
-        node = await self._client.get(NODES.item(Key("", name)))
+        node = await self._client.get(NODES.build_object_path(Key("", name)))
         self._absorb_node(node)
         return node
 
     async def get_pod(self, namespace: str, name: str) -> Object:
-        pod = await self._client.get(PODS.item(Key(namespace, name)))
+        pod = await self._client.get(PODS.build_object_path(Key(namespace, name)))
         self._absorb_pod(pod)
         return pod
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         # In a merge patch the version is a condition: 409 where the node has changed since.
         change = {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}
-        self._absorb_node(await self._client.patch(NODES.item(Key("", name)), change))
+        self._absorb_node(await self._client.patch(NODES.build_object_path(Key("", name)), change))
 
     async def patch_pod(
         self, pod: PodVersion, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
@@ -206,7 +206,7 @@ class KubernetesCluster:
         if bound and ASSIGNED_NODE in annotations:
             raise KubeApiError(409, f'pod {pod.key.name} is already assigned to node "{bound}"')
         metadata = _to_conditions(pod) | {"annotations": annotations} | ({"labels": labels} if labels else {})
-        patched = await self._client.patch(PODS.item(Key(*pod.key)), {"metadata": metadata})
+        patched = await self._client.patch(PODS.build_object_path(Key(*pod.key)), {"metadata": metadata})
         self._absorb_pod(patched)
         return patched
 
@@ -217,7 +217,7 @@ class KubernetesCluster:
             "metadata": {"name": pod.key.name, "namespace": pod.key.namespace} | _to_conditions(pod),
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._client.create(PODS.item(Key(*pod.key), "binding"), binding)
+        await self._client.create(PODS.build_object_path(Key(*pod.key), "binding"), binding)
 
     def _absorb_node(self, node: Json) -> None:
         # A node outside of our selection stays unknown.

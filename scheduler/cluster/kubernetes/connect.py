@@ -7,9 +7,15 @@ from pathlib import Path
 
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.colocated_leadership import ColocatedLeadership
-from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster, pod_namespace
+from runtime.kubernetes.credentials import (
+    ApiCredentials,
+    LoadConfiguration,
+    from_kubeconfig,
+    load_service_account,
+    read_pod_namespace,
+)
 from runtime.kubernetes.election import Election
-from runtime.kubernetes.leadership import Leadership, own_host, own_identity
+from runtime.kubernetes.leadership import Leadership, generate_identity, get_host
 from runtime.kubernetes.lease import LeaseTimings
 from runtime.kubernetes.rate_limiter import RateLimiter
 from runtime.kubernetes.resources import Key
@@ -43,7 +49,7 @@ class ApiServerOptions:
 
 def find_lease_namespace() -> str:
     """Find the default namespace of the Lease: our own pod's, else kube-system."""
-    return os.environ.get("POD_NAMESPACE") or pod_namespace() or "kube-system"
+    return os.environ.get("POD_NAMESPACE") or read_pod_namespace() or "kube-system"
 
 
 async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
@@ -51,7 +57,9 @@ async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, me
 
     No request is sent yet; whether the API server answers shows later, in `problem`.
     """
-    load: LoadConfiguration = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
+    load: LoadConfiguration = (
+        from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else load_service_account
+    )
     client = Client(
         await ApiCredentials.open(load),
         rate_limiter=RateLimiter(server.qps, server.burst),
@@ -68,8 +76,8 @@ def _create_leadership(server: ApiServerOptions, client: Client) -> Leadership |
     if server.lease is None:
         return None
     if server.leads_with_kube_scheduler:
-        return ColocatedLeadership(client, server.lease, own_host(), server.terms)
-    return Election(client, server.lease, own_identity(), server.terms)
+        return ColocatedLeadership(client, server.lease, get_host(), server.terms)
+    return Election(client, server.lease, generate_identity(), server.terms)
 
 
 def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Leadership | None) -> None:

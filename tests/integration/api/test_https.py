@@ -51,7 +51,7 @@ def serial(url: str, authority: Path) -> int:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    found = Authority.new("the tests' authority")
+    found = Authority.create("the tests' authority")
     (tmp_path / "ca.crt").write_bytes(found.certificate_pem)
     return found
 

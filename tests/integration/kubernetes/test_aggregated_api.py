@@ -272,7 +272,7 @@ def test_no_caller_is_known_by_headers_without_the_api_servers_certificate(world
     token = {"Authorization": f"Bearer {world.tokens['viewer']}"}
     # Of another audience, and no better with the headers.
     assert world.client.get(world.path(POD), headers=token | admin).status_code == 401
-    forged = Authority.new("front-proxy-ca").issue("front-proxy-client", usages=CLIENT)
+    forged = Authority.create("front-proxy-ca").issue("front-proxy-client", usages=CLIENT)
     assert status_with(world, forged, admin) == 0
     files = world.cluster.credentials
     genuine = files.front_proxy_certificate.read_bytes(), files.front_proxy_key.read_bytes()

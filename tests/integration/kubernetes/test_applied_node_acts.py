@@ -89,7 +89,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     with reused_backends.taken() as servers, pipeline(folder, servers) as running:
         running.start_all()
         flags = ("--kafka", servers.bootstrap_servers)
-        extender = Extender(folder, control_plane.kubeconfig, Authority.new("the tests' authority"), NAME, *flags)
+        extender = Extender(folder, control_plane.kubeconfig, Authority.create("the tests' authority"), NAME, *flags)
         api = serving(
             servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=str(control_plane.kubeconfig)
         )

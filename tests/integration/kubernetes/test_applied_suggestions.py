@@ -93,7 +93,7 @@ def world(
     folder, namespace = tmp_path_factory.mktemp("suggested"), f"test-{uuid.uuid4().hex[:8]}"
     Filling(backends.bootstrap_servers, backends.opensearch_url).provision()
     flags = ("--kafka", backends.bootstrap_servers, "--cluster-name", namespace)
-    extender = Extender(folder, control_plane.kubeconfig, Authority.new("the tests' authority"), NAME, *flags)
+    extender = Extender(folder, control_plane.kubeconfig, Authority.create("the tests' authority"), NAME, *flags)
     api = serving(
         backends.bootstrap_servers, backends.opensearch_url, SCHEDULERLOG_CLUSTER_NAME=namespace,
         SCHEDULERLOG_KUBECONFIG=str(control_plane.kubeconfig),

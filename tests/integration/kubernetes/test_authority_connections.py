@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from dev.embedded.control_plane import ControlPlane
-from runtime.http.certificate_authority import CLIENT, SERVER, Authority, private_pem
+from runtime.http.certificate_authority import CLIENT, SERVER, Authority, to_private_pem
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.control_plane.callers import build_rule
@@ -129,7 +129,7 @@ def issued(
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
     )
-    return builder.sign(authority.key, hashes.SHA256()).public_bytes(Encoding.PEM), private_pem(key)
+    return builder.sign(authority.key, hashes.SHA256()).public_bytes(Encoding.PEM), to_private_pem(key)
 
 
 def write_pair(authority: Authority, folder: Path) -> None:
@@ -144,7 +144,7 @@ def running(
     control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("tenants")
-    servers, clients = Authority.new("of servers"), Authority.new("of clients")
+    servers, clients = Authority.create("of servers"), Authority.create("of clients")
     (folder / "ca.crt").write_bytes(servers.certificate_pem)
     (folder / "clients.crt").write_bytes(clients.certificate_pem)
     write_pair(servers, folder)
@@ -194,7 +194,7 @@ def test_a_certificate_without_one_user_is_refused(api: Secured) -> None:
     """Row 67."""
     user = [(CN, CALLER)]
     refused = {
-        "of another authority": issued(Authority.new("foreign"), user),
+        "of another authority": issued(Authority.create("foreign"), user),
         "expired": issued(api.clients, user, ends_after=timedelta(hours=-1)),
         "of a server": issued(api.clients, user, usages=SERVER),
         "of the API's own authority": issued(api.servers, user),
@@ -332,7 +332,7 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
 
 def test_certificate_and_authority_are_replaced_while_serving(api: Secured) -> None:
     """Row 70: a broken pair keeps the old one in force; a metric and the log say so, and it stays ready."""
-    old, new = api.clients, Authority.new("the next one of clients")
+    old, new = api.clients, Authority.create("the next one of clients")
     both = [issued(authority, [(CN, CALLER)]) for authority in (old, new)]
 
     def serial() -> int:
@@ -428,12 +428,12 @@ def test_only_kube_scheduler_may_ask_the_scheduler(
     control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_path: Path
 ) -> None:
     """Row 80: filter and bind with the certificate of a real kube-scheduler alone."""
-    name, clients, servers = "hami-certified", Authority.new("kube-scheduler's"), Authority.new("the extender's")
+    name, clients, servers = "hami-certified", Authority.create("kube-scheduler's"), Authority.create("the extender's")
     (tmp_path / "clients.crt").write_bytes(clients.certificate_pem)
     files = {}
     for who, pair in {
         "kube-scheduler": clients.issue("kube-scheduler", usages=CLIENT),
-        "other": Authority.new("of somebody else").issue("kube-scheduler", usages=CLIENT),
+        "other": Authority.create("of somebody else").issue("kube-scheduler", usages=CLIENT),
     }.items():
         files[who] = tmp_path / f"{who}.crt", tmp_path / f"{who}.key"
         for file, content in zip(files[who], pair, strict=True):

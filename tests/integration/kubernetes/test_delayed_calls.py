@@ -34,7 +34,7 @@ def extender(control_plane: ControlPlane, wire: TcpProxy, tmp_path: Path) -> Ite
         kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
     )
     flags = "--no-publish", "--no-leader-elect", "--bind-timeout", "1s", "--kube-timeout", "60s"
-    with Extender(tmp_path / "extender", file, Authority.new("the tests' authority"), NAME, *flags) as running:
+    with Extender(tmp_path / "extender", file, Authority.create("the tests' authority"), NAME, *flags) as running:
         yield running
 
 

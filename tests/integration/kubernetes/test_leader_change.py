@@ -39,7 +39,7 @@ LEASE = (
 @pytest.fixture
 def both(control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_path: Path) -> Iterator[list[Extender]]:
     """Two schedulers that want the same Lease."""
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     flags = (
         "--kafka", backends.bootstrap_servers, "--node-policy", "spread", "--node-lock-timeout", "5s", *LEASE,
         "--leader-elect-resource-namespace", namespace,

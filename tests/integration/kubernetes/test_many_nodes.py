@@ -47,7 +47,7 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
     await provision_all(backends.bootstrap_servers)
     nodes = [a_gpu_node(f"{namespace}-{number}", devices=DEVICES_PER_NODE) for number in range(NODES)]
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=20000, gpucores=40) for number in range(PODS)]
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     # Spread, for a node is locked while its device plugin hands out one pod's devices.
     flags = ("--kafka", backends.bootstrap_servers, "--node-policy", "spread")
     with (

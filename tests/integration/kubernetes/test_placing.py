@@ -39,7 +39,7 @@ def extender(
 ) -> Iterator[Extender]:
     """Our scheduler, and kube-scheduler asking it."""
     folder = tmp_path_factory.mktemp("extender")
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     flags = ("--kafka", backends.bootstrap_servers)
     with Extender(folder, control_plane.kubeconfig, authority, NAME, *flags) as running:
         control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))

@@ -16,7 +16,7 @@ from dev.embedded.control_plane import ControlPlane
 from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.watch import watch
 from ingest.reading.metrics import Metrics
-from runtime.kubernetes.credentials import in_cluster
+from runtime.kubernetes.credentials import load_service_account
 from schemas.events import AttemptConcluded, Event, NodeObserved, PodObserved
 from schemas.json_types import Json
 from tests.support.control_plane.objects import MERGE_PATCH, create, created_nodes
@@ -49,7 +49,12 @@ class Sink:
 async def watched(folder: Path, sink: Sink, is_enough: Callable[[], bool], namespace: str = "") -> None:
     async with asyncio.timeout(40):
         await watch(
-            partial(in_cluster, folder), KubeEvents(), sink, Metrics("test"), namespace=namespace, until=is_enough
+            partial(load_service_account, folder),
+            KubeEvents(),
+            sink,
+            Metrics("test"),
+            namespace=namespace,
+            until=is_enough,
         )
 
 

@@ -91,7 +91,7 @@ def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
     del pod["spec"]["schedulerName"]
     folder = tmp_path / "account"
     with service_account(control_plane, namespace, others, folder) as account, control_plane.client() as client:
-        kubeconfig, authority = a_kubeconfig(folder, control_plane), Authority.new("the tests' authority")
+        kubeconfig, authority = a_kubeconfig(folder, control_plane), Authority.create("the tests' authority")
         extender = Extender(tmp_path / "extender", kubeconfig, authority, NAME, "--no-publish")
         extender.start(until_ready=False)
         try:
@@ -116,9 +116,9 @@ async def test_a_token_that_was_replaced_in_its_file_is_taken_when_the_old_one_i
     client = Client(await ApiCredentials.open(from_kubeconfig(kubeconfig)))
     try:
         with pytest.raises(KubeApiError) as refused:
-            await client.page(NODES.collection())
+            await client.get_page(NODES.build_collection_path())
         assert refused.value.status == httpx.codes.UNAUTHORIZED
         token.write_text(good)
-        assert (await client.page(NODES.collection()))["kind"] == "NodeList"
+        assert (await client.get_page(NODES.build_collection_path()))["kind"] == "NodeList"
     finally:
         await client.close()

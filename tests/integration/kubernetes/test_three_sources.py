@@ -82,7 +82,7 @@ def answer_of(summary: AttemptSummarized) -> dict[str, Any]:
 def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
-    authority, log = Authority.new("the tests' authority"), tmp_path / "readers.log"
+    authority, log = Authority.create("the tests' authority"), tmp_path / "readers.log"
     nodes = [a_gpu_node(f"{namespace}-a", devices=1), a_gpu_node(f"{namespace}-b", devices=2, devmem=8192)]
     with reused_backends.taken() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
         running.start()

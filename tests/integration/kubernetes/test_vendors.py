@@ -31,7 +31,7 @@ def extender(
     control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Extender]:
     flags = ("--kafka", backends.bootstrap_servers)
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     with Extender(tmp_path_factory.mktemp("vendors"), control_plane.kubeconfig, authority, NAME, *flags) as running:
         control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))
         yield running

@@ -48,7 +48,7 @@ async def extender(
     file.write_text(
         kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
     )
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     with Extender(tmp_path / "extender", file, authority, NAME, "--kafka", backends.bootstrap_servers) as running:
         control_plane.start_scheduler(build_scheduler_configuration(running.url, running.ca, NAME))
         yield running

@@ -14,8 +14,8 @@ from pipeline.sinks.bulk import Document, encode_source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
-from runtime.opensearch.client import new_client
-from runtime.settings.opensearch_connection import opensearch_at
+from runtime.opensearch.client import create_client
+from runtime.settings.opensearch_connection import build_opensearch_connection
 from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value
@@ -244,7 +244,7 @@ async def test_m7_an_index_that_is_deleted_is_noticed_and_made_with_its_mapping(
     today = datetime.now(UTC) - timedelta(hours=12)
     name = index_families.ATTEMPTS.name(today)
     document = Document(name, "m7", encode_source({"@timestamp": today.isoformat()}), 1)
-    client, lost = new_client(opensearch_at(running.servers.opensearch_url)), list[str]()
+    client, lost = create_client(build_opensearch_connection(running.servers.opensearch_url)), list[str]()
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()))
     watch = IndexWatch(client, lost.extend)
     try:

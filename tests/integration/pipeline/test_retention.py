@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.admin.retention import drop_expired
 from pipeline.settings import RetentionSettings
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from tests.support.reused_backends import reused_backends
 
 
@@ -49,7 +49,7 @@ def retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[
     lines: list[str] = []
 
     async def run() -> None:
-        store = new_client(settings)
+        store = create_client(settings)
         try:
             later = datetime.now(UTC) + timedelta(days=100)
             await drop_expired(store, settings, later, dry_run=dry_run, say=lambda line: lines.append(str(line)))

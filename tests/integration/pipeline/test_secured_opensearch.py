@@ -19,7 +19,7 @@ from pipeline.admin.roles import make_roles
 from pipeline.settings import ProvisionSettings
 from runtime.errors import UnreachableError
 from runtime.http.certificate_authority import Authority
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from runtime.opensearch.roles import PROVISIONER, READER, ROLES, WRITER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.topics import ATTEMPTS
@@ -161,7 +161,7 @@ def test_without_one_of_its_permissions_a_role_is_not_enough(
     ],
 )
 async def test_what_a_role_is_not_for_is_refused(node: SecuredOpenSearch, user: str, method: str, path: str) -> None:
-    client = new_client(connect_by_certificate(node, user))
+    client = create_client(connect_by_certificate(node, user))
     # What can't be understood would be refused as such.
     body: dict[str, Any] = {"index_patterns": ["x-*"]} if "template" in path else {"query": {"match_all": {}}}
     try:
@@ -194,7 +194,7 @@ def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
     assert "no permissions for [cluster:admin/component_template/put]" in missing
     assert missing.endswith(": its user needs the role schedulerlog-provisioner")
     other = tmp_path / "other.crt"
-    other.write_bytes(Authority.new("another").certificate_pem)
+    other.write_bytes(Authority.create("another").certificate_pem)
     unknown = provisioned_with(node, kafka, connect_by_password(node, PROVISIONER, opensearch_ca_file=other))
     assert "certificate verify failed" in unknown
     assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")

@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from runtime.kafka.reader import TopicReader
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from tests.support.harness.pipeline_process import Pipeline
 
 TOPIC = "read.by.offset"
@@ -22,7 +22,7 @@ async def _read(servers: str) -> None:
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         for number in range(20):
             await producer.send_and_wait(TOPIC, b"%d" % number, partition=number % 2)
-    reader = TopicReader(kafka_at(servers))
+    reader = TopicReader(build_kafka_connection(servers))
     try:
         # Partition 1 has the odd numbers.
         assert _values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from scheduler.metrics import Metrics
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolLimits, get_now
@@ -22,7 +22,7 @@ async def test_h6_what_was_accepted_while_calls_failed_in_runs_is_in_kafka_in_or
 ) -> None:
     await provision_all(backends.bootstrap_servers)
     spool = Spool(tmp_path, SpoolLimits(segment_bytes=500))
-    publisher = Publisher(spool, kafka_at(backends.bootstrap_servers), get_now, Metrics())
+    publisher = Publisher(spool, build_kafka_connection(backends.bootstrap_servers), get_now, Metrics())
     task = asyncio.create_task(publisher.run())
     accepted, problems = list[str](), set[str]()
     for failure in FAILURES:

@@ -83,7 +83,7 @@ def a_certificate(folder: Path, authority: Authority, name: str, usages: tuple[O
 
 def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Path) -> None:
     """H1, and M3: who connects without a TLS handshake is hung up on after 10 s."""
-    ours, other = Authority.new("kube-scheduler's"), Authority.new("of somebody else")
+    ours, other = Authority.create("kube-scheduler's"), Authority.create("of somebody else")
     file = tmp_path / "ca.crt"
     file.write_bytes(ours.certificate_pem)
     served = a_certificate(tmp_path, ours, "scheduler", SERVER)

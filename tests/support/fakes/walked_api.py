@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, missing
+from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, build_missing_error
 from schemas.json_types import Json
 from tests.support.fakes.api_server import merge
 
@@ -92,7 +92,7 @@ class WalkedApi:
 
     def patch(self, path: str, change: Json) -> Outcome:
         if path not in self.objects:
-            return missing("object", path)
+            return build_missing_error("object", path)
         metadata = self.objects[path]["metadata"]
         for condition in ("resourceVersion", "uid"):
             if change["metadata"].get(condition, metadata.get(condition)) != metadata.get(condition):
@@ -130,9 +130,11 @@ class WalkedClient:
         return await call.answer
 
     async def get(self, path: str) -> Json:
-        return await self._call(f"GET {path}", lambda: self._api.objects.get(path) or missing("object", path))
+        return await self._call(
+            f"GET {path}", lambda: self._api.objects.get(path) or build_missing_error("object", path)
+        )
 
-    async def page(self, path: str, **_: object) -> Json:
+    async def get_page(self, path: str, **_: object) -> Json:
         return await self._call(f"LIST {path}", lambda: self._api.list_objects(path))
 
     async def patch(self, path: str, change: Json) -> Json:

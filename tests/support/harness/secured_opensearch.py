@@ -20,7 +20,7 @@ from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import search_page
 from pipeline.sinks.opensearch import OpenSearchSink
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from runtime.opensearch.roles import PROVISIONER, WRITER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES, TRENDS
@@ -74,7 +74,7 @@ async def make_templates(node: SecuredOpenSearch, connection: OpenSearchConnecti
 
 async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None = None) -> None:
     """Write, delete, read back and search, as ``index`` and ``placements`` do. Waits for missing rights."""
-    client = new_client(connection or connect_by_certificate(node, WRITER))
+    client = create_client(connection or connect_by_certificate(node, WRITER))
     sink = OpenSearchSink(client, IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.1)
     attempt = Document(DAY, "attempt", _LONG_AGO, 1)
     lost: list[str] = []
@@ -102,7 +102,7 @@ async def write(node: SecuredOpenSearch, connection: OpenSearchConnection | None
 
 async def read(connection: OpenSearchConnection) -> None:
     """Search and get, as ``api`` does."""
-    client = new_client(connection)
+    client = create_client(connection)
     index = OpenSearch(client, lambda *_: None, 10)
     everything: dict[str, Any] = {"query": {"match_all": {}}}
     try:
@@ -120,7 +120,7 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     _make_an_old_index(node)
     lines = await make_templates(node, connection)
     assert any(line.startswith(f"index {TRENDS.name(NOW)}: mapping version was 1") for line in lines)
-    client = new_client(connection)
+    client = create_client(connection)
     dropped: list[str] = []
     try:
         later = NOW + timedelta(days=400)

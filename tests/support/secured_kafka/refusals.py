@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.kafka.consumer import connected, new_consumer
-from runtime.kafka.producer import idempotent_producer, started
+from runtime.kafka.consumer import connected, create_consumer
+from runtime.kafka.producer import create_idempotent_producer, start_producer
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import ALERTS, ATTEMPTS
 from tests.support.certificates import Authority
@@ -66,17 +66,17 @@ REFUSALS: dict[str, Refused] = {
 
 async def read_alerts(kafka: KafkaConnection) -> None:
     """Read alerts, which needs a right that the API has not."""
-    async with connected(new_consumer(kafka, ALERTS.name)) as consumer:
+    async with connected(create_consumer(kafka, ALERTS.name)) as consumer:
         await consumer.getmany(timeout_ms=5_000)
 
 
 async def join_a_group(kafka: KafkaConnection) -> None:
-    async with connected(new_consumer(kafka, ATTEMPTS.name, group="strange")) as consumer:
+    async with connected(create_consumer(kafka, ATTEMPTS.name, group="strange")) as consumer:
         await consumer.getmany(timeout_ms=5_000)
 
 
 async def publish(kafka: KafkaConnection) -> None:
-    producer = await started(idempotent_producer(kafka, 1024))
+    producer = await start_producer(create_idempotent_producer(kafka, 1024))
     try:
         await producer.send_and_wait(ATTEMPTS.name, b"?")
     finally:

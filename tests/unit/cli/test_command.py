@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from cli import command
 from cli.command import COMMANDS, app
-from runtime.cli.lazy_commands import LazyCommand, lazy_application, load
+from runtime.cli.lazy_commands import LazyCommand, create_lazy_application, load
 
 WIDE = {"COLUMNS": "120", "TERMINAL_WIDTH": "120"}
 
@@ -79,7 +79,7 @@ def test_a_package_that_is_absent_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["schedulerlog", "api", "serve"])
     absent = {"api": LazyCommand("", "a_package_that_is_absent.inner:app")}
-    monkeypatch.setattr(command, "app", lazy_application("", absent))
+    monkeypatch.setattr(command, "app", create_lazy_application("", absent))
     with pytest.raises(SystemExit) as ended:
         command.run()
     expected = "schedulerlog api needs the package a_package_that_is_absent: pip install 'schedulerlog[api]'"
@@ -89,10 +89,10 @@ def test_a_package_that_is_absent_is_named_with_its_extra(
 
 def test_a_module_of_this_project_that_is_absent_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["schedulerlog", "api", "serve"])
-    monkeypatch.setattr(command, "app", lazy_application("", {"api": LazyCommand("", "api.no_such:app")}))
+    monkeypatch.setattr(command, "app", create_lazy_application("", {"api": LazyCommand("", "api.no_such:app")}))
     with pytest.raises(ModuleNotFoundError):
         command.run()
 
 
 def test_a_group_of_one_command_is_a_group() -> None:
-    assert hasattr(get_command(lazy_application("", {"one": LazyCommand("", "api.__main__:app")})), "commands")
+    assert hasattr(get_command(create_lazy_application("", {"one": LazyCommand("", "api.__main__:app")})), "commands")

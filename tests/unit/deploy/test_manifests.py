@@ -13,7 +13,7 @@ from typer.main import get_command
 from api.http.aggregated.discovery import GROUP, LISTS
 from cli.command import app
 from engine.fit import device_config
-from runtime.settings.unknown_variables import known_variables
+from runtime.settings.unknown_variables import read_variable_names
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 IMAGE = "ghcr.io/schedulerlog/schedulerlog"
@@ -88,7 +88,7 @@ def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() ->
 
 
 def test_every_variable_is_a_setting() -> None:
-    assert settings() <= known_variables()
+    assert settings() <= read_variable_names()
 
 
 def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -> None:

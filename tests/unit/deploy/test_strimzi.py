@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runtime.kafka.topics import configuration
+from runtime.kafka.topics import build_configuration
 from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
@@ -35,7 +35,7 @@ def test_each_topic_is_made_as_provision_would_make_it() -> None:
         )
         for topic in documents(COMPONENT / "topics.yaml")
     }
-    assert made == {topic.name: (topic.partitions, configuration(topic)) for topic in TOPICS}
+    assert made == {topic.name: (topic.partitions, build_configuration(topic)) for topic in TOPICS}
 
 
 def test_each_process_that_uses_kafka_has_a_user() -> None:

@@ -7,7 +7,7 @@ from pipeline.__main__ import app
 from pipeline.settings import IndexSettings, PlacementsSettings, RetentionSettings, WorkerSettings
 from runtime.errors import SettingError
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.settings import about, read
+from runtime.settings.settings import describe_field, read
 
 
 class Settings(RetentionSettings, IndexSettings, PlacementsSettings, WorkerSettings):
@@ -64,7 +64,7 @@ def test_a_mistake_is_one_line_that_names_the_setting(given: dict[str, str | Non
 
 
 def test_every_setting_is_explained() -> None:
-    assert [name for name in Settings.model_fields if not about(Settings, name)] == []
+    assert [name for name in Settings.model_fields if not describe_field(Settings, name)] == []
 
 
 @pytest.mark.parametrize("command", ["provision", "worker"])

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from runtime.signals import first_of, until_stopped
+from runtime.signals import run_until_first_ends, run_until_stopped
 
 
 class WorkError(Exception):
@@ -25,7 +25,7 @@ async def test_the_others_are_cancelled_when_the_first_ends() -> None:
         raise WorkError
 
     with pytest.raises(WorkError):
-        await first_of(endless(), failing())
+        await run_until_first_ends(endless(), failing())
     assert cancelled.is_set()
 
 
@@ -43,7 +43,7 @@ async def test_a_part_that_loses_its_cancellation_is_cancelled_again(monkeypatch
                 if lost == 3:
                     raise
 
-    await first_of(losing(), asyncio.sleep(0))
+    await run_until_first_ends(losing(), asyncio.sleep(0))
     assert lost == 3
 
 
@@ -54,7 +54,7 @@ async def test_work_ends_by_a_signal(number: signal.Signals) -> None:
         await asyncio.Event().wait()
 
     try:
-        await until_stopped(work())
+        await run_until_stopped(work())
     finally:
         asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)

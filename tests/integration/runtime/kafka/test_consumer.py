@@ -7,8 +7,8 @@ from typing import Any
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from dev import embedded
-from runtime.kafka.consumer import Consumer, TopicPartition, new_consumer, stop
-from runtime.settings.kafka_connection import kafka_at
+from runtime.kafka.consumer import Consumer, TopicPartition, create_consumer, stop
+from runtime.settings.kafka_connection import build_kafka_connection
 from tests.support.backends import Addresses
 from tests.support.waiting import eventually_async
 
@@ -46,7 +46,7 @@ async def _fetching(servers: str, **options: Any) -> Consumer:
     await admin.start()
     await admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
     await admin.close()
-    consumer = new_consumer(kafka_at(servers), **options)
+    consumer = create_consumer(build_kafka_connection(servers), **options)
     await consumer.start()
     consumer.assign([TopicPartition(TOPIC, 0)])
     await consumer.getmany(timeout_ms=300)

@@ -168,7 +168,9 @@ async def test_with_the_index_down_it_is_named_what_could_not_be_known() -> None
         caller_of(wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=refuse)
     )
     assert constraints(found) == ["memory"]
-    assert any("last registrations of unregistered nodes are unknown" in unknown["en"] for unknown in found["not_known"])
+    assert any(
+        "last registrations of unregistered nodes are unknown" in unknown["en"] for unknown in found["not_known"]
+    )
 
 
 def locked_out() -> AttemptSummarized:

@@ -4,7 +4,7 @@ from typing import Any
 
 from api.memory.attempts_consumer import AttemptsTopic, measure_decision_delay
 from api.memory.latest_attempts import LatestAttempts
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import a_repetition, a_report, a_summary
 from tests.support.fakes.documents_and_records import TopicLog
@@ -45,7 +45,7 @@ def test_an_archive_of_another_schedulers_log_is_not_late() -> None:
 async def test_what_the_replay_reads_is_not_measured_and_what_comes_after_it_is() -> None:
     measured: list[str] = []
     latest = LatestAttempts(max_pods=10, max_bytes=1_000_000)
-    topic = AttemptsTopic(kafka_at("127.0.0.1:1"), latest, 10, lambda source, _: measured.append(source))
+    topic = AttemptsTopic(build_kafka_connection("127.0.0.1:1"), latest, 10, lambda source, _: measured.append(source))
     log = TopicLog()
     log.append(a_summary(), an_attempt(attempt_id="1e" * 16))
     await topic._take(log.records[:1])

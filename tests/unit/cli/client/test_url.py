@@ -113,7 +113,7 @@ def test_a_server_that_does_not_answer_is_named(url: str) -> None:
 
 
 def test_a_certificate_is_checked_against_its_authority(tmp_path: Path) -> None:
-    authority = Authority.new("the API's authority")
+    authority = Authority.create("the API's authority")
     certificate, key = authority.issue("api", ("127.0.0.1",))
     for name, content in (("ca.crt", authority.certificate_pem), ("tls.crt", certificate), ("tls.key", key)):
         (tmp_path / name).write_bytes(content)

@@ -24,7 +24,7 @@ from cli.doctor.schedulers import check_configuration, check_hami, find_configur
 from runtime.cli.version import VERSION
 from runtime.http.certificate_authority import Authority
 from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
-from runtime.kafka.topics import configuration
+from runtime.kafka.topics import build_configuration
 from schemas.indices import INDICES
 from schemas.topics import TOPICS
 from tests.support.builders.yaml_texts import write_doubling
@@ -133,7 +133,7 @@ def test_what_hami_logs_is_looked_at(deployment: Any, problems: int) -> None:
 
 
 def make_sound() -> KafkaAsItIs:
-    topics = {topic.name: TopicAsItIs(topic.partitions, 3, 3, configuration(topic)) for topic in TOPICS}
+    topics = {topic.name: TopicAsItIs(topic.partitions, 3, 3, build_configuration(topic)) for topic in TOPICS}
     return KafkaAsItIs(3, topics)
 
 
@@ -175,7 +175,7 @@ def test_what_is_missing_altogether_is_one_finding() -> None:
 
 
 def make_certificate() -> x509.Certificate:
-    pem, _ = Authority.new("tests").issue("server", ("kafka.example", "*.brokers.example", "127.0.0.1"))
+    pem, _ = Authority.create("tests").issue("server", ("kafka.example", "*.brokers.example", "127.0.0.1"))
     return x509.load_pem_x509_certificate(pem)
 
 

@@ -30,7 +30,7 @@ SENTENCE = "Node node5 was chosen, and another pod held its lock: llm/qwen-0, fo
 
 def list_examples(command: LazyCommand) -> list[str]:
     """List the lines of its help that call it."""
-    module, _, name = command.place.partition(":")
+    module, _, name = command.import_path.partition(":")
     text = inspect.getdoc(getattr(import_module(module), name)) or ""
     return re.findall(r"^ +(schedulerlog .*)$", text, re.MULTILINE)
 

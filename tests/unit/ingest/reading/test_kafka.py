@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from ingest.reading.kafka import KafkaSink
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.events import Request
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.events import build_devices_judged
@@ -31,7 +31,7 @@ class Producer:
 
 
 async def test_states_are_acknowledged_before_verdicts_are_sent() -> None:
-    sink = KafkaSink(kafka_at("broker:9092"))
+    sink = KafkaSink(build_kafka_connection("broker:9092"))
     sink._producer = producer = Producer()
     await sink.send([build_devices_judged(), a_node_state("node1"), build_devices_judged(), a_node_state("node2")])
     states, decisions = "schedulerlog.node-states", "schedulerlog.decisions"
@@ -42,7 +42,7 @@ async def test_states_are_acknowledged_before_verdicts_are_sent() -> None:
 
 
 async def test_m5_what_is_too_large_for_kafka_is_shortened_and_does_not_hold_back_the_others() -> None:
-    sink = KafkaSink(kafka_at("broker:9092"))
+    sink = KafkaSink(build_kafka_connection("broker:9092"))
     sink._producer = producer = Producer()
     concluded = an_attempt({"node1": [["picked"]]})[-1]
     large = concluded.model_copy(update={"requests": [Request(container="c" * 250)] * 9_000})

@@ -29,7 +29,7 @@ def of(**fields: Any) -> RetentionSettings:
 
 async def made(ism: FakeIndexStateManagement, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> dict[str, str]:
     """What it says, by policy."""
-    monkeypatch.setattr(module, "new_client", lambda _: index_of(ism.answer))
+    monkeypatch.setattr(module, "create_client", lambda _: index_of(ism.answer))
     lines: list[str] = []
     await make_policies(of(**fields), lines.append)
     ism.run()
@@ -85,7 +85,7 @@ async def test_a_longer_retention_holds_for_indices_that_are_there_and_not_for_t
 
 
 async def test_without_the_plugin_or_opensearch_the_cause_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "new_client", lambda _: index_of(refuse))
+    monkeypatch.setattr(module, "create_client", lambda _: index_of(refuse))
     with pytest.raises(UnreachableError, match="OpenSearch at http://index:9200: "):
         await make_policies(of(), print)
 

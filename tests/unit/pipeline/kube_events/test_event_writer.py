@@ -24,7 +24,7 @@ class FakeEventsApi(FakeApi):
     """Lists events too."""
 
     def _get(self, request: web.Request) -> web.Response:
-        if request.path == EVENTS.collection():
+        if request.path == EVENTS.build_collection_path():
             found = [event for path, event in self.objects.items() if "/events/" in path]
             return web.json_response({"items": found, "metadata": {}})
         return super()._get(request)
@@ -129,7 +129,7 @@ async def test_a_pod_without_a_uid_is_looked_up_and_may_be_gone() -> None:
     (event,) = [item for path, item in api.objects.items() if "/events/" in path]
     assert event["regarding"]["uid"] == TRAINER.uid
     assert event["series"]["count"] == 2
-    assert event["metadata"]["name"] in str(EVENTS.item(Key("ml", event["metadata"]["name"])))
+    assert event["metadata"]["name"] in str(EVENTS.build_object_path(Key("ml", event["metadata"]["name"])))
 
 
 async def test_a_namespace_that_is_being_deleted_is_not_an_error() -> None:

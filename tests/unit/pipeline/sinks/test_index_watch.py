@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.sinks.index_watch import IndexIdentity, IndexWatch, find_lost_indices
-from runtime.opensearch.client import new_client
-from runtime.settings.opensearch_connection import opensearch_at
+from runtime.opensearch.client import create_client
+from runtime.settings.opensearch_connection import build_opensearch_connection
 from tests.support.builders.index_documents import INDEX
 from tests.support.fakes.opensearch import FakeOpenSearch, serving
 
@@ -41,7 +41,7 @@ def test_m7_an_index_of_which_only_the_name_is_known_may_be_any_but_has_to_be_th
 
 async def test_m7_an_answer_that_is_none_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving(FakeOpenSearch(indices={INDEX: {}})) as fake:
-        client, lost = new_client(opensearch_at(fake.url)), list[str]()
+        client, lost = create_client(build_opensearch_connection(fake.url)), list[str]()
         watch = IndexWatch(client, lost.extend)
         try:
             for _ in range(3):

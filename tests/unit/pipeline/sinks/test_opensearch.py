@@ -31,8 +31,8 @@ from pipeline.sinks.bulk import (
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.errors import NotProvisionedError
-from runtime.opensearch.client import new_client
-from runtime.settings.opensearch_connection import opensearch_at
+from runtime.opensearch.client import create_client
+from runtime.settings.opensearch_connection import build_opensearch_connection
 from schemas.index_family import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
@@ -41,7 +41,7 @@ from tests.support.waiting import eventually_async
 
 
 def client_of(fake: FakeOpenSearch) -> AsyncOpenSearch:
-    return new_client(opensearch_at(fake.url))
+    return create_client(build_opensearch_connection(fake.url))
 
 
 @asynccontextmanager

@@ -112,7 +112,7 @@ async def test_a_broker_that_holds_the_answer_is_waited_for(monkeypatch: pytest.
     monkeypatch.setattr(faust_app, "fetch_positions", hold)
     watched = WorkerProgress(STUCK_SECONDS)
     await watched.check(APP, is_excused=False)
-    assert "no answer" in watched.waiting.waiting_for()
+    assert "no answer" in watched.waiting.describe_wait()
 
 
 async def test_the_time_begins_again_after_a_rebalance_and_after_waiting_elsewhere(

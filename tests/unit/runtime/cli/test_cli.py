@@ -8,10 +8,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from runtime.cli.cli import application, one_line_for
+from runtime.cli.cli import create_application, one_line_for
 from runtime.errors import SettingError
 from runtime.settings.addresses import HostPort
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.service_settings import ServiceSettings
 
@@ -26,14 +26,14 @@ class Shared:
 
 
 def an_application() -> typer.Typer:
-    app = application("An example.")
+    app = create_application("An example.")
 
     @app.callback()
     def main() -> None:
         """A command of its own name."""
 
     @app.command()
-    @takes(Settings, Shared)
+    @with_settings(Settings, Shared)
     def work(settings: Settings, shared: Shared, count: Annotated[int, typer.Option(min=1)] = 1) -> None:
         """Work a little."""
         with one_line_for(SettingError):

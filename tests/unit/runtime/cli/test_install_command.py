@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cli.install_command import install_command
+from runtime.cli.install_command import write_install_command
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ def test_the_command_is_that_of_the_tool_that_made_the_environment(
     left_by_the_tool: str, expected: str, tmp_path: Path
 ) -> None:
     (tmp_path / left_by_the_tool).touch()
-    assert install_command("schedulerlog[otel]", tmp_path) == expected
+    assert write_install_command("schedulerlog[otel]", tmp_path) == expected

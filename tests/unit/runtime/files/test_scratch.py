@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.files.scratch import place, remove_left_behind, scratch_folder
+from runtime.files.scratch import locate_scratch_root, remove_left_behind, scratch_folder
 
 HOLDS = """
 import time
@@ -27,7 +27,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def folders() -> list[Path]:
-    return [path for path in place().iterdir() if path.is_dir()]
+    return [path for path in locate_scratch_root().iterdir() if path.is_dir()]
 
 
 def test_a_folder_is_there_while_it_is_used_and_gone_afterwards() -> None:

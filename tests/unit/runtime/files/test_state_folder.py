@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import SettingError
-from runtime.files.state_folder import state_folder
+from runtime.files.state_folder import locate_state_folder
 from scheduler.settings import Settings
 
 
@@ -15,8 +15,8 @@ from scheduler.settings import Settings
 )
 def test_it_is_where_the_specification_says(monkeypatch: pytest.MonkeyPatch, variable: str, folder: str) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
-    assert state_folder({"XDG_STATE_HOME": variable}) == Path(folder) / "schedulerlog"
-    assert state_folder({}) == Path("/home/someone/.local/state/schedulerlog")
+    assert locate_state_folder({"XDG_STATE_HOME": variable}) == Path(folder) / "schedulerlog"
+    assert locate_state_folder({}) == Path("/home/someone/.local/state/schedulerlog")
 
 
 def test_a_user_without_a_home_reads_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_a_user_without_a_home_reads_what_to_set(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(SettingError, match="XDG_STATE_HOME"):
-        state_folder({})
+        locate_state_folder({})
 
 
 def test_a_spool_is_found_again_from_another_working_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

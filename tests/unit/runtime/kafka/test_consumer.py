@@ -7,7 +7,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 import runtime.kafka.consumer
-from runtime.kafka.consumer import Connection, connected, followed, read_to_end, reconnecting
+from runtime.kafka.consumer import Connection, connected, followed, keep_reconnecting, read_to_end
 from tests.support.waiting import eventually_async
 
 
@@ -69,15 +69,15 @@ async def test_a_session_that_fails_is_followed_by_another() -> None:
     sessions: list[str] = []
 
     async def session() -> None:
-        sessions.append(connection.waiting_for())
+        sessions.append(connection.describe_wait())
         if len(sessions) == 3:
             raise StopError
-        connection.established()
-        sessions.append(connection.waiting_for())
+        connection.note_contact()
+        sessions.append(connection.describe_wait())
         raise KafkaConnectionError("away")
 
     with pytest.raises(StopError):
-        await reconnecting(session, connection)
+        await keep_reconnecting(session, connection)
     assert sessions[:2] == ["waiting for Kafka", ""]
     assert sessions[2].startswith("waiting for Kafka for 0 s: ")
 
@@ -87,7 +87,7 @@ async def test_what_waiting_does_not_mend_ends_reading() -> None:
         raise StopError
 
     with pytest.raises(StopError):
-        await reconnecting(session, Connection())
+        await keep_reconnecting(session, Connection())
 
 
 class SilentConsumer(FakeConsumer):
@@ -106,10 +106,10 @@ async def test_a_connection_is_up_while_the_brokers_answer(monkeypatch: pytest.M
     monkeypatch.setattr(runtime.kafka.consumer, "ANSWER_SECONDS", 0.01)
     connection, consumer = Connection(), SilentConsumer()
     async with followed(consumer, connection):
-        assert connection.waiting_for() == ""
+        assert connection.describe_wait() == ""
         consumer.answers = False
         await eventually_async(lambda: not connection.is_up)
-        assert connection.waiting_for() == "waiting for Kafka for 0 s: TimeoutError: no answer for 0 s"
+        assert connection.describe_wait() == "waiting for Kafka for 0 s: TimeoutError: no answer for 0 s"
         consumer.answers = True
         await eventually_async(lambda: connection.is_up)
     assert consumer.is_stopped

@@ -9,7 +9,7 @@ from aiokafka.structs import OffsetAndMetadata
 from runtime.kafka import positions
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 
 ONE, TWO = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
 
@@ -40,9 +40,12 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, int]:
 
 async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer: dict[TopicPartition, int]) -> None:
     answer.update({ONE: 7, TWO: -1})
-    assert await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO]) == {ONE: 7, TWO: 0}
+    assert await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [ONE, TWO]) == {
+        ONE: 7,
+        TWO: 0,
+    }
 
 
 async def test_a_coordinator_that_is_still_loading_is_unavailable(answer: dict[TopicPartition, int]) -> None:
     with pytest.raises(UNAVAILABLE, match="group does not answer for 2 partitions"):
-        await positions.committed_by(kafka_at("broker:9092"), "group", [ONE, TWO])
+        await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [ONE, TWO])

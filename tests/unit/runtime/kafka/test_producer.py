@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 from runtime.kafka import producer
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import Outgoing, Place
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord
 
 
@@ -56,10 +56,14 @@ def _short(outgoing: Outgoing) -> Outgoing:
 
 
 def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:
-    monkeypatch.setattr(producer, "idempotent_producer", kafka)
+    monkeypatch.setattr(producer, "create_idempotent_producer", kafka)
     retries: list[None] = []
     return TopicsSink(
-        kafka_at("a:1"), 1024, count_retry=lambda: retries.append(None), instead_of=_short, max_backoff_seconds=0.001
+        build_kafka_connection("a:1"),
+        1024,
+        count_retry=lambda: retries.append(None),
+        instead_of=_short,
+        max_backoff_seconds=0.001,
     ), retries
 
 

@@ -18,7 +18,7 @@ from runtime.http.certificate_authority import Authority
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig
 
-AUTHORITY = Authority.new("the tests' authority")
+AUTHORITY = Authority.create("the tests' authority")
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
 STAGES = ("connected", "request read", "answer begun")
 

@@ -17,7 +17,7 @@ async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder
     temporary, file = tmp_path / "temporary", tmp_path / "kubeconfig"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    authority = Authority.new("the tests' authority")
+    authority = Authority.create("the tests' authority")
     file.write_text(kubeconfig("https://127.0.0.1:6443", authority.certificate_pem.decode(), "secret"))
     credentials = await ApiCredentials.open(from_kubeconfig(file))
     assert credentials.tls is not None
@@ -26,5 +26,5 @@ async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder
     assert list(temporary.iterdir()) == []
     # Read again: the copy that was removed is written again.
     await credentials.renew()
-    assert await credentials.authorization() == "Bearer secret"
+    assert await credentials.get_authorization() == "Bearer secret"
     assert list(temporary.iterdir()) == []

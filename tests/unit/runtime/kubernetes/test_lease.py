@@ -16,10 +16,10 @@ from runtime.kubernetes.lease import (
     LeaseStep,
     LeaseTimings,
     ObservedLease,
-    claim,
-    led_by_host,
-    next_step,
-    resignation,
+    build_claim,
+    build_resignation,
+    decide_step,
+    derive_lead_end,
 )
 from runtime.kubernetes.resources import LEASES, Key
 from tests.support.fakes.api_server import FakeApi, a_client, serving
@@ -34,8 +34,8 @@ def a_lease(holder: str = "other", renewed: str = "2026-11-21T02:59:59.000000Z",
 
 
 def test_where_there_is_none_it_is_created() -> None:
-    assert next_step(ObservedLease(), "me", 0) is LeaseStep.CREATE
-    assert claim(ObservedLease(), KEY, "me", TERMS, NOW)["spec"] == {
+    assert decide_step(ObservedLease(), "me", 0) is LeaseStep.CREATE
+    assert build_claim(ObservedLease(), KEY, "me", TERMS, NOW)["spec"] == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,
         "renewTime": "2026-11-21T03:00:00.000005Z",
@@ -45,40 +45,40 @@ def test_where_there_is_none_it_is_created() -> None:
 
 
 def test_a_lease_is_over_when_it_was_seen_unchanged_for_its_duration_whatever_the_clocks_say() -> None:
-    observed = ObservedLease().next(a_lease(), 100.0)
-    assert next_step(observed, "me", 115.0) is LeaseStep.WAIT
-    assert next_step(observed.next(a_lease(), 115.1), "me", 115.1) is LeaseStep.TAKE
-    renewed = observed.next(a_lease(renewed="2026-11-21T03:00:09.000000Z"), 110.0)
-    assert next_step(renewed, "me", 120.0) is LeaseStep.WAIT
+    observed = ObservedLease().observe(a_lease(), 100.0)
+    assert decide_step(observed, "me", 115.0) is LeaseStep.WAIT
+    assert decide_step(observed.observe(a_lease(), 115.1), "me", 115.1) is LeaseStep.TAKE
+    renewed = observed.observe(a_lease(renewed="2026-11-21T03:00:09.000000Z"), 110.0)
+    assert decide_step(renewed, "me", 120.0) is LeaseStep.WAIT
 
 
 def test_taking_it_counts_a_transition_and_carries_the_version_that_was_read() -> None:
-    taken = claim(ObservedLease(a_lease(), 1.0), KEY, "me", TERMS, NOW)
+    taken = build_claim(ObservedLease(a_lease(), 1.0), KEY, "me", TERMS, NOW)
     assert (taken["spec"]["holderIdentity"], taken["spec"]["leaseTransitions"]) == ("me", 4)
     assert taken["metadata"]["resourceVersion"] == "7"
 
 
 def test_our_own_is_renewed_and_keeps_since_when_it_is_ours() -> None:
     observed = ObservedLease(a_lease("me", acquireTime="then"), 1.0)
-    assert next_step(observed, "me", 2.0) is LeaseStep.RENEW
-    assert claim(observed, KEY, "me", TERMS, NOW)["spec"]["acquireTime"] == "then"
+    assert decide_step(observed, "me", 2.0) is LeaseStep.RENEW
+    assert build_claim(observed, KEY, "me", TERMS, NOW)["spec"]["acquireTime"] == "then"
 
 
 def test_a_lease_that_was_released_is_free_at_once() -> None:
-    freed = resignation(ObservedLease(a_lease("me"), 1.0), KEY, NOW)
-    assert next_step(ObservedLease(freed, 1.0), "other", 1.0) is LeaseStep.TAKE
+    freed = build_resignation(ObservedLease(a_lease("me"), 1.0), KEY, NOW)
+    assert decide_step(ObservedLease(freed, 1.0), "other", 1.0) is LeaseStep.TAKE
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "leaseDurationSeconds": None}])
 def test_a_lease_that_names_none_is_free(spec: dict[str, Any]) -> None:
-    assert next_step(ObservedLease({"metadata": {}, "spec": spec}, 1.0), "me", 1.0) is LeaseStep.TAKE
+    assert decide_step(ObservedLease({"metadata": {}, "spec": spec}, 1.0), "me", 1.0) is LeaseStep.TAKE
 
 
 def test_the_holder_stops_before_another_may_take_over() -> None:
-    leading = LeadershipDeadline().renewed(100.0, TERMS)
+    leading = LeadershipDeadline().renew(100.0, TERMS)
     assert leading.holds(109.9)
     assert not leading.holds(110.0)
-    assert next_step(ObservedLease(a_lease(), 100.0), "me", 115.0) is LeaseStep.WAIT
+    assert decide_step(ObservedLease(a_lease(), 100.0), "me", 115.0) is LeaseStep.WAIT
 
 
 @pytest.mark.parametrize("wrong", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
@@ -105,7 +105,7 @@ async def test_of_many_exactly_one_leads_and_the_next_when_it_resigns() -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    assert api.objects[LEASES.item(KEY)]["spec"]["leaseTransitions"] >= len(elections) - 1
+    assert api.objects[LEASES.build_object_path(KEY)]["spec"]["leaseTransitions"] >= len(elections) - 1
 
 
 async def the_leader(elections: list[Election]) -> Election:
@@ -137,13 +137,13 @@ async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term
 
 def test_we_lead_with_kube_scheduler_of_our_pod_while_its_lease_is_fresh() -> None:
     observed = ObservedLease(a_lease("pod-1_0b9d"), 100.0)
-    assert led_by_host(observed, "pod-1", TERMS) == 110.0
-    assert led_by_host(observed, "pod", TERMS) == 0, "another pod whose name begins so"
-    assert led_by_host(ObservedLease(), "pod-1", TERMS) == 0
+    assert derive_lead_end(observed, "pod-1", TERMS) == 110.0
+    assert derive_lead_end(observed, "pod", TERMS) == 0, "another pod whose name begins so"
+    assert derive_lead_end(ObservedLease(), "pod-1", TERMS) == 0
 
 
 async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stands_still() -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with serving(api) as url, a_client(url) as client:
         ours = ColocatedLeadership(client, KEY, "pod-1", LeaseTimings(3, 0.5, 0.05))
         task = asyncio.create_task(ours.run())
@@ -177,7 +177,7 @@ async def stop(election: Election, task: asyncio.Task[None]) -> None:
 
 
 def holder(api: FakeApi) -> str:
-    return str(api.objects[LEASES.item(KEY)]["spec"]["holderIdentity"])
+    return str(api.objects[LEASES.build_object_path(KEY)]["spec"]["holderIdentity"])
 
 
 OFTEN, SELDOM = LeaseTimings(60, 50, 0.01), LeaseTimings(600, 500, 400)
@@ -187,7 +187,7 @@ async def test_a_lease_is_released_though_a_renewal_is_in_flight_when_it_stops()
     api = FakeApi()
     async with leading(api, OFTEN) as (election, task):
         before = api.version
-        answer = api.hold_answer(f"PUT {LEASES.item(KEY)}")
+        answer = api.hold_answer(f"PUT {LEASES.build_object_path(KEY)}")
         await eventually_async(lambda: api.version > before)
         stopping = asyncio.create_task(stop(election, task))
         await asyncio.sleep(0)
@@ -198,7 +198,7 @@ async def test_a_lease_is_released_though_a_renewal_is_in_flight_when_it_stops()
 
 @pytest.mark.parametrize("last", ["first claim", "renewal"])
 async def test_a_lease_is_released_though_the_last_write_is_never_answered(last: str) -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", OFTEN)
         answer = api.hold_answer(f"POST {path.rpartition('/')[0]}" if last == "first claim" else f"PUT {path}")
@@ -210,7 +210,7 @@ async def test_a_lease_is_released_though_the_last_write_is_never_answered(last:
 
 
 async def test_a_lease_is_released_though_the_answer_to_its_last_renewal_was_lost() -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with leading(api, LeaseTimings(600, 500, 0.01)) as (election, task):
         api.lose_answer(f"PUT {path}")
         api.fail(*[f"GET {path}"] * 2)
@@ -233,13 +233,13 @@ async def test_a_lease_is_released_though_the_last_renewal_is_too_long_ago_to_le
 async def test_a_lease_is_released_at_the_second_try_where_the_first_is_refused(status: int) -> None:
     api = FakeApi()
     async with leading(api, SELDOM) as (election, task):
-        api.fail(f"PUT {LEASES.item(KEY)}", status=status)
+        api.fail(f"PUT {LEASES.build_object_path(KEY)}", status=status)
         await stop(election, task)
         assert holder(api) == ""
 
 
 async def test_a_lease_that_somebody_edited_is_released_with_the_edit() -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with leading(api, SELDOM) as (election, task):
         found = api.objects[path]
         api.put(path, {**found, "metadata": {"name": KEY.name, "labels": {"team": "a"}}})
@@ -248,7 +248,7 @@ async def test_a_lease_that_somebody_edited_is_released_with_the_edit() -> None:
 
 
 async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with leading(api, SELDOM) as (election, task):
         api.put(path, a_lease("other"))
         await stop(election, task)
@@ -258,7 +258,7 @@ async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
 async def test_a_lease_that_can_not_be_released_is_named_in_the_log_with_the_cause(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with leading(api, SELDOM) as (election, task):
         api.fail(*[f"PUT {path}"] * 20, status=409)
         await stop(election, task)
@@ -271,7 +271,7 @@ async def test_a_lease_that_can_not_be_released_is_named_in_the_log_with_the_cau
 
 
 async def test_a_scheduler_that_only_waited_for_the_lease_writes_nothing_when_it_stops() -> None:
-    api, path = FakeApi(), LEASES.item(KEY)
+    api, path = FakeApi(), LEASES.build_object_path(KEY)
     api.put(path, a_lease("other"))
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", SELDOM)

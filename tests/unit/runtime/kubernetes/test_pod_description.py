@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.kubernetes.pod_description import pod_description
+from runtime.kubernetes.pod_description import describe_pod
 from schemas.events import Owner, PodDescription
 from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_pod
@@ -19,7 +19,7 @@ def owned(kind: str, name: str, api: str, labels: dict[str, str] | None = None, 
 
 
 def test_a_pod_of_its_own_has_no_workload() -> None:
-    found = pod_description(a_pod())
+    found = describe_pod(a_pod())
     assert found == PodDescription()
     assert found.workload == ""
 
@@ -27,7 +27,7 @@ def test_a_pod_of_its_own_has_no_workload() -> None:
 def test_what_the_object_says_is_kept() -> None:
     pod = a_pod(creationTimestamp="2026-11-21T03:00:00Z", labels={"team": "llm", "app": "x"})
     pod["spec"] |= {"priorityClassName": "high", "priority": 1000, "serviceAccountName": "trainer"}
-    assert pod_description(pod, ("team", "absent")) == PodDescription(
+    assert describe_pod(pod, ("team", "absent")) == PodDescription(
         created_at=datetime(2026, 11, 21, 3, tzinfo=UTC), priority_class="high", priority=1000,
         service_account="trainer", labels={"team": "llm"},
     )  # fmt: skip
@@ -47,12 +47,12 @@ def test_what_the_object_says_is_kept() -> None:
     ],
 )
 def test_the_workload_is_the_owner_that_nothing_else_owns(pod: Json, workload: str) -> None:
-    assert pod_description(pod).workload == workload
+    assert describe_pod(pod).workload == workload
 
 
 def test_the_controller_comes_before_what_is_derived_from_its_name() -> None:
     pod = owned("ReplicaSet", "web-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"})
-    assert pod_description(pod).owners == [
+    assert describe_pod(pod).owners == [
         Owner(kind="ReplicaSet", name="web-5996b8569d", api_version="apps/v1"), Owner(kind="Deployment", name="web"),
     ]  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_the_controller_comes_before_what_is_derived_from_its_name() -> None:
 def test_groups_and_queues_have_the_names_that_the_systems_write(
     labels: dict[str, str], annotations: dict[str, str], group: str, queue: str
 ) -> None:
-    found = pod_description(a_pod(annotations=annotations, labels=labels))
+    found = describe_pod(a_pod(annotations=annotations, labels=labels))
     assert (found.pod_group, found.queue) == (group, queue)
 
 
@@ -92,5 +92,5 @@ ANY_JSON = st.recursive(
 
 @given(ANY_JSON)
 def test_any_object_is_described(pod: Any) -> None:
-    found = pod_description(pod, ("team",))
+    found = describe_pod(pod, ("team",))
     assert PodDescription.model_validate(found.model_dump()) == found

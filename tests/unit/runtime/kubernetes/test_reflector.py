@@ -70,7 +70,7 @@ async def test_pages_are_read_to_the_end_before_it_counts_as_in_sync() -> None:
     put(api, *(f"p{number}" for number in range(1100)))
     async with following(api) as (reflector, names, _):
         assert reflector.problem == "pods are being listed"
-        await reflector.synced()
+        await reflector.wait_until_synced()
         assert same(api, names)()
         assert (len(reflector), reflector.problem) == (1100, "")
         assert sum("watch" not in request for request in api.requests) == 3
@@ -80,7 +80,7 @@ async def test_changes_arrive_while_the_watch_is_up() -> None:
     api = FakeApi()
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         put(api, "b", "c")
         api.drop(POD + "a")
         await eventually_async(same(api, names))
@@ -91,7 +91,7 @@ async def test_what_happened_while_the_watch_was_cut_is_reported_once_it_is_back
     api = FakeApi()
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.fail("GET /api/v1/pods watch", "GET /api/v1/pods watch", status=503)
         api.cut_watches()
@@ -107,7 +107,7 @@ async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() ->
     api = FakeApi()
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.mute_watches = True
         put(api, "b", "c")
@@ -125,7 +125,7 @@ async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None
     api.fail(*["GET /api/v1/pods"] * 3, status=403)
     async with following(api) as (reflector, names, _):
         await eventually_async(lambda: "403" in reflector.problem)
-        await reflector.synced()
+        await reflector.wait_until_synced()
         assert same(api, names)()
 
 
@@ -133,7 +133,7 @@ async def test_pages_that_expire_under_way_are_read_again_in_one() -> None:
     api = FakeApi()
     put(api, *(f"p{number}" for number in range(600)))
     async with following(api) as (reflector, names, _):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         api.fail("GET /api/v1/pods", status=410)
         api.drop(POD + "p0")
         await reflector.relist()
@@ -143,7 +143,7 @@ async def test_pages_that_expire_under_way_are_read_again_in_one() -> None:
 async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
     api = FakeApi()
     async with following(api, WatchTimeouts(silence_seconds=0.1)) as (reflector, names, _):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         await eventually_async(lambda: reflector.restarts >= 1)
         put(api, "a")
         await eventually_async(same(api, names))
@@ -152,7 +152,7 @@ async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
 async def test_a_watch_that_remains_broken_makes_the_view_stale() -> None:
     api = FakeApi()
     async with following(api, WatchTimeouts(stale_seconds=0.2)) as (reflector, _, _client):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.fail(*["GET /api/v1/pods watch"] * 3)
         api.cut_watches()
@@ -164,7 +164,7 @@ async def test_an_own_write_is_reported_at_once_and_the_event_that_repeats_it_is
     api = FakeApi()
     put(api, "a")
     async with following(api) as (reflector, names, client):
-        await reflector.synced()
+        await reflector.wait_until_synced()
         api.mute_watches = True
         reflector.apply_own_write(await client.patch(POD + "a", {"metadata": {"labels": {"x": "y"}}}))
         assert same(api, names)()
@@ -196,7 +196,7 @@ async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> 
         assert api.objects[POD + "a"]["metadata"]["labels"] == {"x": "y"}
     async with a_client(url) as client:
         with pytest.raises(KubeApiError, match=r"GET /api/v1/pods: 127.0.0.1:.* can't be reached") as failed:
-            await client.page("/api/v1/pods")
+            await client.get_page("/api/v1/pods")
         assert failed.value.is_unsure
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from opensearchpy import AsyncOpenSearch
 
 from runtime.errors import SettingError
-from runtime.opensearch.client import new_client
+from runtime.opensearch.client import create_client
 from runtime.settings.opensearch_connection import OpenSearchConnection
 
 # Amazon's, in the test suite of its signatures.
@@ -116,7 +116,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def a_client(url: str, service: str = "es") -> AsyncOpenSearch:
-    return new_client(
+    return create_client(
         OpenSearchConnection.model_validate(
             {"opensearch_url": url, "opensearch_aws_region": "eu-central-1", "opensearch_aws_service": service}
         )

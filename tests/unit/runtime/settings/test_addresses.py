@@ -4,10 +4,10 @@ import pytest
 
 from runtime.settings.addresses import (
     HostPort,
-    bootstrap_servers,
-    host_port,
-    listen_address,
-    url,
+    parse_bootstrap_servers,
+    parse_host_port,
+    parse_listen_address,
+    parse_url,
     without_addresses,
     without_user_info,
 )
@@ -24,8 +24,8 @@ from runtime.settings.addresses import (
     ],
 )
 def test_a_host_and_a_port_are_read(text: str, address: tuple[str, int]) -> None:
-    assert host_port(text) == address
-    assert str(host_port(text)) == text.strip()
+    assert parse_host_port(text) == address
+    assert str(parse_host_port(text)) == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_a_host_and_a_port_are_read(text: str, address: tuple[str, int]) -> None
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not HOST:PORT: write for example 127\.0\.0\.1:9092$"):
-        host_port(text)
+        parse_host_port(text)
 
 
 def test_a_list_of_brokers_is_read_whole() -> None:
-    assert bootstrap_servers("a:1, [::1]:2,b:3") == "a:1,[::1]:2,b:3"
+    assert parse_bootstrap_servers("a:1, [::1]:2,b:3") == "a:1,[::1]:2,b:3"
     for text in ("a:1,", "a:1,,b:2", "a:1;b:2"):
         with pytest.raises(ValueError, match=r"is not HOST:PORT"):
-            bootstrap_servers(text)
+            parse_bootstrap_servers(text)
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_a_list_of_brokers_is_read_whole() -> None:
     ],
 )
 def test_an_address_to_listen_on_is_loopback_unless_it_names_a_host(text: str, address: tuple[str, int]) -> None:
-    assert listen_address(text) == HostPort(*address)
+    assert parse_listen_address(text) == HostPort(*address)
 
 
 @pytest.mark.parametrize("text", [":8080", "65536", "host", "tcp://10.0.0.11:9090", "[::1", "-1"])
 def test_an_address_to_listen_on_is_refused_otherwise(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not HOST:PORT: write for example 127\.0\.0\.1:8080$"):
-        listen_address(text)
+        parse_listen_address(text)
 
 
 def test_a_url_is_read_without_the_slash_at_its_end() -> None:
-    assert url("http://127.0.0.1:9200/") == "http://127.0.0.1:9200"
-    assert url("https://admin:S3cret@search.example/prefix") == "https://admin:S3cret@search.example/prefix"
-    assert url("http://[::1]:9200") == "http://[::1]:9200"
+    assert parse_url("http://127.0.0.1:9200/") == "http://127.0.0.1:9200"
+    assert parse_url("https://admin:S3cret@search.example/prefix") == "https://admin:S3cret@search.example/prefix"
+    assert parse_url("http://[::1]:9200") == "http://[::1]:9200"
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_a_url_is_read_without_the_slash_at_its_end() -> None:
 )
 def test_what_is_not_a_url_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ValueError, match=r"^not a URL: write for example http://127\.0\.0\.1:9200$"):
-        url(text)
+        parse_url(text)
 
 
-@pytest.mark.parametrize("read", [host_port, bootstrap_servers, listen_address])
+@pytest.mark.parametrize("read", [parse_host_port, parse_bootstrap_servers, parse_listen_address])
 def test_the_user_and_password_before_a_host_are_not_shown(read: object) -> None:
     assert callable(read)
     with pytest.raises(ValueError, match=r"is not HOST:PORT") as refused:

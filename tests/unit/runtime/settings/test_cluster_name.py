@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
-from runtime.cli.cli import application
+from runtime.cli.cli import create_application
 from runtime.settings import cluster_name as names
-from runtime.settings.flags import takes
+from runtime.settings.flags import with_settings
 from runtime.settings.settings import ClusterName, EnvironmentSettings
 from schemas import events
 
@@ -23,7 +23,7 @@ class Named(EnvironmentSettings):
 
 def is_allowed(text: str) -> bool:
     try:
-        names.cluster_name(text)
+        names.check_cluster_name(text)
     except ValueError:
         return False
     return True
@@ -48,7 +48,7 @@ def test_the_default_is_that_of_the_contract() -> None:
 
 @given(TEXTS)
 def test_any_text_becomes_a_valid_name_or_none(text: str) -> None:
-    name = names.as_cluster_name(text)
+    name = names.to_cluster_name(text)
     assert not name or is_allowed(name)
 
 
@@ -57,18 +57,18 @@ def test_any_text_becomes_a_valid_name_or_none(text: str) -> None:
     [("prod-east", "prod-east"), ("Prod_East", "prod-east"), ("arn:aws:eks/a", "arn-aws-eks-a"), ("_", "")],
 )
 def test_texts_that_shippers_send_become_names(text: str, name: str) -> None:
-    assert names.as_cluster_name(text) == name
+    assert names.to_cluster_name(text) == name
 
 
 def test_a_wrong_name_is_one_line_that_says_what_to_write() -> None:
-    app = application("A program.")
+    app = create_application("A program.")
 
     @app.callback()
     def main() -> None:
         """A program."""
 
     @app.command()
-    @takes(Named)
+    @with_settings(Named)
     def run(named: Named) -> None:
         typer.echo(named.cluster_name)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from runtime.settings.object_names import label_problem, subdomain_problem
+from runtime.settings.object_names import find_label_problem, find_subdomain_problem
 
 
 @pytest.mark.parametrize("name", ["a", "0", "gpu-pod", "a--b", "a" * 63, "0-9"])
 def test_good_labels(name: str) -> None:
-    assert label_problem(name) is None
+    assert find_label_problem(name) is None
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_good_labels(name: str) -> None:
     ],
 )
 def test_a_wrong_label_names_its_mistake(name: str, cause: str) -> None:
-    assert cause in (label_problem(name) or "")
+    assert cause in (find_label_problem(name) or "")
 
 
 @pytest.mark.parametrize("name", ["a.b", "node1.cluster.local", "a" * 253, "1.2.3"])
 def test_good_subdomains(name: str) -> None:
-    assert subdomain_problem(name) is None
+    assert find_subdomain_problem(name) is None
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a..b", ".a", "a.", "a.-b", "a" * 254, "a/b", "a b", "%61", "a\\b"])
 def test_wrong_subdomains(name: str) -> None:
-    assert subdomain_problem(name)
+    assert find_subdomain_problem(name)

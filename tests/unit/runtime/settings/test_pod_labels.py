@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.settings.pod_labels import label_names
+from runtime.settings.pod_labels import parse_label_names
 
 
 @pytest.mark.parametrize(
@@ -10,10 +10,10 @@ from runtime.settings.pod_labels import label_names
     [("", ()), ("team", ("team",)), (" team , example.com/cost-center,team", ("team", "example.com/cost-center"))],
 )
 def test_names_stand_between_commas(text: str, names: tuple[str, ...]) -> None:
-    assert label_names(text) == names
+    assert parse_label_names(text) == names
 
 
 @pytest.mark.parametrize("text", ["a b", "team=llm", "/a", "a/b/c", "-a", "x" * 64])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not the name of a label: write for example team,example\.com/cost"):
-        label_names(text)
+        parse_label_names(text)

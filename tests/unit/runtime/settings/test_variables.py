@@ -8,14 +8,14 @@ import api.__main__
 import ingest.__main__
 import pipeline.__main__
 import scheduler.__main__
-from runtime.settings.settings_table import settings_of
+from runtime.settings.settings_table import list_settings
 
 APPLICATIONS = (api.__main__.app, ingest.__main__.app, pipeline.__main__.app, scheduler.__main__.app)
 INJECTED = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 
 
 def all_variables() -> set[str]:
-    return {row.variable for app in APPLICATIONS for row in settings_of(app)}
+    return {row.variable for app in APPLICATIONS for row in list_settings(app)}
 
 
 def test_the_variables_of_models_and_of_flags_are_found() -> None:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from runtime.errors import SettingError
 from runtime.settings.addresses import HostPort
-from runtime.telemetry.health import always, serving
+from runtime.telemetry.health import report_no_problem, serving
 
 
 def answer(address: HostPort | None, path: str) -> tuple[int, str]:
@@ -27,7 +27,7 @@ def test_metrics_and_probes_are_answered(host: str) -> None:
     registry, waits_for = CollectorRegistry(), ["waiting for Kafka"]
     Counter("seen", "Things.", registry=registry).inc()
     try:
-        with serving(HostPort(host, 0), registry, always, waits_for.__getitem__(0).__str__) as address:
+        with serving(HostPort(host, 0), registry, report_no_problem, waits_for.__getitem__(0).__str__) as address:
             assert address is not None
             assert address.port > 0
             assert "seen_total 1.0" in answer(address, "/metrics")[1]

@@ -34,7 +34,7 @@ def test_libraries_are_quiet_and_some_are_silent() -> None:
 def test_a_line_of_json_says_what_it_is_about() -> None:
     record = a_record("pipeline.worker", "attempt %s of %s")
     record.args = ("a1", "llm/web\n\udc80")
-    record.__dict__.update(logs.about(attempt="a1", pod="llm/web", cluster="east"))
+    record.__dict__.update(logs.identify_subject(attempt="a1", pod="llm/web", cluster="east"))
     text = logs.JsonLines().format(record)
     line = json.loads(text)
     assert "\n" not in text

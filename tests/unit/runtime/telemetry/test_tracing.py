@@ -7,7 +7,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from runtime.errors import SettingError
-from runtime.telemetry.logs import about
+from runtime.telemetry.logs import identify_subject
 from runtime.telemetry.otlp import OtlpTracing
 from runtime.telemetry.spans import NO_TRACING
 from runtime.telemetry.tracing import TracingSettings, tracing
@@ -32,7 +32,9 @@ def test_without_a_collector_the_callers_trace_is_passed_on_and_no_span_is_made(
 def test_a_trace_without_a_caller_has_the_id_of_its_attempt() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-scheduler", exporter)
-    judged = spans.begin("filter", NO_TRACE, about(attempt=ATTEMPT, pod="llm/web"), kind="server", began_ns=17_000)
+    judged = spans.begin(
+        "filter", NO_TRACE, identify_subject(attempt=ATTEMPT, pod="llm/web"), kind="server", began_ns=17_000
+    )
     spans.begin("publish", judged.trace, kind="producer").end()
     judged.end("no node is known")
     spans.close()
@@ -51,7 +53,7 @@ def test_a_trace_without_a_caller_has_the_id_of_its_attempt() -> None:
 def test_what_the_caller_does_not_sample_is_not_sent_and_keeps_its_trace() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-worker", exporter)
-    span = spans.begin("fold", NOT_SAMPLED, about(attempt=ATTEMPT), kind="consumer")
+    span = spans.begin("fold", NOT_SAMPLED, identify_subject(attempt=ATTEMPT), kind="consumer")
     span.end()
     spans.close()
     assert exporter.get_finished_spans() == ()
@@ -73,7 +75,7 @@ def test_a_span_keeps_what_the_callers_tracing_wants_to_find_again() -> None:
 def test_an_attempt_whose_id_is_no_trace_id_gets_one() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-worker", exporter)
-    made = [spans.begin("fold", NO_TRACE, about(attempt="a1"), kind="consumer").trace for _ in range(2)]
+    made = [spans.begin("fold", NO_TRACE, identify_subject(attempt="a1"), kind="consumer").trace for _ in range(2)]
     spans.close()
     assert len({trace.id for trace in made}) == 2
 

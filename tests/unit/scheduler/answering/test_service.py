@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, NODE_LOCK
-from runtime.kubernetes.errors import missing
+from runtime.kubernetes.errors import build_missing_error
 from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import get_annotation
 from schemas.codec.trace_context import NO_TRACE
@@ -499,7 +499,7 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object) -> None:
-        raise missing("pods", "pod1")
+        raise build_missing_error("pods", "pod1")
 
     whole = [a_container(gpus=2, gpucores=100)]
     monkeypatch.setattr(serving.cluster, "patch_pod", refuse)

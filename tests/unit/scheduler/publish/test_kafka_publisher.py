@@ -10,7 +10,7 @@ import orjson
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, OutOfOrderSequenceNumber
 
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher
@@ -34,7 +34,7 @@ class Publishing:
     def __init__(self, folder: Path) -> None:
         self.kafka, self.clock = FakeKafka(), Clock()
         self.spool = Spool(folder, clock=self.clock)
-        self.publisher = Publisher(self.spool, kafka_at("broker:9092"), self.clock, Metrics(), self.kafka)
+        self.publisher = Publisher(self.spool, build_kafka_connection("broker:9092"), self.clock, Metrics(), self.kafka)
         self.task: asyncio.Task[None] | None = None
 
     def append(self, *names: str) -> None:

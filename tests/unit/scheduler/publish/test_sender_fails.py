@@ -10,7 +10,7 @@ import aiokafka.errors
 import pytest
 from aiokafka.errors import BrokerResponseError, KafkaError
 
-from runtime.settings.kafka_connection import kafka_at
+from runtime.settings.kafka_connection import build_kafka_connection
 from scheduler.metrics import Metrics
 from scheduler.publish import kafka_publisher
 from scheduler.publish.kafka_publisher import Publisher
@@ -39,7 +39,7 @@ class Sending:
     def __init__(self, folder: Path) -> None:
         self.kafka, self.clock, self.accepted = FakeKafka(), Clock(), list[bytes]()
         self.spool = Spool(folder, SMALL, self.clock, monotonic=lambda: self.clock.now.timestamp())
-        self.publisher = Publisher(self.spool, kafka_at("broker:9092"), self.clock, Metrics(), self.kafka)
+        self.publisher = Publisher(self.spool, build_kafka_connection("broker:9092"), self.clock, Metrics(), self.kafka)
 
     async def accept(self) -> None:
         self.clock.advance(2)

@@ -40,7 +40,7 @@ def test_a_kubeconfig_names_the_server_and_carries_the_users_token(tmp_path: Pat
 
 
 def test_an_issued_certificate_is_good_for_this_machine_under_its_authority(tmp_path: Path) -> None:
-    authority = Authority.new("an authority")
+    authority = Authority.create("an authority")
     pem, key = authority.issue("a server")
     certificate = x509.load_pem_x509_certificate(pem)
     certificate.verify_directly_issued_by(authority.certificate)

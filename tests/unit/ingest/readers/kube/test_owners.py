@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.readers.kube.owners import ASKED_AGAIN_SECONDS, DescribingSink, Owners
-from runtime.kubernetes.errors import KubeApiError, missing
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from schemas.events import Event, Owner, PodDescription, PodObserved, PodRef
 from schemas.json_types import Json
 from tests.support.builders.spool_entries import NOW
@@ -49,7 +49,7 @@ class Api:
         if self.forbidden and self.forbidden in path:
             raise KubeApiError(403, f"forbidden: {path}")
         if path not in self.objects:
-            raise missing("objects", path)
+            raise build_missing_error("objects", path)
         return self.objects[path]
 
     metadata = get
