@@ -14,7 +14,7 @@ from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent
 from engine.snapshot.reading import read_snapshot
 from engine.snapshot.snapshot import Snapshot
-from runtime.kubernetes.object_fields import Fields, text
+from runtime.kubernetes.object_fields import Fields, get_text
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 from schemas.answers.devices import DeviceLog
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
@@ -63,7 +63,7 @@ class CaseFacts:
 
     def _judge(self, pod: Fields) -> Judgement | None:
         """Judge the pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
-        if text(pod, "spec", "nodeName") or text(pod, "status", "phase") in _ENDED:
+        if get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED:
             return None
         if not self._cluster.has_read(kinds.NODE):
             return None
@@ -77,7 +77,7 @@ class _FactCollector:
     def __init__(self, cluster: CaseObjects, pod: Fields, namespace: str, name: str, now: datetime) -> None:
         self._cluster, self._pod, self._now = cluster, pod, now
         self._namespace, self._name = namespace, name
-        self._events = cluster.select_events("Pod", name, namespace, text(pod, "metadata", "uid"))
+        self._events = cluster.select_events("Pod", name, namespace, get_text(pod, "metadata", "uid"))
 
     def build_pod(self) -> PodOnCluster:
         observed = conversion.to_observed_pod(self._pod, PODS.item(Key(self._namespace, self._name)), self._now)
@@ -92,7 +92,7 @@ class _FactCollector:
         return [self._to_claim(name, claim) for name, claim in claims.items()]
 
     def _to_claim(self, name: str, claim: Fields | None) -> Claim:
-        class_name = text(claim, "spec", "storageClassName")
+        class_name = get_text(claim, "spec", "storageClassName")
         storage_class = self._cluster.find(kinds.STORAGE_CLASS, class_name)
         return conversion.to_claim(name, CLAIMS.item(Key(self._namespace, name)), claim, storage_class, self._now)
 
@@ -112,7 +112,7 @@ class _FactCollector:
         if not nodes:
             return None
         return [
-            conversion.to_node_facts(node, NODES.item(Key("", text(node, "metadata", "name"))), self._now)
+            conversion.to_node_facts(node, NODES.item(Key("", get_text(node, "metadata", "name"))), self._now)
             for node in nodes
         ]
 
@@ -149,4 +149,4 @@ def find_time(cluster: CaseObjects, *others: datetime | None) -> datetime:
 def iterate_pods(cluster: CaseObjects) -> Iterator[tuple[str, str]]:
     """Iterate over the namespaces and names of all pods."""
     for pod in cluster.select(kinds.POD):
-        yield text(pod, "metadata", "namespace") or "default", text(pod, "metadata", "name")
+        yield get_text(pod, "metadata", "namespace") or "default", get_text(pod, "metadata", "name")

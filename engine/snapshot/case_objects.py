@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from engine.snapshot import kinds
-from runtime.kubernetes.object_fields import Fields, entries, moment, part, text
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of what belongs to none is ""."""
@@ -103,9 +103,9 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseO
     for position, value in enumerate(kinds.flatten(objects)):
         if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
             continue
-        kind = kinds.identify(text(value, "apiVersion"), value["kind"])
-        name = text(value, "metadata", "name") or f"#{position}"
-        namespace = text(value, "metadata", "namespace")
+        kind = kinds.identify(get_text(value, "apiVersion"), value["kind"])
+        name = get_text(value, "metadata", "name") or f"#{position}"
+        namespace = get_text(value, "metadata", "namespace")
         if not namespace and kind not in _UNNAMESPACED and kind in kinds.NAMESPACED:
             namespace = "default"
         tables.setdefault(kind, {})[namespace, name] = value
@@ -114,22 +114,22 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseO
 
 def parse_event(event: Fields) -> ObjectEvent:
     """Parse a Kubernetes event of ``v1`` or ``events.k8s.io/v1``."""
-    regarding = part(event, "regarding") or part(event, "involvedObject")
-    count = part(event, "series").get("count") or event.get("count") or event.get("deprecatedCount") or 1
+    regarding = get_object(event, "regarding") or get_object(event, "involvedObject")
+    count = get_object(event, "series").get("count") or event.get("count") or event.get("deprecatedCount") or 1
     last = _find_time(event, ("series", "lastObservedTime"), ("deprecatedLastTimestamp",), ("lastTimestamp",))
     first = _find_time(event, ("eventTime",), ("deprecatedFirstTimestamp",), ("firstTimestamp",))
     return ObjectEvent(
-        kind=text(regarding, "kind"),
-        namespace=text(regarding, "namespace"),
-        name=text(regarding, "name"),
-        uid=text(regarding, "uid"),
-        reason=text(event, "reason"),
-        note=text(event, "note") or text(event, "message"),
-        reporter=text(event, "reportingController")
-        or text(event, "reportingComponent")
-        or text(event, "source", "component")
-        or text(event, "deprecatedSource", "component"),
-        is_warning=text(event, "type") == "Warning",
+        kind=get_text(regarding, "kind"),
+        namespace=get_text(regarding, "namespace"),
+        name=get_text(regarding, "name"),
+        uid=get_text(regarding, "uid"),
+        reason=get_text(event, "reason"),
+        note=get_text(event, "note") or get_text(event, "message"),
+        reporter=get_text(event, "reportingController")
+        or get_text(event, "reportingComponent")
+        or get_text(event, "source", "component")
+        or get_text(event, "deprecatedSource", "component"),
+        is_warning=get_text(event, "type") == "Warning",
         time=last or first or _find_time(event, ("metadata", "creationTimestamp")),
         first_time=first or last,
         count=count if isinstance(count, int) else 1,
@@ -137,14 +137,14 @@ def parse_event(event: Fields) -> ObjectEvent:
 
 
 def _find_time(event: Fields, *paths: tuple[str, ...]) -> datetime | None:
-    return next((time for path in paths if (time := moment(text(event, *path)))), None)
+    return next((time for path in paths if (time := parse_moment(get_text(event, *path)))), None)
 
 
 def _iterate_times(entry: Fields) -> Iterator[datetime]:
-    stamps = [text(entry, "metadata", "creationTimestamp"), text(entry, "status", "startTime")]
-    for condition in entries(entry, "status", "conditions"):
-        stamps += [text(condition, "lastTransitionTime"), text(condition, "lastHeartbeatTime")]
+    stamps = [get_text(entry, "metadata", "creationTimestamp"), get_text(entry, "status", "startTime")]
+    for condition in iterate_objects(entry, "status", "conditions"):
+        stamps += [get_text(condition, "lastTransitionTime"), get_text(condition, "lastHeartbeatTime")]
     if entry.get("kind") == "Event":
         event = parse_event(entry)
         yield from (time for time in (event.time, event.first_time) if time)
-    yield from (time for stamp in stamps if stamp and (time := moment(stamp)))
+    yield from (time for stamp in stamps if stamp and (time := parse_moment(stamp)))
