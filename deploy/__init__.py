@@ -1,6 +1,5 @@
-"""Everything that goes into a cluster beside the services: manifests, images, dashboards.
+"""Everything that goes into a cluster next to the services: manifests, images, dashboards.
 
 ``dashboards`` makes the dashboards of OpenSearch and the rules of SLOs from code; Grafana's dashboards are files in
-``kustomize/components/grafana``; ``kustomize/``,
-``image/``, ``images/``, ``k9s/`` and ``krew/`` are files.
+``kustomize/components/grafana``; ``kustomize/``, ``image/``, ``images/``, ``k9s/`` and ``krew/`` are files.
 """

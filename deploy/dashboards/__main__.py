@@ -38,7 +38,7 @@ def install(settings: InstallSettings) -> None:
     """Import the saved objects into OpenSearch Dashboards, over those of an earlier version. Safe to run again."""
     from deploy.dashboards.importing import DashboardsServer, ImportRefusedError
     from deploy.dashboards.importing import install as install_all
-    from deploy.dashboards.overview import DASHBOARD, saved_objects
+    from deploy.dashboards.overview import DASHBOARD, list_saved_objects
 
     with one_line_for(SettingError), one_line_for(UnreachableError, ImportRefusedError, status=1):
         server = DashboardsServer(
@@ -48,9 +48,9 @@ def install(settings: InstallSettings) -> None:
             tenant=settings.dashboards_tenant or "",
             ca_file=settings.dashboards_ca_file,
         )
-        installed = install_all(server, saved_objects(settings.api_url))
-    shown = without_user_info(settings.dashboards_url)
-    typer.echo(f"{installed} objects are installed: {shown}/app/dashboards#/view/{DASHBOARD}")
+        installed = install_all(server, list_saved_objects(settings.api_url))
+    url = without_user_info(settings.dashboards_url)
+    typer.echo(f"{installed} objects are installed: {url}/app/dashboards#/view/{DASHBOARD}")
 
 
 @app.command()
@@ -58,9 +58,9 @@ def slo_rules(
     file: Annotated[Path, typer.Argument(help="Gets the rules, as a PrometheusRule.")],
 ) -> None:
     """Write the recording and burn-rate rules of the objectives for the Prometheus operator."""
-    from deploy.dashboards.slo import rules_text
+    from deploy.dashboards.slo import write_rules
 
-    file.write_text(rules_text(), encoding="utf-8")
+    file.write_text(write_rules(), encoding="utf-8")
     typer.echo(f"wrote {file}")
 
 

@@ -1,6 +1,6 @@
-"""Imports saved objects into OpenSearch Dashboards, and reads each of them back.
+"""Import of saved objects into OpenSearch Dashboards, which reads each of them back.
 
-Dashboards answers 200 also where it refuses single objects: only the body says whether all of them are there.
+Dashboards answers 200 also if it refuses single objects: only the body says whether it stored all of them.
 """
 
 import base64
@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import orjson
 
-from deploy.dashboards.saved_objects import SavedObject, ndjson
+from deploy.dashboards.saved_objects import SavedObject, to_ndjson
 from runtime.errors import SettingError, UnreachableError
 from runtime.http import tls
 from runtime.settings.addresses import without_user_info
@@ -45,54 +45,54 @@ class DashboardsServer:
     """Address and credentials of Dashboards."""
 
     url: str
-    """Without a slash at the end."""
+    """Base URL without a slash at the end."""
     username: str = ""
     password: str = ""
     tenant: str = ""
     ca_file: Path | None = None
 
-    def headers(self) -> dict[str, str]:
-        # Any value will do; without the header every request that writes is refused.
-        found = {"osd-xsrf": "true", "accept": "application/json"}
-        # A user and password may stand in the URL instead, encoded for it.
+    def build_headers(self) -> dict[str, str]:
+        # With any value; without the header Dashboards refuses every request that writes.
+        headers = {"osd-xsrf": "true", "accept": "application/json"}
+        # The URL may contain the user and password instead, encoded for it.
         parts = urlsplit(self.url)
         username = self.username or unquote(parts.username or "")
         password = self.password if self.username else unquote(parts.password or "")
         if username:
             pair = base64.b64encode(f"{username}:{password}".encode()).decode()
-            found["authorization"] = f"Basic {pair}"
+            headers["authorization"] = f"Basic {pair}"
         if self.tenant:
-            found["securitytenant"] = self.tenant
-        return found
+            headers["securitytenant"] = self.tenant
+        return headers
 
 
 def install(server: DashboardsServer, objects: Sequence[SavedObject]) -> int:
-    """Write all objects over those with the same ids, and read them back; returns how many.
+    """Install all objects over existing ones with the same ids, read them back, and return their number.
 
     Raises ``UnreachableError``, ``SettingError`` and ``ImportRefusedError``.
     """
-    answer = _request(server, "/api/saved_objects/_import?overwrite=true", _multipart(ndjson(objects)))
-    if problems := list(_refused(answer, objects)):
+    answer = _request(server, "/api/saved_objects/_import?overwrite=true", _encode_multipart(to_ndjson(objects)))
+    if problems := list(_list_refusals(answer, objects)):
         raise ImportRefusedError("\n".join(problems))
-    if problems := [problem for object_ in objects if (problem := _difference(server, object_))]:
+    if problems := [problem for object_ in objects if (problem := _find_difference(server, object_))]:
         raise ImportRefusedError("\n".join(problems))
     return len(objects)
 
 
-def _refused(answer: Any, objects: Sequence[SavedObject]) -> Iterator[str]:
-    """Yield the complaints in the body of a 200, a line each."""
+def _list_refusals(answer: Any, objects: Sequence[SavedObject]) -> Iterator[str]:
+    """List the refusals in the body of a 200, a line each."""
     if not isinstance(answer, dict) or "success" not in answer:
         yield "Dashboards did not answer the import as OpenSearch Dashboards 3 does: is something else at that URL?"
         return
     errors = answer.get("errors") or []
     for error in errors:
-        yield f"{error.get('type')} {error.get('id')}: {_cause(error.get('error') or {})}"
-    # Without errors as well: an answer that counts fewer objects than were sent.
+        yield f"{error.get('type')} {error.get('id')}: {_format_cause(error.get('error') or {})}"
+    # Also without errors: an answer may count fewer objects than were sent.
     if not errors and (not answer["success"] or answer.get("successCount") != len(objects)):
         yield f"Dashboards took {answer.get('successCount')} of {len(objects)} objects and does not say why"
 
 
-def _cause(error: dict[str, Any]) -> str:
+def _format_cause(error: dict[str, Any]) -> str:
     kind = str(error.get("type"))
     if kind == "missing_references":
         missing = (f"{reference.get('type')} {reference.get('id')}" for reference in error.get("references") or [])
@@ -104,27 +104,27 @@ def _cause(error: dict[str, Any]) -> str:
     return str(error.get("message") or kind)
 
 
-def _difference(server: DashboardsServer, wanted: SavedObject) -> str:
-    """Describe how the stored object differs from the wanted one; empty where they are equal."""
+def _find_difference(server: DashboardsServer, wanted: SavedObject) -> str:
+    """Find the difference between the stored and the wanted object; empty if they are equal."""
     name = f"{wanted.type} {wanted.id}"
-    found = _request(server, f"/api/saved_objects/{quote(wanted.type)}/{quote(wanted.id, safe='')}")
-    attributes = found.get("attributes", {}) if isinstance(found, dict) else {}
+    stored = _request(server, f"/api/saved_objects/{quote(wanted.type)}/{quote(wanted.id, safe='')}")
+    attributes = stored.get("attributes", {}) if isinstance(stored, dict) else {}
     later = _FILLED_IN_LATER.get(wanted.type, set())
     # Through JSON, where a tuple is a list.
     sent: dict[str, Any] = orjson.loads(orjson.dumps(wanted.attributes))
     other = sorted(key for key, value in sent.items() if key not in later and attributes.get(key) != value)
     if other:
         return f"{name}: Dashboards stored other {', '.join(other)} than were sent"
-    references = {(entry.get("name"), entry.get("type"), entry.get("id")) for entry in found.get("references", [])}
+    references = {(entry.get("name"), entry.get("type"), entry.get("id")) for entry in stored.get("references", [])}
     if references != {(reference.name, reference.type, reference.id) for reference in wanted.references}:
         return f"{name}: Dashboards stored other references than were sent"
     return ""
 
 
-def _multipart(content: bytes) -> bytes:
+def _encode_multipart(content: bytes) -> bytes:
     head = (
         f"--{_BOUNDARY}\r\n"
-        # A name that does not end in .ndjson is refused.
+        # Dashboards refuses a name that does not end with .ndjson.
         'Content-Disposition: form-data; name="file"; filename="schedulerlog.ndjson"\r\n'
         "Content-Type: application/ndjson\r\n\r\n"
     )
@@ -132,32 +132,32 @@ def _multipart(content: bytes) -> bytes:
 
 
 def _request(server: DashboardsServer, path: str, body: bytes | None = None) -> Any:
-    """Request the path and return the JSON of the answer, whatever it is."""
-    headers = server.headers()
+    """Request the path and return the JSON of the answer, unchecked."""
+    headers = server.build_headers()
     if body is not None:
         headers["content-type"] = f"multipart/form-data; boundary={_BOUNDARY}"
-    # The URL was checked to be one of HTTP, so no other scheme of urllib can be meant.
-    shown, asked = without_user_info(server.url), path.partition("?")[0]
-    request = urllib.request.Request(shown + path, data=body, headers=headers)  # noqa: S310
+    # The settings have checked the scheme of the URL, so urllib opens only HTTP.
+    url, path_without_query = without_user_info(server.url), path.partition("?")[0]
+    request = urllib.request.Request(url + path, data=body, headers=headers)  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_context(server)) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=_build_context(server)) as answer:  # noqa: S310
             content = answer.read()
     except urllib.error.HTTPError as error:
         text = error.read(_SHOWN_CHARACTERS).decode("utf-8", "replace")
         step = _NEXT_STEP.get(error.code, "see the log of Dashboards")
         kind = SettingError if error.code in _NEXT_STEP else UnreachableError
-        raise kind(f"Dashboards at {shown} answers {error.code} to {asked}: {step} ({text})") from None
+        raise kind(f"Dashboards at {url} answers {error.code} to {path_without_query}: {step} ({text})") from None
     except (OSError, HTTPException) as error:
         cause = getattr(error, "reason", None) or error
-        raise UnreachableError(f"Dashboards at {shown} does not answer: {cause}") from None
+        raise UnreachableError(f"Dashboards at {url} does not answer: {cause}") from None
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
         # A page to log in, for example.
-        raise SettingError(f"Dashboards at {shown} answers {asked} with something else than JSON") from None
+        raise SettingError(f"Dashboards at {url} answers {path_without_query} with something else than JSON") from None
 
 
-def _context(server: DashboardsServer) -> ssl.SSLContext | None:
+def _build_context(server: DashboardsServer) -> ssl.SSLContext | None:
     if urlsplit(server.url).scheme != "https":
         return None
     try:

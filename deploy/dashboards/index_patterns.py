@@ -1,17 +1,17 @@
-"""An index pattern of every index family. Fields that name an attempt or a pod are links to the API. Pure."""
+"""Index pattern of every index family. Fields that name an attempt or a pod are links to the API. Pure."""
 
 from typing import Any, Final
 
-from deploy.dashboards.saved_objects import SavedObject, text
+from deploy.dashboards.saved_objects import SavedObject, to_json_text
 from schemas.index_family import Index
 from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
 
 POD_LINK: Final = "pod_link"
-"""A field that Dashboards computes: the path of a pod at the API."""
+"""Field that Dashboards computes: the path of a pod at the API."""
 PLACEMENTS_NOW: Final = "schedulerlog-occupancy-at-any-time"
-"""Occupancy without a time field: a placement that lasts began at any time, and the time picker must not hide it."""
+"""Occupancy without a time field: a lasting placement began at any time, and the time picker must not hide it."""
 
-# Of the states of pods none: a pod that waits was judged at any time, and the time picker must not hide it.
+# The states of pods have no time field: a waiting pod was judged at any time, and the time picker must not hide it.
 _TIME_FIELDS: Final = {FINDINGS.alias: "found_at", POD_STATES.alias: None}
 _ATTEMPT_IDS: Final = ("attempt_id", "episode", "repeats")
 # A link of Dashboards knows the value of one field, and the path of a pod needs three. Documents that were written
@@ -22,26 +22,26 @@ _POD_PATH: Final = (
 )
 
 
-def index_patterns(api_url: str) -> list[SavedObject]:
-    """Build one pattern of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
+def list_index_patterns(api_url: str) -> list[SavedObject]:
+    """List one pattern of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
     families = [
-        _pattern(index.alias, f"{index.alias}-*", index, api_url, _TIME_FIELDS.get(index.alias, "@timestamp"))
+        _build_pattern(index.alias, f"{index.alias}-*", index, api_url, _TIME_FIELDS.get(index.alias, "@timestamp"))
         for index in INDICES
     ]
     # By the alias: Dashboards refuses to edit one of two patterns with equal titles.
-    return [*families, _pattern(PLACEMENTS_NOW, OCCUPANCY.alias, OCCUPANCY, api_url, None)]
+    return [*families, _build_pattern(PLACEMENTS_NOW, OCCUPANCY.alias, OCCUPANCY, api_url, None)]
 
 
-def _pattern(pattern_id: str, title: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
+def _build_pattern(pattern_id: str, title: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
     attributes: dict[str, Any] = {
         "title": title,
         "description": index.description,
-        "fieldFormatMap": text(_formats(index, api_url)),
+        "fieldFormatMap": to_json_text(_map_formats(index, api_url)),
     }
     if time_field:
         attributes["timeFieldName"] = time_field
     if _has_pod_link(index):
-        attributes["fields"] = text([_POD_LINK_FIELD])
+        attributes["fields"] = to_json_text([_POD_LINK_FIELD])
     return SavedObject("index-pattern", pattern_id, attributes)
 
 
@@ -52,8 +52,8 @@ _POD_LINK_FIELD: Final = {
     "scripted": True,
     "script": _POD_PATH,
     "lang": "painless",
-    # Without `aggregatable`, `searchable` and `readFromDocValues`: where some field has all three, Dashboards takes the
-    # list as complete and does not fetch the fields of the index.
+    # Without `aggregatable`, `searchable` and `readFromDocValues`: if a field has all three, Dashboards takes the list
+    # as complete and does not fetch the fields of the index.
 }
 
 
@@ -61,15 +61,15 @@ def _has_pod_link(index: Index) -> bool:
     return index in (ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES)
 
 
-def _formats(index: Index, api_url: str) -> dict[str, Any]:
+def _map_formats(index: Index, api_url: str) -> dict[str, Any]:
     """Map each field to its format."""
-    attempt = _link(f"{api_url}/api/v1/attempts/{{{{value}}}}", "{{value}}")
+    attempt = _build_link(f"{api_url}/api/v1/attempts/{{{{value}}}}", "{{value}}")
     formats: dict[str, Any] = {name: attempt for name in _ATTEMPT_IDS if name in index.properties}
     if _has_pod_link(index):
-        formats[POD_LINK] = _link(f"{api_url}/api/v1{{{{rawValue}}}}/schedulerlog", "why")
+        formats[POD_LINK] = _build_link(f"{api_url}/api/v1{{{{rawValue}}}}/schedulerlog", "why")
     return formats
 
 
-def _link(url: str, label: str) -> dict[str, Any]:
+def _build_link(url: str, label: str) -> dict[str, Any]:
     # `value` is encoded for a URL, `rawValue` is not.
     return {"id": "url", "params": {"type": "a", "urlTemplate": url, "labelTemplate": label}}

@@ -1,11 +1,11 @@
-"""The dashboard that puts searches and visualizations together, and all objects as one file. Pure."""
+"""Dashboard of the searches and visualizations, and all objects as one file. Pure."""
 
 from typing import Any, Final, NamedTuple
 
-from deploy.dashboards.index_patterns import index_patterns
-from deploy.dashboards.saved_objects import Reference, SavedObject, ndjson, search_source, text
-from deploy.dashboards.searches import saved_searches
-from deploy.dashboards.visualizations import visualizations
+from deploy.dashboards.index_patterns import list_index_patterns
+from deploy.dashboards.saved_objects import Reference, SavedObject, build_search_source, to_json_text, to_ndjson
+from deploy.dashboards.searches import list_saved_searches
+from deploy.dashboards.visualizations import list_visualizations
 
 DASHBOARD: Final = "schedulerlog-overview"
 COLUMNS: Final = 48
@@ -16,7 +16,7 @@ _REFRESH_MS: Final = 60_000
 
 
 class PanelPlace(NamedTuple):
-    """A panel on the grid."""
+    """Position of a panel on the grid."""
 
     type: str
     id: str
@@ -45,24 +45,24 @@ _PLACES: Final = (
 )
 
 
-def saved_objects(api_url: str) -> list[SavedObject]:
+def list_saved_objects(api_url: str) -> list[SavedObject]:
     """List all objects, referenced objects first. ``api_url``: base URL of the API, as people's browsers reach it."""
-    return [*index_patterns(api_url), *saved_searches(), *visualizations(api_url), _dashboard()]
+    return [*list_index_patterns(api_url), *list_saved_searches(), *list_visualizations(api_url), _build_dashboard()]
 
 
 def export(api_url: str) -> bytes:
     """Export the file that Dashboards imports."""
-    return ndjson(saved_objects(api_url))
+    return to_ndjson(list_saved_objects(api_url))
 
 
-def _dashboard() -> SavedObject:
-    source, _ = search_source("", None)
+def _build_dashboard() -> SavedObject:
+    source, _ = build_search_source("", None)
     attributes = {
         "title": "schedulerlog",
         "description": "GPU scheduling: what is placed, what waits and why, and what contradicts the cluster.",
         "hits": 0,
-        "panelsJSON": text([_panel(number, place) for number, place in enumerate(_PLACES)]),
-        "optionsJSON": text({"hidePanelTitles": False, "useMargins": True}),
+        "panelsJSON": to_json_text([_build_panel(number, panel) for number, panel in enumerate(_PLACES)]),
+        "optionsJSON": to_json_text({"hidePanelTitles": False, "useMargins": True}),
         "version": 1,
         "timeRestore": True,
         "timeFrom": "now-24h",
@@ -70,12 +70,12 @@ def _dashboard() -> SavedObject:
         "refreshInterval": {"pause": False, "value": _REFRESH_MS},
         **source,
     }
-    references = (Reference(f"panel_{number}", place.type, place.id) for number, place in enumerate(_PLACES))
+    references = (Reference(f"panel_{number}", panel.type, panel.id) for number, panel in enumerate(_PLACES))
     return SavedObject("dashboard", DASHBOARD, attributes, tuple(references))
 
 
-def _panel(number: int, place: PanelPlace) -> dict[str, Any]:
-    grid = {"x": place.x, "y": place.y, "w": place.width, "h": place.height, "i": str(number)}
+def _build_panel(number: int, panel: PanelPlace) -> dict[str, Any]:
+    grid = {"x": panel.x, "y": panel.y, "w": panel.width, "h": panel.height, "i": str(number)}
     return {
         "version": _PANEL_VERSION,
         "gridData": grid,

@@ -1,7 +1,7 @@
 """Saved objects of OpenSearch Dashboards 3.x as values. Pure.
 
-The versions and the lists of attributes are those of Dashboards 3.3: an attribute that is not listed, or a version that
-is higher, makes the import of the object fail.
+Versions and attributes are those of Dashboards 3.3: with another attribute or a higher version, the import of the
+object fails.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ import orjson
 
 from schemas.json_types import Json
 
-# The numbers are those of the 7.10 that Dashboards was made from.
+# The numbers of release 7.10, from which Dashboards was made.
 MIGRATION_VERSIONS: Final = {
     "index-pattern": "7.6.0",
     "search": "7.9.3",
@@ -25,7 +25,7 @@ _INDEX: Final = f"{_SOURCE}.searchSourceJSON.index"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Another object that an object needs; ``name`` stands in the attributes instead of its id."""
+    """Reference to another object; ``name`` is in the attributes instead of its id."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class SavedObject:
     attributes: Json
     references: tuple[Reference, ...] = ()
 
-    def line(self) -> bytes:
+    def to_line(self) -> bytes:
         """Write the object's line of an NDJSON file, without the end of the line."""
         return orjson.dumps(
             {
@@ -52,21 +52,21 @@ class SavedObject:
         )
 
 
-def ndjson(objects: Iterable[SavedObject]) -> bytes:
-    """Write a file for the import."""
-    return b"".join(object_.line() + b"\n" for object_ in objects)
+def to_ndjson(objects: Iterable[SavedObject]) -> bytes:
+    """Convert the objects to a file for the import."""
+    return b"".join(object_.to_line() + b"\n" for object_ in objects)
 
 
-def text(value: object) -> str:
-    """Write JSON in a string, as attributes hold it."""
+def to_json_text(value: object) -> str:
+    """Convert the value to a string of JSON, as attributes hold it."""
     return orjson.dumps(value).decode()
 
 
-def search_source(query: str, index_pattern: str | None, **more: Any) -> tuple[Json, tuple[Reference, ...]]:
+def build_search_source(query: str, index_pattern: str | None, **more: Any) -> tuple[Json, tuple[Reference, ...]]:
     """Build the attribute that holds the search, and its reference. ``query`` is in Lucene's syntax, empty for all."""
     source: Json = {"query": {"query": query, "language": "lucene"}, "filter": []} | more
     if index_pattern is None:
-        return {_SOURCE: {"searchSourceJSON": text(source)}}, ()
+        return {_SOURCE: {"searchSourceJSON": to_json_text(source)}}, ()
     # The reference must have this name: with any other one the import succeeds and the panel shows an error.
     source["indexRefName"] = _INDEX
-    return {_SOURCE: {"searchSourceJSON": text(source)}}, (Reference(_INDEX, "index-pattern", index_pattern),)
+    return {_SOURCE: {"searchSourceJSON": to_json_text(source)}}, (Reference(_INDEX, "index-pattern", index_pattern),)

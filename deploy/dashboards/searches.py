@@ -3,14 +3,14 @@
 from typing import Final, NamedTuple
 
 from deploy.dashboards.index_patterns import PLACEMENTS_NOW, POD_LINK
-from deploy.dashboards.saved_objects import SavedObject, search_source
+from deploy.dashboards.saved_objects import SavedObject, build_search_source
 from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES
 
 
 class SavedSearch(NamedTuple):
     id: str
     title: str
-    about: str
+    description: str
     index_pattern: str
     query: str
     """Query in Lucene's syntax."""
@@ -81,15 +81,15 @@ SEARCHES: Final = (
 )
 
 
-def saved_searches() -> list[SavedObject]:
-    return [_saved(search) for search in SEARCHES]
+def list_saved_searches() -> list[SavedObject]:
+    return [_build_saved_object(search) for search in SEARCHES]
 
 
-def _saved(search: SavedSearch) -> SavedObject:
-    source, references = search_source(search.query, search.index_pattern, highlightAll=True, version=True)
+def _build_saved_object(search: SavedSearch) -> SavedObject:
+    source, references = build_search_source(search.query, search.index_pattern, highlightAll=True, version=True)
     attributes = {
         "title": search.title,
-        "description": search.about,
+        "description": search.description,
         "hits": 0,
         "columns": search.columns,
         "sort": [[search.sort, search.order]],

@@ -21,9 +21,9 @@ class InstallSettings(EnvironmentSettings):
     api_url: Annotated[Url, Flag(metavar="URL")] = DEFAULT_API_URL
     """Base URL of the API in the links of every row, as the browsers of people reach it."""
     dashboards_username: Annotated[str | None, Flag(names=("--username", "--user"))] = None
-    """Needed where Dashboards asks for one."""
+    """User of Dashboards, if it asks for one."""
     dashboards_password: Annotated[SecretStr | None, Flag(names=("--password-file",))] = None
-    """The password of that user."""
+    """Password of the user of Dashboards."""
     dashboards_ca_file: Annotated[Path | None, Flag(names=("--ca-file",), metavar="FILE")] = None
     """The authorities that may have signed the certificate of Dashboards, in PEM form; default: the system's."""
     dashboards_tenant: Annotated[str | None, Flag(names=("--tenant",), metavar="NAME")] = None

@@ -1,4 +1,4 @@
-"""Objectives, and the rules of Prometheus that watch over them. Pure.
+"""Objectives, and their rules for Prometheus. Pure.
 
 An alert fires when the error budget of thirty days is used up too fast, over a long window and over a short one, as in
 the workbook of Google's site reliability engineers: the long one keeps a brief disturbance from paging anybody, the
@@ -24,17 +24,17 @@ _HEAD: Final = (
 class Objective:
     name: str
     alert: str
-    about: str
+    failure: str
     """Failure in words, for the summary of the alert."""
     target: float
-    """The share of good events."""
+    """Share of good events."""
     errors: str
-    """The share of bad events in a window, which is written ``WINDOW``."""
+    """Share of bad events in the window ``WINDOW``, in PromQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Burn:
-    """Speed at which the budget must not be used up: ``rate`` times as fast as it would last for thirty days."""
+    """Limit of the speed at which errors use up the budget: ``rate`` times as fast as it would last thirty days."""
 
     rate: float
     long: str
@@ -42,17 +42,17 @@ class Burn:
     severity: str
 
 
-def _later_than(seconds: str, histogram: str, labels: str = "") -> str:
+def _write_late_share(seconds: str, histogram: str, labels: str = "") -> str:
     """Write the share of observations above a bucket's bound."""
-    chosen = f"{{{labels}}}" if labels else ""
+    selector = f"{{{labels}}}" if labels else ""
     within = f'sum(rate({histogram}_bucket{{{labels}{"," if labels else ""}le="{seconds}"}}[WINDOW]))'
-    return f"1 - {within} / sum(rate({histogram}_count{chosen}[WINDOW]))"
+    return f"1 - {within} / sum(rate({histogram}_count{selector}[WINDOW]))"
 
 
 _FAILED: Final = ',status=~"5.."'
 
 
-def _answers(status: str = "") -> str:
+def _write_answer_rate(status: str = "") -> str:
     # Probes and scrapes are not people's requests, and readiness answers 503 by design.
     routes = 'route!~"/healthz|/readyz|/metrics"'
     return f"sum(rate(schedulerlog_api_requests_total{{{routes}{status}}}[WINDOW]))"
@@ -64,15 +64,15 @@ OBJECTIVES: Final = (
         "DecisionsReachApiLate",
         "decisions reach the API later than 5 s",
         0.999,
-        # Of a scheduler that publishes its decisions itself; a log may be read at any time after it was written.
-        _later_than("5.0", "schedulerlog_api_decision_delay_seconds", 'source="scheduler"'),
+        # Only of a scheduler that publishes its decisions itself: a log may be read long after it was written.
+        _write_late_share("5.0", "schedulerlog_api_decision_delay_seconds", 'source="scheduler"'),
     ),
     Objective(
         "accepted_to_visible",
         "AttemptsVisibleLate",
         "attempts that Kafka has are in OpenSearch later than 10 s",
         0.99,
-        _later_than("10.0", "schedulerlog_index_attempt_delay_seconds"),
+        _write_late_share("10.0", "schedulerlog_index_attempt_delay_seconds"),
     ),
     Objective(
         "api_availability",
@@ -80,7 +80,7 @@ OBJECTIVES: Final = (
         "requests to the API are answered with a status of 500 or above",
         0.999,
         # Without any failed request there is no series of such a status.
-        f"({_answers(_FAILED)} or vector(0)) / {_answers()}",
+        f"({_write_answer_rate(_FAILED)} or vector(0)) / {_write_answer_rate()}",
     ),
 )
 BURNS: Final = (
@@ -93,47 +93,51 @@ BURNS: Final = (
 WINDOWS: Final = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
 
 
-def series(objective: Objective, window: str) -> str:
-    """Name the recorded series of how fast the budget is used up: 1 means that it lasts for exactly thirty days."""
+def name_series(objective: Objective, window: str) -> str:
+    """Name the recorded series of the budget's burn rate: at 1 the budget lasts for exactly thirty days."""
     return f"slo:schedulerlog_{objective.name}:burn_rate{window}"
 
 
-def rules() -> Json:
+def build_rules() -> Json:
     """Build a PrometheusRule of the Prometheus operator."""
     labels = {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/part-of": "schedulerlog"}
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
         "metadata": {"name": "schedulerlog-slo", "namespace": "schedulerlog", "labels": labels},
-        "spec": {"groups": [_group(objective) for objective in OBJECTIVES]},
+        "spec": {"groups": [_build_group(objective) for objective in OBJECTIVES]},
     }
 
 
-def rules_text() -> str:
-    return _HEAD + yaml.safe_dump(rules(), sort_keys=False, width=1000)
+def write_rules() -> str:
+    return _HEAD + yaml.safe_dump(build_rules(), sort_keys=False, width=1000)
 
 
-def _group(objective: Objective) -> Json:
-    return {"name": f"schedulerlog-slo-{objective.name}", "rules": [*_recorded(objective), *_alerts(objective)]}
+def _build_group(objective: Objective) -> Json:
+    return {
+        "name": f"schedulerlog-slo-{objective.name}",
+        "rules": [*_iterate_recording_rules(objective), *_iterate_alerts(objective)],
+    }
 
 
-def _recorded(objective: Objective) -> Iterator[Json]:
+def _iterate_recording_rules(objective: Objective) -> Iterator[Json]:
     budget = round(1 - objective.target, 6)
     for window in WINDOWS:
         errors = objective.errors.replace("WINDOW", window)
-        yield {"record": series(objective, window), "expr": f"({errors}) / {budget}"}
+        yield {"record": name_series(objective, window), "expr": f"({errors}) / {budget}"}
 
 
-def _alerts(objective: Objective) -> Iterator[Json]:
+def _write_condition(objective: Objective, burn: Burn) -> str:
+    long, short = name_series(objective, burn.long), name_series(objective, burn.short)
+    return f"({long} > {burn.rate:g} and {short} > {burn.rate:g})"
+
+
+def _iterate_alerts(objective: Objective) -> Iterator[Json]:
     for severity in ("critical", "warning"):
-        burns = [
-            f"({series(objective, burn.long)} > {burn.rate:g} and {series(objective, burn.short)} > {burn.rate:g})"
-            for burn in BURNS
-            if burn.severity == severity
-        ]
+        burns = [_write_condition(objective, burn) for burn in BURNS if burn.severity == severity]
         share = f"{objective.target:.1%}".replace(".0%", "%")
         summary = (
-            f"Too many {objective.about}: the budget of thirty days ({share} good) is used up "
+            f"Too many {objective.failure}: the budget of thirty days ({share} good) is used up "
             "{{ $value | humanize }} times too fast."
         )
         yield {

@@ -1,4 +1,4 @@
-"""The visualizations: each answers one question. Pure."""
+"""All visualizations: each answers one question. Pure."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from deploy.dashboards.panels import (
     GROUP,
     ROWS,
     X_AXIS,
-    count,
-    latest,
-    markdown,
-    metric,
-    over_time,
-    terms,
-    visualization,
+    aggregate_field,
+    build_text_panel,
+    build_visualization,
+    count_documents,
+    group_by_time,
+    group_by_value,
+    take_latest,
 )
 from deploy.dashboards.saved_objects import SavedObject
 from deploy.dashboards.searches import LASTING, WAITING
@@ -22,28 +22,38 @@ from schemas.indices import ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES, TRENDS
 _PERCENTILES: Final = (50, 90, 99)
 
 
-def visualizations(api_url: str) -> list[SavedObject]:
+def list_visualizations(api_url: str) -> list[SavedObject]:
     """List all visualizations in the order of the dashboard. ``api_url`` is the API's base URL."""
-    return [_introduction(api_url), *_of_attempts(), *_of_reasons(), *_of_waits(), *_of_placements()]
+    return [
+        _build_introduction(api_url),
+        *_list_attempt_panels(),
+        *_list_reason_panels(),
+        *_list_wait_panels(),
+        *_list_placement_panels(),
+    ]
 
 
-def _introduction(api_url: str) -> SavedObject:
+def _build_introduction(api_url: str) -> SavedObject:
     words = (
         f"Every scheduling attempt: [pending pods now]({api_url}/api/v1/pending), [findings]({api_url}/api/v1/findings)"
         f", [the API]({api_url}/docs). A link in a row answers why the pod is where it is, or why it waits."
     )
-    return markdown("schedulerlog-introduction", "schedulerlog", words)
+    return build_text_panel("schedulerlog-introduction", "schedulerlog", words)
 
 
-def _of_attempts() -> list[SavedObject]:
+def _list_attempt_panels() -> list[SavedObject]:
     numbers = [
-        count(label="Attempts"),
-        metric("cardinality", "pod_uid", "Pods tried"),
-        terms("status", GROUP, 3, label="Result"),
+        count_documents(label="Attempts"),
+        aggregate_field("cardinality", "pod_uid", "Pods tried"),
+        group_by_value("status", GROUP, 3, label="Result"),
     ]
-    over = [count(label="Attempts"), over_time(), terms("status", GROUP, 3, label="Result")]
+    aggregations_over_time = [
+        count_documents(label="Attempts"),
+        group_by_time(),
+        group_by_value("status", GROUP, 3, label="Result"),
+    ]
     return [
-        visualization(
+        build_visualization(
             "schedulerlog-attempts",
             "Attempts and pods",
             "How much is scheduled?",
@@ -52,33 +62,37 @@ def _of_attempts() -> list[SavedObject]:
             "",
             numbers,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-attempts-by-result",
             "Attempts by result",
             "How many attempts place their pod?",
             "histogram",
             ATTEMPTS.alias,
             "",
-            over,
+            aggregations_over_time,
         ),
     ]
 
 
-def _of_reasons() -> list[SavedObject]:
-    attempts = metric("sum", "attempts", "Attempts")
-    # A trend counts each attempt once for every reason, retries that changed nothing included.
-    top = [attempts, terms("value", X_AXIS, 15, label="Reason"), metric("sum", "devices", "Devices refused")]
-    over = [attempts, over_time(), terms("value", GROUP, 10, label="Reason")]
-    by_node = [
-        count(label="Attempts"),
-        terms("node_reasons", ROWS, 100, label="Node | reason"),
-        metric("cardinality", "pod_uid", "Pods"),
-        metric("max", "@timestamp", "Last"),
+def _list_reason_panels() -> list[SavedObject]:
+    attempts = aggregate_field("sum", "attempts", "Attempts")
+    # A trend counts each attempt once for every reason, also retries without a change.
+    top = [
+        attempts,
+        group_by_value("value", X_AXIS, 15, label="Reason"),
+        aggregate_field("sum", "devices", "Devices refused"),
     ]
-    by_namespace = [attempts, terms("namespace", X_AXIS, 15, label="Namespace")]
+    aggregations_over_time = [attempts, group_by_time(), group_by_value("value", GROUP, 10, label="Reason")]
+    by_node = [
+        count_documents(label="Attempts"),
+        group_by_value("node_reasons", ROWS, 100, label="Node | reason"),
+        aggregate_field("cardinality", "pod_uid", "Pods"),
+        aggregate_field("max", "@timestamp", "Last"),
+    ]
+    by_namespace = [attempts, group_by_value("namespace", X_AXIS, 15, label="Namespace")]
     reasons = "dimension:reason"
     return [
-        visualization(
+        build_visualization(
             "schedulerlog-top-reasons",
             "Top reasons",
             "What are nodes and devices refused for?",
@@ -87,16 +101,16 @@ def _of_reasons() -> list[SavedObject]:
             reasons,
             [{**agg, "schema": ROWS} if agg["schema"] == X_AXIS else agg for agg in top],
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-reasons-over-time",
             "Reasons over time",
             "Since when?",
             "histogram",
             TRENDS.alias,
             reasons,
-            over,
+            aggregations_over_time,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-reasons-by-node",
             "Reasons by node",
             "Which node refuses, and for what? Retries that changed nothing are not counted.",
@@ -105,7 +119,7 @@ def _of_reasons() -> list[SavedObject]:
             "",
             by_node,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-refused-by-namespace",
             "Attempts without a placement, by namespace",
             "Whose pods are refused?",
@@ -117,23 +131,26 @@ def _of_reasons() -> list[SavedObject]:
     ]
 
 
-def _of_waits() -> list[SavedObject]:
+def _list_wait_panels() -> list[SavedObject]:
     waiting = [
-        count(label="Pods"),
-        terms("group", ROWS, 100, label="Workload"),
-        metric("min", "first_judged_at", "First judged"),
-        latest("reasons", "Reasons"),
-        latest("attempt_id", "Latest attempt"),
+        count_documents(label="Pods"),
+        group_by_value("group", ROWS, 100, label="Workload"),
+        aggregate_field("min", "first_judged_at", "First judged"),
+        take_latest("reasons", "Reasons"),
+        take_latest("attempt_id", "Latest attempt"),
     ]
-    placement = [metric("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES), over_time()]
+    placement = [
+        aggregate_field("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
+        group_by_time(),
+    ]
     by_namespace = [
-        count(label="Placements"),
-        terms("namespace", ROWS, 50, label="Namespace"),
-        metric("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
-        metric("percentiles", "start_seconds", "Seconds to the start", percents=_PERCENTILES),
+        count_documents(label="Placements"),
+        group_by_value("namespace", ROWS, 50, label="Namespace"),
+        aggregate_field("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
+        aggregate_field("percentiles", "start_seconds", "Seconds to the start", percents=_PERCENTILES),
     ]
     return [
-        visualization(
+        build_visualization(
             "schedulerlog-waiting",
             "Waiting pods by workload",
             "Which pods wait now, since when, for what? Whenever they were judged last.",
@@ -142,7 +159,7 @@ def _of_waits() -> list[SavedObject]:
             WAITING,
             waiting,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-time-to-placement",
             "Time to placement",
             "How long do pods wait until they are bound?",
@@ -151,7 +168,7 @@ def _of_waits() -> list[SavedObject]:
             "",
             placement,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-waits-by-namespace",
             "Time to placement and start, by namespace",
             "Whose pods wait longest?",
@@ -163,15 +180,19 @@ def _of_waits() -> list[SavedObject]:
     ]
 
 
-def _of_placements() -> list[SavedObject]:
+def _list_placement_panels() -> list[SavedObject]:
     occupancy = [
-        metric("cardinality", "pod_uid", "Pods"),
-        terms("node", ROWS, 100, label="Node"),
-        metric("cardinality", "devices", "Devices in use"),
+        aggregate_field("cardinality", "pod_uid", "Pods"),
+        group_by_value("node", ROWS, 100, label="Node"),
+        aggregate_field("cardinality", "devices", "Devices in use"),
     ]
-    findings = [count(label="Findings"), over_time("found_at"), terms("finding", GROUP, 10, label="Finding")]
+    findings = [
+        count_documents(label="Findings"),
+        group_by_time("found_at"),
+        group_by_value("finding", GROUP, 10, label="Finding"),
+    ]
     return [
-        visualization(
+        build_visualization(
             "schedulerlog-occupancy-by-node",
             "Occupancy now, by node",
             "How many pods and devices are in use on each node?",
@@ -180,7 +201,7 @@ def _of_placements() -> list[SavedObject]:
             LASTING,
             occupancy,
         ),
-        visualization(
+        build_visualization(
             "schedulerlog-findings-over-time",
             "Findings",
             "What contradicts the state of the cluster?",

@@ -8,9 +8,9 @@ from pathlib import Path
 import schedulerlog
 
 FOLDER = Path(schedulerlog.__file__).parent / "packages"
-# What these import is not in the image: they are for a machine with Java.
+# The image lacks the packages that these import: they are for a machine with Java.
 LEFT_OUT = frozenset({"dev", "examples"})
-# Need grpc, 18 MB: the extra `sniffer`, for those who serve scheduler-sniffer's protocol.
+# These need grpc, 18 MB: the extra `sniffer`, for installations that serve scheduler-sniffer's protocol.
 WITHOUT_ITS_PACKAGES = frozenset({"ingest.readers.sniffer.service", "ingest.readers.sniffer.credentials"})
 
 sys.path.insert(0, str(FOLDER))

@@ -1,6 +1,6 @@
-"""Leave in a list of packages those that are installed here: ``installed.py CYCLONEDX_FILE``.
+"""Reduce a list of packages to the installed ones: ``installed.py CYCLONEDX_FILE``.
 
-uv lists what the lock file has for every system and every version of Python.
+uv lists the packages of the lock file for every system and every version of Python.
 """
 
 import json
@@ -12,12 +12,14 @@ from pathlib import Path
 
 def main(path: Path) -> None:
     document = json.loads(path.read_bytes())
-    found = {(normalized(distribution.name), distribution.version) for distribution in distributions()}
-    kept = [component for component in document["components"] if (component["name"], component["version"]) in found]
+    installed = {(normalize_name(distribution.name), distribution.version) for distribution in distributions()}
+    components = [
+        component for component in document["components"] if (component["name"], component["version"]) in installed
+    ]
     left_out = {component["bom-ref"] for component in document["components"]} - {
-        component["bom-ref"] for component in kept
+        component["bom-ref"] for component in components
     }
-    document["components"] = kept
+    document["components"] = components
     document["dependencies"] = [
         dependency | {"dependsOn": [name for name in dependency.get("dependsOn", []) if name not in left_out]}
         for dependency in document["dependencies"]
@@ -26,7 +28,7 @@ def main(path: Path) -> None:
     path.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def normalized(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalize the name as package indexes write it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 

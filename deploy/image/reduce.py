@@ -1,9 +1,9 @@
 """Make installed packages smaller, in the build of the image: ``reduce.py SITE_PACKAGES``.
 
-- What only tests, type checkers and C compilers read is deleted.
-- Native modules lose what only debuggers and linkers read: in some wheels that is ten times the code.
-- Packages that are Python alone are imported from one compressed file, compiled: a seventh of their size, and no slower
-  to import. ``kubernetes`` alone has 74 MB of generated code.
+- Files that only tests, type checkers and C compilers read are deleted.
+- Native modules lose the sections that only debuggers and linkers read: in some wheels ten times the code.
+- Packages of only Python move, compiled, into one compressed file: a seventh of their size, and no slower to import.
+  The generated code of ``kubernetes`` takes 74 MB.
 """
 
 import compileall
@@ -23,15 +23,15 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def main(site_packages: Path) -> None:
-    before = size(site_packages)
+    before = count_bytes(site_packages)
     delete_unused(site_packages)
-    for path in native_modules(site_packages):
+    for path in list_native_modules(site_packages):
         path.write_bytes(without_sections(path.read_bytes()))
     archive(site_packages)
-    print(f"{before / 1e6:.0f} MB, reduced to {size(site_packages) / 1e6:.0f} MB")  # noqa: T201
+    print(f"{before / 1e6:.0f} MB, reduced to {count_bytes(site_packages) / 1e6:.0f} MB")  # noqa: T201
 
 
-def size(folder: Path) -> int:
+def count_bytes(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -44,7 +44,7 @@ def delete_unused(site_packages: Path) -> None:
             path.unlink()
 
 
-def native_modules(site_packages: Path) -> Iterator[Path]:
+def list_native_modules(site_packages: Path) -> Iterator[Path]:
     return (path for path in site_packages.rglob("*.so*") if path.is_file() and not path.is_symlink())
 
 
@@ -61,11 +61,11 @@ def without_sections(elf: bytes) -> bytes:
 
 
 def archive(site_packages: Path) -> None:
-    """Move packages of Python files alone into an archive, which a ``.pth`` file adds to the path."""
-    packages = sorted(folder for folder in site_packages.iterdir() if is_python_alone(folder))
+    """Move packages of only Python files into an archive, which a ``.pth`` file adds to the path."""
+    packages = sorted(folder for folder in site_packages.iterdir() if is_pure_python(folder))
     with ZipFile(site_packages / ARCHIVE, "w", ZIP_DEFLATED) as file:
         for package in packages:
-            # Beside the sources, as an archive has it; what can't change need not be compared with its source.
+            # Next to the sources, as archives have them, and unchecked, because nobody changes the sources.
             compileall.compile_dir(
                 package, quiet=1, legacy=True, workers=0, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH
             )
@@ -75,7 +75,7 @@ def archive(site_packages: Path) -> None:
     (site_packages / ARCHIVE).with_suffix(".pth").write_text(f"{ARCHIVE}\n", "utf-8")
 
 
-def is_python_alone(folder: Path) -> bool:
+def is_pure_python(folder: Path) -> bool:
     """Tell whether a folder is a package without native modules and data, which are read from a folder."""
     files = [path for path in folder.rglob("*") if path.is_file()] if (folder / "__init__.py").is_file() else []
     return bool(files) and all(path.suffix == ".py" or path.name == "py.typed" for path in files)

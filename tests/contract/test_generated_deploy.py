@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy.dashboards.slo import rules_text
+from deploy.dashboards.slo import write_rules
 
 COMPONENTS = Path("deploy/kustomize/components")
-WRITTEN = {COMPONENTS / "prometheus/slo.yaml": rules_text()}
+WRITTEN = {COMPONENTS / "prometheus/slo.yaml": write_rules()}
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=str)

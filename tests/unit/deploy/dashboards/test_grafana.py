@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.dashboards.slo import rules
+from deploy.dashboards.slo import build_rules
 from schemas.json_types import Json
 from tests.support.metrics_page import read_labels
 from tests.support.promql import list_groups, list_selected, parse
@@ -22,7 +22,7 @@ HAMI = {
     "hami_gpu_shared_count": _DEVICE,
     "hami_vgpu_memory_allocated_bytes": {"namespace", "node", "pod", "container_index", "device_uuid"},
 }
-RECORDED = {rule["record"] for group in rules()["spec"]["groups"] for rule in group["rules"] if "record" in rule}
+RECORDED = {rule["record"] for group in build_rules()["spec"]["groups"] for rule in group["rules"] if "record" in rule}
 KNOWN: dict[str, frozenset[str]] = (
     read_labels()
     | {name: frozenset(labels) for name, labels in HAMI.items()}

@@ -10,13 +10,13 @@ from typer.testing import CliRunner, Result
 
 from deploy.dashboards.__main__ import app
 from deploy.dashboards.importing import DashboardsServer, ImportRefusedError, install
-from deploy.dashboards.overview import saved_objects
+from deploy.dashboards.overview import list_saved_objects
 from deploy.dashboards.saved_objects import MIGRATION_VERSIONS, Reference, SavedObject
 from runtime.errors import SettingError, UnreachableError
 from tests.support.certificates import a_pair
 from tests.support.fakes.dashboards import DashboardsStandIn, dashboards_stand_in
 
-OBJECTS = saved_objects("https://api.example")
+OBJECTS = list_saved_objects("https://api.example")
 OF_ADMIN = "s3cret"
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.dashboards.slo import OBJECTIVES, rules, rules_text
+from deploy.dashboards.slo import OBJECTIVES, build_rules, write_rules
 from tests.support.metrics_page import read_labels
 from tests.support.promql import Numbers, evaluate, list_selected, parse
 
 Rule = dict[str, Any]
 
-RULES: list[Rule] = [rule for group in rules()["spec"]["groups"] for rule in group["rules"]]
+RULES: list[Rule] = [rule for group in build_rules()["spec"]["groups"] for rule in group["rules"]]
 RECORDED = {rule["record"]: rule["expr"] for rule in RULES if "record" in rule}
 ALERTS = [rule for rule in RULES if "alert" in rule]
 DELAY = "schedulerlog_api_decision_delay_seconds"
@@ -36,9 +36,9 @@ def late_decisions(all_of_them: float, within_5_s: float, source: str = "schedul
 
 
 def test_the_rules_are_yaml_of_a_prometheus_rule() -> None:
-    found = yaml.safe_load(rules_text())
+    found = yaml.safe_load(write_rules())
     assert (found["apiVersion"], found["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
-    assert json.loads(json.dumps(found)) == json.loads(json.dumps(rules()))
+    assert json.loads(json.dumps(found)) == json.loads(json.dumps(build_rules()))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("record") or rule["alert"])
