@@ -33,7 +33,7 @@ UPDATES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FilterLoad:
     nodes: int
     pods: int
     changed: int
@@ -77,7 +77,7 @@ def _measure_size(
     """The processes run at the same time and are asked in turns, so that other work costs all as much."""
     # The cost of a span is that of a call: without pods it is the greatest part.
     ways = (RECORDED, SILENT, TRACED) if not pods else (RECORDED, SILENT)
-    cases = [Case(nodes, pods, changed, how) for how in ways]
+    cases = [FilterLoad(nodes, pods, changed, how) for how in ways]
     ports = free_ports(*(case.name for case in cases))
     for case in cases:
         spool = folder / f"spool-{nodes}-{pods}-{changed}-{case.recording}"

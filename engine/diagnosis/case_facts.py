@@ -80,7 +80,9 @@ class _FactCollector:
         self._events = cluster.select_events("Pod", name, namespace, get_text(pod, "metadata", "uid"))
 
     def build_pod(self) -> PodOnCluster:
-        observed = conversion.to_observed_pod(self._pod, PODS.item(Key(self._namespace, self._name)), self._now)
+        observed = conversion.to_observed_pod(
+            self._pod, PODS.build_object_path(Key(self._namespace, self._name)), self._now
+        )
         problems = [problem for event in self._events if (problem := to_kubelet_problem(event))]
         return observed._replace(problems=problems)
 
@@ -94,17 +96,19 @@ class _FactCollector:
     def _to_claim(self, name: str, claim: Fields | None) -> Claim:
         class_name = get_text(claim, "spec", "storageClassName")
         storage_class = self._cluster.find(kinds.STORAGE_CLASS, class_name)
-        return conversion.to_claim(name, CLAIMS.item(Key(self._namespace, name)), claim, storage_class, self._now)
+        return conversion.to_claim(
+            name, CLAIMS.build_object_path(Key(self._namespace, name)), claim, storage_class, self._now
+        )
 
     def collect_quotas(self) -> list[Quota] | None:
         if kinds.RESOURCE_QUOTA in self._cluster.unread:
             return None
-        path = QUOTAS.collection(self._namespace)
+        path = QUOTAS.build_collection_path(self._namespace)
         quotas = self._cluster.select(kinds.RESOURCE_QUOTA, self._namespace)
         return [conversion.to_quota(quota, path, self._now) for quota in quotas]
 
     def collect_events(self) -> list[Evidence]:
-        path = EVENTS.collection(self._namespace)
+        path = EVENTS.build_collection_path(self._namespace)
         return [to_event_evidence(event, path) for event in self._events]
 
     def collect_nodes(self) -> list[NodeFacts] | None:
@@ -112,7 +116,9 @@ class _FactCollector:
         if not nodes:
             return None
         return [
-            conversion.to_node_facts(node, NODES.item(Key("", get_text(node, "metadata", "name"))), self._now)
+            conversion.to_node_facts(
+                node, NODES.build_object_path(Key("", get_text(node, "metadata", "name"))), self._now
+            )
             for node in nodes
         ]
 

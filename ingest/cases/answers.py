@@ -11,7 +11,7 @@ from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import PodInLog
 from ingest.cases.read_case import Case, list_pod_names
-from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.object_fields import get_text
 from schemas.answers.devices import DeviceLog
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
@@ -76,7 +76,7 @@ def _diagnose_pod(case: Case, build: BuildFacts, name: str) -> PodAnswer:
 def _is_of_another(case: Case, name: str, summary: AttemptSummarized) -> bool:
     """Tell whether the attempt is of an earlier pod of this name."""
     namespace, _, pod_name = name.partition("/")
-    uid = text(case.objects.find(kinds.POD, pod_name, namespace), "metadata", "uid")
+    uid = get_text(case.objects.find(kinds.POD, pod_name, namespace), "metadata", "uid")
     return bool(uid and summary.pod.uid and uid != summary.pod.uid)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from ingest.errors import MistakeError
-from runtime.files.yaml_lines import YamlError, documents
+from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import Json
 
 HEAD_BYTES: Final = 64 * 1024
@@ -75,5 +75,5 @@ def _parse_several(text: str) -> Iterator[Any]:
 
 
 def _parse_yaml(text: bytes) -> Iterator[Any]:
-    for _, document in documents(text):
+    for _, document in parse_documents(text):
         yield from document if isinstance(document, list) else [document]

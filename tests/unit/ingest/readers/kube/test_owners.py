@@ -52,7 +52,7 @@ class Api:
             raise build_missing_error("objects", path)
         return self.objects[path]
 
-    metadata = get
+    get_metadata = get
 
     def create_owners(self) -> Owners:
         return Owners(self, lambda: self.now)
