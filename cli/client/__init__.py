@@ -7,6 +7,7 @@ requests        pure: the path of each answer, and that path in the aggregated A
 changes         the changes of a watch, line by line
 watch           every change, over the ends of single watches
 url             over HTTP, by a URL and a bearer token
+fallback        another transport where the cluster has no API
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in
 ==============  =====================================================================================
 

@@ -41,6 +41,10 @@ class KubectlTransport:
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
         return _parse_json(self._run(["create", *self._to_arguments(path, query), "-f", "-"], body))
 
+    def read_raw(self, path: str) -> bytes | Problem:
+        """Read what the API server itself answers to a path."""
+        return self._run(["get", "--raw", path])
+
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         command = [self.program, *self._options(), "get", *self._to_arguments(path, query)]
         try:

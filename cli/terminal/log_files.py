@@ -15,7 +15,7 @@ from page.views.log_pods import list_pods
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
-    from ingest.cases.read_case import Case
+    from ingest.cases.read_case import ClusterCase
 
 
 def explain(
@@ -88,7 +88,7 @@ def _divide_words(words: list[str]) -> tuple[list[Path], str]:
     return [Path(word) for word in (words if is_path else paths)], "" if is_path else last
 
 
-def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[Case, list[str]]":
+def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[ClusterCase, list[str]]":
     """Read the case, and select the named pod, or all; ends the command if there is none."""
     from ingest.cases.answers import explain_absence, select_pods
     from ingest.cases.read_case import read_case
@@ -114,7 +114,7 @@ def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tu
     return case, names
 
 
-def _diagnose(case: "Case", names: list[str]) -> list[Json]:
+def _diagnose(case: "ClusterCase", names: list[str]) -> list[Json]:
     """Diagnose the pods: a row for each."""
     from ingest.cases.answers import diagnose_pods
     from schemas.codec.records import format_rfc3339
@@ -130,7 +130,7 @@ def _diagnose(case: "Case", names: list[str]) -> list[Json]:
     ]
 
 
-def _write_full(case: "Case", name: str) -> Json:
+def _write_full(case: "ClusterCase", name: str) -> Json:
     from ingest.cases.answers import write_schedulerlog
 
     if name not in case.pods.pods:

@@ -47,7 +47,7 @@ class ApiConnection:
             "--url",
             envvar=URL_VARIABLE,
             metavar="URL",
-            help="Address of the API; default: kubectl asks the aggregated API.",
+            help="Address of the API; default: kubectl asks the aggregated API, without one the cluster itself.",
             **build_option_arguments(
                 lambda text: addresses.parse_url(text, "https://schedulerlog.example:9090") if text else ""
             ),
@@ -84,9 +84,20 @@ class ApiConnection:
             return UrlTransport(
                 self.api_url, self._read_token(), str(self.api_ca_file or ""), self.namespace or "default"
             )
+        from cli.client.fallback import FallbackTransport
         from cli.client.kubectl import KubectlTransport
 
-        return KubectlTransport(self.context, self.kubeconfig, self.namespace)
+        kubectl = KubectlTransport(self.context, self.kubeconfig, self.namespace)
+
+        def create_direct() -> Transport:
+            # Imported late: it brings the engine, which an answer of the API does without.
+            from cli.direct.reader import ObjectReader
+            from cli.direct.transport import DirectTransport
+            from cli.terminal.screen import complain
+
+            return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
+
+        return FallbackTransport(kubectl, create_direct)
 
     def parse_pod(self, text: str) -> tuple[str, str]:
         """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""

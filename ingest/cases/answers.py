@@ -10,7 +10,7 @@ from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import PodInLog
-from ingest.cases.read_case import Case, list_pod_names
+from ingest.cases.read_case import ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.devices import DeviceLog
 from schemas.answers.diagnosis import Diagnosis
@@ -36,13 +36,13 @@ class PodAnswer(NamedTuple):
     diagnosis: Diagnosis
 
 
-def diagnose_pods(case: Case, names: Iterable[str]) -> list[PodAnswer]:
+def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
     """Diagnose pods of the case (``namespace/name``), in the order given, at the latest time that the case names."""
     build = _choose_facts(case)
     return [_diagnose_pod(case, build, name) for name in names]
 
 
-def _choose_facts(case: Case) -> BuildFacts:
+def _choose_facts(case: ClusterCase) -> BuildFacts:
     """Choose how facts are built: with objects the pod's state and a judgement, without only the records of a log."""
     now = case.ended_at or _NEVER
     if case.objects.tables:
@@ -59,7 +59,7 @@ def _choose_facts(case: Case) -> BuildFacts:
     return build_from_log
 
 
-def _diagnose_pod(case: Case, build: BuildFacts, name: str) -> PodAnswer:
+def _diagnose_pod(case: ClusterCase, build: BuildFacts, name: str) -> PodAnswer:
     namespace, _, pod_name = name.partition("/")
     pod = case.pods.pods.get(name)
     summary, attempt = pod.find_latest() if pod else (None, None)
@@ -73,7 +73,7 @@ def _diagnose_pod(case: Case, build: BuildFacts, name: str) -> PodAnswer:
     return PodAnswer(pod.attempts if pod else 0, started, node, diagnose(facts))
 
 
-def _is_of_another(case: Case, name: str, summary: AttemptSummarized) -> bool:
+def _is_of_another(case: ClusterCase, name: str, summary: AttemptSummarized) -> bool:
     """Tell whether the attempt is of an earlier pod of this name."""
     namespace, _, pod_name = name.partition("/")
     uid = get_text(case.objects.find(kinds.POD, pod_name, namespace), "metadata", "uid")
@@ -113,13 +113,13 @@ def _write_finding(finding: "FindingReported") -> dict[str, object]:
     }
 
 
-def select_pods(case: Case, pod: str) -> list[str]:
+def select_pods(case: ClusterCase, pod: str) -> list[str]:
     """Select the pods named ``pod``: ``namespace/name``, or a name in any namespace; empty selects all pods."""
     names = list_pod_names(case)
     return [name for name in names if not pod or pod in (name, name.partition("/")[2])]
 
 
-def explain_absence(source: str, pod: str, case: Case) -> str:
+def explain_absence(source: str, pod: str, case: ClusterCase) -> str:
     """Explain why there is no answer about the pod; names the pods with the most similar names."""
     names = list(list_pod_names(case))
     if not names:

@@ -1,19 +1,20 @@
 """Files, folders and archives of Kubernetes objects and schedulers' logs, read into one case."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
+from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
-from ingest.cases.read_log import read_log, read_log_text
+from ingest.cases.read_log import read_log, read_log_text, read_standard_input
 from ingest.errors import MistakeError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
@@ -38,7 +39,7 @@ _READ_IN_ORDER: "Final[tuple[tuple[str, ObjectKind], ...]]" = (
 
 
 @dataclass(slots=True)
-class Case:
+class ClusterCase:
     """Objects of a cluster, and attempts that its schedulers wrote of in events and logs."""
 
     objects: CaseObjects = field(default_factory=CaseObjects)
@@ -48,15 +49,19 @@ class Case:
     """Lines of the log that was read last; None without a log."""
     problems: list[str] = field(default_factory=list)
     """Files that could not be read, each with the cause."""
+    read_at: datetime | None = None
+    """Time at which a live cluster was read; None for files, whose age nobody knows."""
 
     @property
     def ended_at(self) -> datetime | None:
-        """The latest time in the case; None if nothing in it has a time."""
+        """Time of a live cluster, or the latest time in files; None if nothing in them has a time."""
+        if self.read_at:
+            return self.read_at
         started = self.pods.last_started_at if self.pods.pods else None
         return max((time for time in (started, self.objects.latest_time) if time), default=None)
 
 
-def read_case(paths: Sequence[Path], facts: LogFacts = NO_FACTS) -> Case:
+def read_case(paths: Sequence[Path], facts: LogFacts = NO_FACTS) -> ClusterCase:
     """Read everything that the paths hold; a folder is read with all below it.
 
     Raises ``MistakeError`` or ``UnreadableFileError`` if nothing of it can be read; a part that can't be read is one of
@@ -69,23 +74,35 @@ def read_case(paths: Sequence[Path], facts: LogFacts = NO_FACTS) -> Case:
         return reading.finish()
 
 
-def read_case_text(content: str) -> Case:
-    """Read a text of objects or of one log. Raises ``MistakeError``."""
-    case, data = Case(), content.encode("utf-8", "replace")
+def read_case_text(content: str) -> ClusterCase:
+    """Read a text of objects, of descriptions or of one log. Raises ``MistakeError``."""
+    case, data = ClusterCase(), content.encode("utf-8", "replace")
     if has_objects(data[:HEAD_BYTES]):
         case.objects = collect_objects(parse_objects("the text", data))
-        _read_events(case.objects, case.pods)
+    elif has_descriptions(data[:HEAD_BYTES]):
+        case.objects = collect_objects(parse_descriptions(content, datetime.now(UTC)))
     else:
         read_log_text(content, case.pods.add)
+    _read_events(case.objects, case.pods)
+    return case
+
+
+def build_case(objects: Iterable[Any], unread: Iterable[str], read_at: datetime) -> ClusterCase:
+    """Build the case of a live cluster from its objects; ``unread``: kinds that could not be read in full."""
+    case = ClusterCase(collect_objects(objects, unread), read_at=read_at)
+    _read_events(case.objects, case.pods)
     return case
 
 
 class _CaseReading:
     def __init__(self, facts: LogFacts, folder: Path) -> None:
         self._facts, self._folder = facts, folder
-        self._case = Case()
+        self._case = ClusterCase()
         self._objects: list[Json] = []
         self._logs: list[Path] = []
+        self._input_head = b""
+        """What was read of standard input already."""
+        self._unread: set[str] = set()
         self._errors: list[MistakeError | UnreadableFileError] = []
 
     def read(self, path: Path) -> None:
@@ -100,13 +117,15 @@ class _CaseReading:
 
     def _read_file(self, file: Path) -> None:
         if str(file) == STANDARD_INPUT:
-            self._logs.append(file)
+            # No more than the head of a log: it may be long, and its end far away.
+            self._input_head = read_standard_input(HEAD_BYTES)
+            if not self._parse("standard input", self._input_head, read_standard_input, datetime.now(UTC)):
+                self._logs.append(file)
             return
         with file.open("rb") as content:
             head = content.read(HEAD_BYTES)
-            if has_objects(head):
-                text = head + content.read(MAX_OBJECT_BYTES)
-                self._objects += parse_objects(str(file), text)
+            written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+            if self._parse(str(file), head, content.read, written_at):
                 return
         if is_packed(head) and (members := _unpack_objects(file, head, self._folder)):
             for member in members:
@@ -114,14 +133,29 @@ class _CaseReading:
         else:
             self._logs.append(file)
 
-    def finish(self) -> Case:
+    def _parse(self, name: str, head: bytes, read_more: Callable[[int], bytes], written_at: datetime) -> bool:
+        """Parse a text of objects or descriptions; False if it is none."""
+        if has_objects(head):
+            self._objects += parse_objects(name, head + read_more(MAX_OBJECT_BYTES))
+        elif has_descriptions(head):
+            text = (head + read_more(MAX_OBJECT_BYTES)).decode("utf-8", "replace")
+            described = parse_descriptions(text, written_at)
+            self._objects += described
+            if any(entry["kind"] == kinds.NODE for entry in described):
+                # The description of a node names its pods without their extended resources.
+                self._unread.add(kinds.POD)
+        else:
+            return False
+        return True
+
+    def finish(self) -> ClusterCase:
         case = self._case
-        case.objects = collect_objects(self._objects)
+        case.objects = collect_objects(self._objects, self._unread)
         facts = self._add_nodes()
         for log in self._logs:
             pods = len(case.pods.pods)
             try:
-                case.counts = read_log(log, case.pods.add, facts)
+                case.counts = read_log(log, case.pods.add, facts, head=self._input_head)
             except MistakeError as error:
                 self._errors.append(error)
             except UnreadableFileError as error:
@@ -196,7 +230,7 @@ def _read_events(objects: CaseObjects, pods: LogPods) -> None:
     pods.add(reader.close())
 
 
-def list_pod_names(case: Case) -> Iterable[str]:
+def list_pod_names(case: ClusterCase) -> Iterable[str]:
     """List the pods of the case as ``namespace/name``: those of its objects, then those of its logs."""
     named = (f"{namespace}/{name}" for namespace, name in case.objects.tables.get(kinds.POD, {}))
     return dict.fromkeys([*named, *case.pods.pods])

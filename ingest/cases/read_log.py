@@ -23,15 +23,19 @@ MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
 
 
-def read_log(file: Path, take: Callable[[Iterable[Event]], None], facts: LogFacts = NO_FACTS) -> Counts:
+def read_log(
+    file: Path, take: Callable[[Iterable[Event]], None], facts: LogFacts = NO_FACTS, *, head: bytes = b""
+) -> Counts:
     """Give ``take`` the events of the log in a file, and count its lines; ``-`` is standard input.
+
+    ``head``: what was read of standard input already.
 
     Raises ``MistakeError`` for a log of an unknown scheduler, and ``UnreadableFileError``: ``take`` then has the events
     before the unreadable part.
     """
     collect_garbage_seldom()
     if str(file) == STANDARD_INPUT:
-        return _read(NAME_OF_STANDARD_INPUT, _read_standard_input(), take, facts)
+        return _read(NAME_OF_STANDARD_INPUT, _read_standard_input(head), take, facts)
     if file.is_dir():
         raise MistakeError(f"{file} is a directory: name a log in it, or an archive of it (tar)")
     return _read(str(file), _read_file(file), take, facts)
@@ -75,8 +79,8 @@ def _read_file(path: Path) -> Iterator[Lines]:
         yield lines
 
 
-def _read_standard_input() -> Iterator[Lines]:
-    head = _read_head()
+def _read_standard_input(head: bytes) -> Iterator[Lines]:
+    head = head or read_standard_input(HEAD_BYTES)
     if is_packed(head):
         yield from _unpack(head)
         return
@@ -104,12 +108,13 @@ def _unpack(head: bytes) -> Iterator[Lines]:
             raise UnreadableFileError(str(error).replace(file.name, NAME_OF_STANDARD_INPUT)) from None
 
 
-def _read_head() -> bytes:
-    """Read the bytes that show whether the input is packed; a pipe may pass them one by one."""
-    head = b""
-    while len(head) < HEAD_BYTES and (data := _read_bytes()):
-        head += data
-    return head
+def read_standard_input(size: int) -> bytes:
+    """Read at least that many bytes, fewer only at the end of the input: a pipe may pass them one by one."""
+    parts: list[bytes] = []
+    while size > 0 and (data := _read_bytes()):
+        parts.append(data)
+        size -= len(data)
+    return b"".join(parts)
 
 
 def _read_bytes() -> bytes:

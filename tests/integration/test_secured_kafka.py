@@ -137,7 +137,9 @@ def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
 def test_every_process_proves_who_it_is_in_the_same_way(
     kafka: SecuredKafka, backends: Addresses, tmp_path: Path, way: str
 ) -> None:
-    ways: dict[str, Way] = dict.fromkeys((user.removeprefix("schedulerlog-") for user in RIGHTS), getattr(kafka, way))
+    ways: dict[str, Way] = dict.fromkeys(
+        (user.removeprefix("schedulerlog-") for user in RIGHTS), getattr(kafka, f"use_{way}")
+    )
     before = len(kafka.broker.log.read_text())
 
     def log() -> set[Decision]:
@@ -146,7 +148,7 @@ def test_every_process_proves_who_it_is_in_the_same_way(
     # Nobody listens there: what is read from Kafka waits.
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(nowhere("https://127.0.0.1:1", kafka.authority.ca_file.read_text(), "token"))
-    with services(tmp_path, backends.opensearch_url, ways | {"provision": getattr(kafka, way)}) as running:
+    with services(tmp_path, backends.opensearch_url, ways | {"provision": getattr(kafka, f"use_{way}")}) as running:
         pass_an_attempt(kafka, running, f"secured-{way}")
         # Placements would write what they find of other tests' pods: not into their index.
         running.processes.stop("index")
@@ -205,7 +207,7 @@ def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConn
 @pytest.mark.parametrize("way", ["scram", "plain_password", "oauth", "client_credentials", "certificate"])
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings: Settings = getattr(kafka, way)(API)
+    settings: Settings = getattr(kafka, f"use_{way}")(API)
     assert asyncio.run(list_topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
 
 

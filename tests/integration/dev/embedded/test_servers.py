@@ -161,7 +161,7 @@ def test_in_a_folder_of_any_name_and_any_locale_servers_start_and_end_with_a_kil
     monkeypatch.setenv("LC_ALL", "C")
     folder = tmp_path / "a b = c\\ü 日志"
     program = (
-        "import embedded, sys, time; from pathlib import Path\n"
+        "import time; from dev import embedded; from pathlib import Path\n"
         f"with embedded.backends(Path({str(folder)!r}), keep_data=True): print('up', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as starter:

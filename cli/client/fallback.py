@@ -1,0 +1,51 @@
+"""The API if the cluster has it; otherwise another transport, which answers from the cluster itself."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from cli.client.changes import WatchedChange
+from cli.client.kubectl import INSTALL
+from cli.client.problems import Problem
+from cli.client.transport import NO_QUERY, Query, Transport
+from schemas.json_types import Json
+
+
+@dataclass(slots=True)
+class FallbackTransport:
+    """Asks ``first`` until it answers that the API is not installed, then ``create_other``'s transport."""
+
+    first: Transport
+    create_other: Callable[[], Transport]
+    _other: Transport | None = field(default=None, init=False)
+
+    def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
+        answer = self._get_current().get(path, query)
+        return self._use_other().get(path, query) if self._is_missing(answer) else answer
+
+    def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:
+        answer = self._get_current().get_text(path, query)
+        return self._use_other().get_text(path, query) if self._is_missing(answer) else answer
+
+    def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
+        answer = self._get_current().post(path, body, query)
+        return self._use_other().post(path, body, query) if self._is_missing(answer) else answer
+
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
+        for change in self._get_current().stream(path, query):
+            if self._is_missing(change):
+                yield from self._use_other().stream(path, query)
+                return
+            yield change
+
+    def get_namespace(self) -> str:
+        return self.first.get_namespace()
+
+    def _get_current(self) -> Transport:
+        return self._other or self.first
+
+    def _is_missing(self, answer: object) -> bool:
+        return self._other is None and isinstance(answer, Problem) and answer.next_step == INSTALL
+
+    def _use_other(self) -> Transport:
+        self._other = self._other or self.create_other()
+        return self._other

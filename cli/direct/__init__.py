@@ -1,0 +1,6 @@
+"""Answers from the cluster itself where no API of schedulerlog is installed: read-only, with the user's kubeconfig.
+
+reader      reads objects by kubectl, several at a time, and notes what the user may not read
+pod_case    reads what a question about one pod needs, as a case
+transport   answers the paths of the API from such a case
+"""

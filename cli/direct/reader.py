@@ -1,0 +1,87 @@
+"""Reading of Kubernetes objects by kubectl, which knows the user's kubeconfig, login plugins and proxies."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+from cli.client.problems import NotAllowed, NotFound, Problem
+from cli.client.transport import read_json
+from schemas.json_types import Json
+
+PAGE: Final = 500
+MAX_PAGES: Final = 200
+"""Limit of 100,000 objects of a kind."""
+_AT_ONCE: Final = 8
+
+FetchRaw = Callable[[str], bytes | Problem]
+"""Gets the answer of the API server to a path, as ``kubectl get --raw`` does."""
+
+
+class ListedKind(NamedTuple):
+    """A kind of objects to list: its name (``engine.snapshot.kinds``), and the path of its collection."""
+
+    kind: str
+    path: str
+    query: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class ReadObjects:
+    """Objects that were read, and the problems of the kinds that were not, or not in full."""
+
+    objects: list[Json] = field(default_factory=list)
+    problems: dict[str, Problem] = field(default_factory=dict)
+    """By kind. A kind that the cluster does not have is no problem: it has no objects."""
+
+    def add(self, other: "ReadObjects") -> None:
+        """Add what another reading brought."""
+        self.objects += other.objects
+        self.problems |= other.problems
+
+
+class ObjectReader:
+    """Reads objects by their paths."""
+
+    def __init__(self, fetch: FetchRaw) -> None:
+        self._fetch = fetch
+
+    def get(self, path: str) -> Json | Problem:
+        """Get one object."""
+        body = self._fetch(path)
+        return body if isinstance(body, Problem) else read_json(body, "the API server")
+
+    def list_kinds(self, listed: Iterable[ListedKind]) -> ReadObjects:
+        """List the objects of several kinds at the same time."""
+        read = ReadObjects()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for part in pool.map(self._list_kind, listed):
+                read.add(part)
+        return read
+
+    def _list_kind(self, listed: ListedKind) -> ReadObjects:
+        read, position = ReadObjects(), ""
+        for _ in range(MAX_PAGES):
+            query = {**listed.query, "limit": str(PAGE), **({"continue": position} if position else {})}
+            page = self.get(f"{listed.path}?{urlencode(query)}")
+            if isinstance(page, Problem):
+                if not isinstance(page, NotFound):
+                    read.problems[listed.kind] = page
+                return read
+            read.objects.append(_name_kind(page, listed.kind))
+            position = _find_position(page)
+            if not position:
+                return read
+        read.problems[listed.kind] = NotAllowed(f"more than {PAGE * MAX_PAGES:,} objects", "")
+        return read
+
+
+def _name_kind(page: Json, kind: str) -> Json:
+    """Name kind and version of a list, from which its items take theirs."""
+    return page if page.get("kind") else {"apiVersion": "v1", "kind": f"{kind.partition('.')[0]}List", **page}
+
+
+def _find_position(page: Mapping[str, Any]) -> str:
+    metadata = page.get("metadata")
+    return str(metadata.get("continue") or "") if isinstance(metadata, dict) else ""

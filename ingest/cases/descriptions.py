@@ -1,0 +1,256 @@
+"""Texts that kubectl writes for people, as objects: ``kubectl describe`` of pods and nodes, ``kubectl get events``.
+
+A description leaves much out (the pods' extended resources on a node, affinity), so that it answers less than the
+objects themselves; what it does not hold is absent here too. Ages of events count back from the time of the text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from schemas.json_types import Json
+
+_FIELD: Final = re.compile(r"^(?P<name>[A-Z][\w./ -]*?):(?:\s+(?P<text>.*))?$")
+_BEGINS: Final = re.compile(rb"\A\s*Name:[ \t]+\S", re.MULTILINE)
+_HEADER: Final = re.compile(rb"\A\s*(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +", re.MULTILINE)
+_KUBECTL_FIELDS: Final = (b"\nNamespace:", b"\nRoles:", b"\nLabels:")
+_EVENT: Final = re.compile(
+    r"^\s+(?P<type>Normal|Warning)\s+(?P<reason>\S+)\s+(?P<age>\S+(?: \(x\d+ over \S+\))?)\s+(?P<from>\S+)"
+    r"\s+(?P<note>.*)$"
+)
+_AGE: Final = re.compile(r"(\d+)([dhmsy])")
+_TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
+_NOTHING: Final = ("", "<none>", "<unset>")
+_DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
+_KINDS: Final = {
+    "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
+    "podgroup": "PodGroup", "workload": "Workload", "persistentvolumeclaim": "PersistentVolumeClaim",
+    "resourceclaim": "ResourceClaim",
+}  # fmt: skip
+
+
+def has_descriptions(head: bytes) -> bool:
+    """Tell from its first bytes whether a text is a description or a table of events."""
+    return bool(_HEADER.match(head)) or bool(_BEGINS.match(head) and any(name in head for name in _KUBECTL_FIELDS))
+
+
+def parse_descriptions(content: str, written_at: datetime) -> list[Json]:
+    """Parse all descriptions of a text, or its table of events, as objects; ``written_at``: when kubectl ran."""
+    content = content.replace("\r\n", "\n")
+    if _HEADER.match(content[:1000].encode()):
+        return list(_parse_table(content.strip("\n").split("\n"), written_at))
+    return [entry for part in _DIVIDER.split(content) for entry in _parse_description(part, written_at)]
+
+
+@dataclass(slots=True)
+class _Section:
+    """One field of a description: the text behind its name, and the indented lines below."""
+
+    text: str = ""
+    lines: list[str] = field(default_factory=list)
+
+    def list_texts(self) -> list[str]:
+        """List the text and the lines below it as entries, without those that say that there are none."""
+        entries = [self.text, *(line.strip() for line in self.lines)]
+        return [entry for entry in entries if entry not in _NOTHING]
+
+    def collect_pairs(self, separator: str) -> dict[str, str]:
+        """Collect the entries as names and values."""
+        pairs = (entry.partition(separator) for entry in self.list_texts())
+        return {name.strip(): text.strip() for name, found, text in pairs if found}
+
+
+def _divide_sections(lines: Sequence[str]) -> dict[str, _Section]:
+    sections: dict[str, _Section] = {}
+    current = _Section()
+    for line in lines:
+        if line[:1].isspace() or not line:
+            current.lines.append(line)
+        elif match := _FIELD.match(line):
+            current = sections.setdefault(match["name"], _Section((match["text"] or "").strip()))
+    return sections
+
+
+def _parse_description(part: str, written_at: datetime) -> Iterator[Json]:
+    sections = _divide_sections(part.split("\n"))
+    name = sections.get("Name", _Section()).text
+    if not name:
+        return
+    is_pod = "Containers" in sections
+    is_node = "Allocatable" in sections or "Roles" in sections
+    if is_pod:
+        yield _to_pod(name, sections)
+    elif is_node:
+        yield _to_node(name, sections)
+        yield from _list_pods_on_node(name, sections)
+    kind = "Pod" if is_pod else "Node" if is_node else ""
+    namespace = _read(sections, "Namespace")
+    for line in sections.get("Events", _Section()).lines if kind else ():
+        if match := _EVENT.match(line):
+            about = {"kind": kind, "namespace": namespace, "name": name}
+            yield _to_event(
+                match["type"], match["reason"], match["age"], match["from"], match["note"], about, written_at
+            )
+
+
+def _read(sections: dict[str, _Section], name: str) -> str:
+    text = sections.get(name, _Section()).text
+    return "" if text in _NOTHING else text
+
+
+def _build_metadata(name: str, sections: dict[str, _Section]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name}
+    if namespace := _read(sections, "Namespace"):
+        metadata["namespace"] = namespace
+    metadata["labels"] = sections.get("Labels", _Section()).collect_pairs("=")
+    metadata["annotations"] = sections.get("Annotations", _Section()).collect_pairs(":")
+    kind, has_owner, owner = _read(sections, "Controlled By").partition("/")
+    if has_owner:
+        metadata["ownerReferences"] = [{"kind": kind, "name": owner, "controller": True}]
+    return metadata
+
+
+def _to_pod(name: str, sections: dict[str, _Section]) -> Json:
+    node = _read(sections, "Node").partition("/")[0]
+    status: dict[str, Any] = {"phase": _read(sections, "Status").partition(" ")[0]}
+    for key in ("Reason", "Message"):
+        if text := _read(sections, key):
+            status[key.lower()] = text
+    if nominated := _read(sections, "NominatedNodeName"):
+        status["nominatedNodeName"] = nominated
+    conditions = (line.split() for line in sections.get("Conditions", _Section()).lines)
+    status["conditions"] = [
+        {"type": words[0], "status": words[1]} for words in conditions if len(words) == 2 and words[0] != "Type"
+    ]
+    spec: dict[str, Any] = {
+        "containers": _list_containers(sections.get("Containers", _Section()).lines),
+        "initContainers": _list_containers(sections.get("Init Containers", _Section()).lines),
+        "nodeSelector": sections.get("Node-Selectors", _Section()).collect_pairs("="),
+        "tolerations": [_to_toleration(text) for text in sections.get("Tolerations", _Section()).list_texts()],
+        "volumes": _list_volumes(sections.get("Volumes", _Section()).lines),
+    }
+    if node:
+        spec["nodeName"] = node
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": _build_metadata(name, sections), "spec": spec, "status": status,
+    }  # fmt: skip
+
+
+def _list_containers(lines: Sequence[str]) -> list[Json]:
+    """List the containers with their amounts; a name stands two columns in, its fields four, amounts six."""
+    containers: list[Json] = []
+    amounts: dict[str, str] | None = None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        name, _, text = line.strip().partition(":")
+        if indent == 2:
+            containers.append({"name": name, "resources": {}})
+            amounts = None
+        elif indent == 4 and containers:
+            amounts = (
+                containers[-1]["resources"].setdefault(name.lower(), {}) if name in ("Limits", "Requests") else None
+            )
+        elif indent == 6 and amounts is not None:
+            amounts[name] = text.strip()
+    return containers
+
+
+def _to_toleration(text: str) -> Json:
+    """Convert ``KEY=VALUE:EFFECT op=Exists for 300s`` as kubectl writes it."""
+    what, *more = text.split()
+    key, has_effect, effect = what.partition(":")
+    name, has_value, value = key.partition("=")
+    is_exists = "op=Exists" in more or not has_value
+    toleration = {"key": name, "operator": "Exists" if is_exists else "Equal"}
+    if has_value:
+        toleration["value"] = value
+    if has_effect:
+        toleration["effect"] = effect
+    return toleration
+
+
+def _list_volumes(lines: Sequence[str]) -> list[Json]:
+    volumes: list[Json] = []
+    for line in lines:
+        name, _, text = line.strip().partition(":")
+        if len(line) - len(line.lstrip()) == 2:
+            volumes.append({"name": name})
+        elif volumes and name == "ClaimName":
+            volumes[-1]["persistentVolumeClaim"] = {"claimName": text.strip()}
+    return volumes
+
+
+def _to_node(name: str, sections: dict[str, _Section]) -> Json:
+    amounts = {
+        key.lower(): section.collect_pairs(":") for key in ("Capacity", "Allocatable") if (section := sections.get(key))
+    }
+    conditions = [
+        {"type": words[0], "status": words[1]}
+        for line in sections.get("Conditions", _Section()).lines
+        if len(words := line.split()) > 2 and words[1] in ("True", "False", "Unknown")
+    ]
+    spec = {
+        "taints": [_to_taint(text) for text in sections.get("Taints", _Section()).list_texts()],
+        "unschedulable": _read(sections, "Unschedulable") == "true",
+    }
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": _build_metadata(name, sections), "spec": spec,
+        "status": {**amounts, "conditions": conditions},
+    }  # fmt: skip
+
+
+def _to_taint(text: str) -> Json:
+    what, _, effect = text.rpartition(":")
+    key, _, value = what.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _list_pods_on_node(node: str, sections: dict[str, _Section]) -> Iterator[Json]:
+    """List the node's pods with their CPU and memory: the description does not have their other resources."""
+    for line in sections.get("Non-terminated Pods", _Section()).lines:
+        words = line.split()
+        # NAMESPACE NAME CPU (SHARE) CPU-LIMIT (SHARE) MEMORY (SHARE) MEMORY-LIMIT (SHARE) AGE
+        if len(words) >= 10 and words[3].startswith("("):
+            requests = {"cpu": words[2], "memory": words[6]}
+            yield {
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": words[0], "name": words[1]},
+                "spec": {"nodeName": node, "containers": [{"name": "all", "resources": {"requests": requests}}]},
+                "status": {"phase": "Running"},
+            }  # fmt: skip
+
+
+def _to_event(
+    kind: str, reason: str, age: str, reporter: str, note: str, about: dict[str, str], written_at: datetime
+) -> Json:
+    times = _TIMES.search(age)
+    last = written_at - _parse_age(age.partition(" ")[0])
+    first = written_at - _parse_age(times[2]) if times else last
+    return {
+        "apiVersion": "v1", "kind": "Event", "type": kind, "reason": reason, "message": note,
+        "metadata": {"name": f"{about['name']}.{reason}.{last:%s}", "namespace": about["namespace"] or "default"},
+        "involvedObject": about, "source": {"component": reporter}, "count": int(times[1]) if times else 1,
+        "firstTimestamp": f"{first.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "lastTimestamp": f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }  # fmt: skip
+
+
+def _parse_age(text: str) -> timedelta:
+    return timedelta(seconds=sum(int(count[:9]) * _SECONDS[unit] for count, unit in _AGE.findall(text)))
+
+
+def _parse_table(lines: Sequence[str], written_at: datetime) -> Iterator[Json]:
+    """Parse the rows below the header; a column begins where its name does."""
+    header = lines[0]
+    names = re.findall(r"\S+(?: \S+)*", header)
+    starts = [header.index(name) for name in names]
+    for line in lines[1:]:
+        ends = [*starts[1:], len(line)]
+        row = {name: line[start:end].strip() for name, start, end in zip(names, starts, ends, strict=True)}
+        kind, _, name = row.get("OBJECT", "").partition("/")
+        if name:
+            about = {"kind": _KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
+            source = row.get("SOURCE", "").partition(",")[0]
+            yield _to_event(row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], about, written_at)

@@ -1,0 +1,112 @@
+"""Answers from a cluster's objects, by an API server that refuses what its user may not read."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from cli.client.fallback import FallbackTransport
+from cli.client.kubectl import INSTALL, parse_kubectl_problem
+from cli.client.problems import NotFound, Problem, Unreachable
+from cli.direct.reader import ObjectReader
+from cli.direct.transport import DirectTransport
+
+POD = {
+    "metadata": {"name": "train-0", "namespace": "ml", "creationTimestamp": "2026-01-01T10:00:00Z"},
+    "spec": {
+        "schedulerName": "default-scheduler",
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}, "limits": {"cpu": "8"}}}],
+    },
+    "status": {"phase": "Pending"},
+}
+NODES = [
+    {"metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
+    for index in range(3)
+]
+OBJECTS: dict[str, Any] = {
+    "/api/v1/namespaces/ml/pods/train-0": POD,
+    "/api/v1/nodes": NODES,
+    "/api/v1/pods": [POD],
+    "/api/v1/namespaces/ml/pods": [POD],
+}
+DIAGNOSIS = "/namespaces/ml/pods/train-0/diagnosis"
+
+
+class Server:
+    """An API server of few objects, whose user may not read some paths. Lists come in pages of two."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.asked: list[str] = []
+
+    def fetch(self, address: str) -> bytes | Problem:
+        url = urlsplit(address)
+        self.asked.append(url.path)
+        if url.path in self.refused:
+            return parse_kubectl_problem('Error from server (Forbidden): nodes is forbidden: User "u" cannot list')
+        resource = OBJECTS.get(url.path)
+        if resource is None:
+            return parse_kubectl_problem(f'Error from server (NotFound): "{url.path}" not found')
+        if not isinstance(resource, list):
+            return json.dumps(resource).encode()
+        start = int(parse_qs(url.query).get("continue", ["0"])[0])
+        more = str(start + 2) if start + 2 < len(resource) else ""
+        return json.dumps({"items": resource[start : start + 2], "metadata": {"continue": more}}).encode()
+
+
+def create_transport(server: Server, notes: list[str]) -> DirectTransport:
+    return DirectTransport(ObjectReader(server.fetch), lambda: "ml", notes.append)
+
+
+def test_a_pod_is_diagnosed_on_all_pages_of_nodes() -> None:
+    notes: list[str] = []
+    answer = create_transport(Server(), notes).get(DIAGNOSIS)
+    assert isinstance(answer, dict)
+    assert (answer["namespace"], answer["name"]) == ("ml", "train-0")
+    nodes = {node for obstacle in [answer["obstacle"], *answer["other_obstacles"]] for node in obstacle["nodes"]}
+    assert nodes <= {"n0", "n1", "n2"}
+    assert len(notes) == 1
+    assert "may not read" not in notes[0]
+
+
+def test_what_the_user_may_not_read_is_named_with_what_it_would_add() -> None:
+    notes: list[str] = []
+    answer = create_transport(Server("/api/v1/nodes", "/api/v1/pods"), notes).get(DIAGNOSIS)
+    assert isinstance(answer, dict)
+    assert "You may not read: Node, Pod" in notes[0]
+    assert "which node or device refuses the pod" in notes[0]
+    assert {"nodes"} <= {fact["subject"] for fact in answer["not_known"]}
+
+
+def test_a_pod_that_does_not_exist_has_similar_names() -> None:
+    answer = create_transport(Server(), []).get("/namespaces/ml/pods/trian-0/diagnosis")
+    assert isinstance(answer, NotFound)
+    assert "ml/train-0" in answer.next_step
+
+
+def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
+    answer = create_transport(Server("/api/v1/namespaces/ml/pods/train-0"), []).get(DIAGNOSIS)
+    assert isinstance(answer, Problem)
+
+
+@pytest.mark.parametrize("path", ["/nodes/n1/occupancy", "/namespaces/ml/pods/train-0/scores"])
+def test_answers_of_records_need_the_api(path: str) -> None:
+    answer = create_transport(Server(), []).get(path)
+    assert isinstance(answer, Unreachable)
+    assert answer.next_step == INSTALL
+
+
+def test_the_cluster_is_asked_itself_only_where_the_api_is_not_installed() -> None:
+    missing = parse_kubectl_problem("Error from server (NotFound): the server could not find the requested resource")
+    assert missing.next_step == INSTALL
+    server = Server()
+
+    class Missing(DirectTransport):
+        def get(self, path: str, query: object = None) -> Problem:
+            return missing
+
+    first = Missing(ObjectReader(server.fetch), lambda: "ml", print)
+    fallback = FallbackTransport(first, lambda: create_transport(server, []))
+    assert isinstance(fallback.get(DIAGNOSIS), dict)
+    assert server.asked
