@@ -1,5 +1,6 @@
 """Questions about an attempt: whether the filter ran, whether a node passed, and why the others did not."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -29,6 +30,8 @@ _ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Parts of the names of annotations; each vendor has its own: `nvidia.com/use-gputype`, `hygon.com/use-dcutype`."""
 _MAX_REASONS: Final = 3
+_REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
+"""Beginning of kube-scheduler's text about a refusal; an error has no such beginning."""
 _MAX_DEVICES: Final = 2
 """Limit of the devices that are evidence for a reason."""
 
@@ -64,8 +67,9 @@ def answer_attempt_questions(
         yield TreeStep("NodePassed", "no", [attempt_evidence], (), [waits], is_end=True)
         return
     groups = group_refused_nodes(attempt)
-    unregistered = [name for group in groups if group.code == ReasonCode.NODE_UNREGISTERED for name in group.names]
-    node_codes = _SHOWN_BY_NODES if closed else ()
+    unregistered = _list_unregistered(groups, facts)
+    # Verdicts on nodes of which nothing is known now, or that have changed since, are the attempt's own.
+    node_codes = _SHOWN_BY_NODES & {state.code for state in closed.values()}
     obstacles = [_derive_obstacle(group, groups, facts, attempt) for group in groups if group.code not in node_codes]
     if has_ended and not groups:
         words: dict[str, Word] = {"scheduler": attempt.scheduler}
@@ -79,10 +83,24 @@ def answer_attempt_questions(
         yield step
 
 
+def _list_unregistered(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
+    """List the nodes that were refused as unregistered; if the attempt only counts them, those without devices now."""
+    refused = [group for group in groups if group.code == ReasonCode.NODE_UNREGISTERED]
+    names = [name for group in refused for name in group.names]
+    if names or not refused:
+        return names
+    without_devices = [state.name for state in facts.nodes or () if state.devices == 0]
+    return without_devices if len(without_devices) <= sum(group.count for group in refused) else []
+
+
 def _derive_error_obstacle(
     facts: DiagnosisFacts, attempt: AttemptSummarized, attempt_evidence: Evidence
 ) -> FoundObstacle:
     code = find_obstacle_of_error(attempt.error)
+    # The errors of claims begin alike; that of a claim which is lost or being deleted is not that it is missing.
+    is_other_claim = code == "ClaimMissing" and "not found" not in attempt.error
+    if is_other_claim or (code == "FilterError" and _REFUSED_BEFORE.match(attempt.scheduler_message)):
+        code = "RefusedBeforeNodes"
     words: dict[str, Word] = {"scheduler": attempt.scheduler, "namespace": facts.namespace}
     words["words"] = quote(attempt.error)
     wanted = {"ClaimMissing": "", "ClaimUnbound": "Pending"}.get(code)
@@ -102,6 +120,9 @@ def _derive_obstacle(
     if is_memory and are_all_judged and (numbers := compare_with_largest(group, facts)):
         return _build_obstacle("MemoryBeyondDevice", group, numbers, {}, facts, attempt)
     total, kind = count_judged_nodes(attempt), NOTHING
+    # A placement of a group, or a plugin after the choice, looks at one node of many.
+    if total == 1 and len(facts.nodes or ()) > 1:
+        kind = write_phrase("looked_at")
     if group.has_devices and group.has_accepted_devices:
         others = sum(other.count for other in groups if not other.has_accepted_devices)
         models = _list_accepted_models(groups, facts)

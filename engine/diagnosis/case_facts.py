@@ -48,7 +48,9 @@ class CaseFacts:
         )
         if pod is None:
             # Only its records are available, as for an attempt that later ones followed.
-            return replace(facts, is_latest=False)
+            events = self._cluster.select_events("Pod", name, namespace)
+            path = EVENTS.build_collection_path(namespace)
+            return replace(facts, is_latest=False, events=[to_event_evidence(event, path) for event in events])
         collector = _FactCollector(self._cluster, pod, namespace, name, self._now)
         return replace(
             facts,

@@ -1,4 +1,4 @@
-"""Questions about what the pod needs from the cluster: claims, quotas, open nodes, registered devices."""
+"""Questions about what the pod needs from the cluster: quotas, open nodes, registered devices."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -13,34 +13,20 @@ from engine.diagnosis.wording import (
     describe_duration,
     describe_share,
     get_requests,
+    get_scheduler,
     shorten_list,
 )
-from engine.hami.node_checks import HANDSHAKE_TOO_OLD
+from engine.hami.node_checks import HANDSHAKE_TOO_OLD, REGISTRATION_MISSING
 from engine.hami.quantities import parse_whole
-from schemas.events import NodeProblem
+from runtime.kubernetes.object_fields import Fields, get_object
+from schemas.events import NodeProblem, Request
 
+HAMI_SCHEDULERS: Final = ("hami", "4pd")
+"""Parts of the names that HAMi's scheduler has had."""
+_READERS_OF_REGISTRATIONS: Final = ("HAMi", "schedulerlog")
+_MARK: Final = "hami.io/"
 MAX_EVIDENCE: Final = 5
 """Limit of the nodes that a step shows; the answer counts all."""
-
-
-def check_claims(facts: DiagnosisFacts) -> Iterator[TreeStep]:
-    claims = facts.claims
-    if claims is None:
-        yield TreeStep("ClaimsReady", "not known", (), facts.select_unknown("claims"))
-        return
-    obstacles = []
-    for claim in claims:
-        words: dict[str, Word] = {"namespace": facts.namespace, "claim": claim.name, "phase": claim.phase}
-        if not claim.phase:
-            obstacles.append(FoundObstacle("ClaimMissing", words, evidence=[claim.source], clauses=["claim"]))
-        # A claim that waits for its pod to be scheduled is no obstacle, and a claim of an unknown class may wait too.
-        elif claim.phase == "Lost" or (claim.phase == "Pending" and claim.waits_for_pod is False):
-            obstacles.append(FoundObstacle("ClaimUnbound", words, evidence=[claim.source], clauses=["claim"]))
-    evidence = [
-        Evidence(claim.source.kind, claim.source.record, claim.source.time, words=claim.phase or "not found")
-        for claim in claims
-    ]
-    yield TreeStep("ClaimsReady", "no" if obstacles else "yes", evidence, facts.select_unknown("claims"), obstacles)
 
 
 def check_quotas(facts: DiagnosisFacts) -> TreeStep:
@@ -102,7 +88,7 @@ def check_open_nodes(facts: DiagnosisFacts, closed: Mapping[str, Closed], *, is_
     ]
     is_open = len(closed) < len(nodes)
     selected = [state for state in nodes if is_selected(spec, state)]
-    obstacles = [] if is_open and not is_judged else _list_closed_obstacles(nodes, selected, closed)
+    obstacles = [] if is_open and not is_judged else _list_closed_obstacles(spec, nodes, selected, closed)
     return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
 
 
@@ -111,7 +97,7 @@ def _describe_closed(closed: Closed) -> str:
 
 
 def _list_closed_obstacles(
-    nodes: Sequence[NodeFacts], selected: Sequence[NodeFacts], closed: Mapping[str, Closed]
+    spec: Fields, nodes: Sequence[NodeFacts], selected: Sequence[NodeFacts], closed: Mapping[str, Closed]
 ) -> list[FoundObstacle]:
     # The pod's selector excludes nodes on purpose: the obstacle is what closes the nodes that it selects. A selector
     # that excludes every node is the obstacle itself, whatever else closes some of them.
@@ -129,6 +115,9 @@ def _list_closed_obstacles(
         names = sorted(state.name for state in states)
         evidence = [state.source for state in states[:MAX_EVIDENCE]]
         clauses = ["taints"] if taints else []
+        if code == "AffinityMismatch" and (selector := get_object(spec, "nodeSelector")):
+            words["selector"] = shorten_list([f"{label}={value}" for label, value in selector.items()])
+            clauses.append("selector")
         obstacles.append(FoundObstacle(code, words, numbers, names, len(names), evidence, clauses))
     return obstacles
 
@@ -137,6 +126,9 @@ def check_registered_devices(facts: DiagnosisFacts, unregistered: Collection[str
     """Check ``unregistered``, the nodes of an attempt, else all nodes. None if the pod requests no devices."""
     requests = get_requests(facts)
     if requests is not None and not count_devices(requests):
+        return None
+    # Only HAMi's schedulers read registrations: the devices of other clusters need none.
+    if unregistered is None and not _is_hami_used(facts, requests or ()):
         return None
     states = [state for state in facts.nodes or () if unregistered is None or state.name in unregistered]
     unknown = facts.select_unknown("registrations", "nodes")
@@ -160,6 +152,22 @@ def check_registered_devices(facts: DiagnosisFacts, unregistered: Collection[str
     summary = Evidence("nodes", first.record if len(states) == 1 else "", first.time, first.reported_by, counted)
     is_registered = bool(registered) and not unregistered
     return TreeStep("DevicesRegistered", to_answer(is_registered), [summary, *problem_evidence], unknown, obstacles)
+
+
+def _is_hami_used(facts: DiagnosisFacts, requests: Sequence[Request]) -> bool:
+    """Tell whether a scheduler that reads HAMi's registrations places the pod, or a node has its marks."""
+    if any(request.memory_mib or request.cores_percent for request in requests):
+        return True
+    if any(word in get_scheduler(facts) for word in HAMI_SCHEDULERS):
+        return True
+    if any(scheduler.implementation in _READERS_OF_REGISTRATIONS for scheduler in facts.schedulers or ()):
+        return True
+    return any(
+        state.devices
+        or state.node is None
+        or any(_MARK in key for key in get_object(state.node, "metadata", "annotations"))
+        for state in facts.nodes or ()
+    )
 
 
 def _to_problem_evidence(state: NodeFacts, problem: NodeProblem) -> Evidence:
@@ -195,5 +203,10 @@ def _list_registration_obstacles(
             oldest, node = min(aged)
             words |= {"age": describe_duration(facts.now - oldest), "node": node}
             clauses = ["age"]
+        if code == REGISTRATION_MISSING and (
+            slots := [problem.allocatable for _, problem in pairs if problem.allocatable]
+        ):
+            words |= {"slots": max(slots)}
+            clauses = ["slots"]
         obstacles.append(FoundObstacle(code, words, {"nodes": len(names)}, names, len(names), evidence, clauses))
     return obstacles

@@ -72,6 +72,15 @@ class PodOnCluster(NamedTuple):
     spec: Mapping[str, Any] | None = None
     """The ``spec`` of its object."""
     labels: Mapping[str, str] = MappingProxyType({})
+    annotations: Mapping[str, str] = MappingProxyType({})
+    reason: str = ""
+    """Reason of its end, as the kubelet or a controller wrote it into the status: ``Evicted``, ``OutOfcpu``."""
+    message: str = ""
+    """Message next to the reason."""
+    has_run: bool | None = None
+    """True if one of its containers has started; None if not reported."""
+    owners: tuple[str, ...] = ()
+    """Owners as ``Kind/name``, the controller first."""
 
     def find_condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == kind), None)
@@ -86,6 +95,12 @@ class Claim(NamedTuple):
     """``Pending``, ``Bound``, ``Lost``; empty if the claim does not exist."""
     waits_for_pod: bool | None = None
     """True if its storage class binds it when the pod is scheduled; None if not reported."""
+    volume: str = ""
+    """Name of its PersistentVolume."""
+    storage_class: str = ""
+    deleted_at: datetime | None = None
+    """Time since which it is being deleted."""
+    finalizers: tuple[str, ...] = ()
 
 
 class Quota(NamedTuple):

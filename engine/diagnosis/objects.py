@@ -47,8 +47,32 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
         nominated=get_text(status, "nominatedNodeName"),
         bind_phase=get_text(metadata, "annotations", BIND_PHASE),
         spec=spec,
-        labels={key: value for key, value in get_object(metadata, "labels").items() if isinstance(value, str)},
+        labels=_to_texts(get_object(metadata, "labels")),
+        annotations=_to_texts(get_object(metadata, "annotations")),
+        reason=get_text(status, "reason"),
+        message=get_text(status, "message"),
+        has_run=_has_run(status),
+        owners=_list_owners(metadata),
     )
+
+
+def _to_texts(fields: Fields) -> dict[str, str]:
+    return {key: value for key, value in fields.items() if isinstance(value, str)}
+
+
+def _has_run(status: Fields) -> bool:
+    """Tell whether a container runs, or has run and ended."""
+    return any(
+        get_text(container, *state, "startedAt")
+        for kind in ("initContainerStatuses", "containerStatuses")
+        for container in iterate_objects(status, kind)
+        for state in (("state", "running"), ("state", "terminated"), ("lastState", "terminated"))
+    )
+
+
+def _list_owners(metadata: Fields) -> tuple[str, ...]:
+    owners = sorted(iterate_objects(metadata, "ownerReferences"), key=lambda owner: owner.get("controller") is not True)
+    return tuple(f"{get_text(owner, 'kind')}/{get_text(owner, 'name')}" for owner in owners)
 
 
 def list_claim_names(pod: Fields) -> list[str]:
@@ -68,7 +92,18 @@ def to_claim(name: str, path: str, claim: Fields | None, storage_class: Fields |
     """Convert a claim; ``claim`` is None if it does not exist, ``storage_class`` if it was not read."""
     mode = get_text(storage_class, "volumeBindingMode")
     waits = mode == "WaitForFirstConsumer" if mode else None
-    return Claim(name, Evidence("claim", path, now), get_text(claim, "status", "phase") if claim else "", waits)
+    finalizers = get_object(claim, "metadata").get("finalizers")
+    return Claim(
+        name,
+        Evidence("claim", path, now),
+        # A claim that was just made has no phase yet.
+        get_text(claim, "status", "phase") or "Pending" if claim else "",
+        waits,
+        volume=get_text(claim, "spec", "volumeName"),
+        storage_class=get_text(claim, "spec", "storageClassName"),
+        deleted_at=parse_moment(get_text(claim, "metadata", "deletionTimestamp")),
+        finalizers=tuple(name for name in finalizers if isinstance(name, str)) if isinstance(finalizers, list) else (),
+    )
 
 
 def to_quota(quota: Fields, path: str, now: datetime) -> Quota:

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
+from engine.diagnosis.layers.gates import check_gates
+from engine.diagnosis.layers.kubelet import check_node_took_it
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
-from engine.diagnosis.wording import quote, shorten_list, to_bind_evidence, to_condition_evidence, to_existence_evidence
+from engine.diagnosis.wording import quote, to_bind_evidence, to_existence_evidence
 from engine.hami.quantities import parse_whole
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _STARTED: Final = frozenset(("Running", *ENDED))
-_GATED: Final = "SchedulingGated"
 _FAILED: Final = "failed"
 _QUOTA: Final = "exceeded quota: "
 """Text that Kubernetes' admission of quotas writes before the quota's name."""
@@ -19,10 +20,12 @@ _QUOTA: Final = "exceeded quota: "
 def answer_pod_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     pod = facts.pod
     yield _check_existence(facts)
+    # A pod that its node refused has the phase Failed, as one that ran to its end.
+    yield from check_node_took_it(facts)
     yield _check_waiting(facts)
     if pod and pod.node:
         yield _check_start(facts, pod)
-    yield _check_gates(facts)
+    yield check_gates(facts)
 
 
 def _check_existence(facts: DiagnosisFacts) -> TreeStep:
@@ -99,23 +102,3 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
         obstacle = FoundObstacle("AllocationFailed", words, nodes=[pod.node], evidence=[pod.source])
         return TreeStep("Starts", "no", [pod.source, *findings], (), [obstacle], is_end=True)
     return TreeStep("Starts", "not known", [pod.source, *findings], facts.select_unknown("events"), is_end=True)
-
-
-def _check_gates(facts: DiagnosisFacts) -> TreeStep:
-    pod = facts.pod
-    condition = pod.find_condition("PodScheduled") if pod else None
-    gates = pod.gates if pod else None
-    if pod and (gates or (condition and condition.reason == _GATED)):
-        evidence = [to_condition_evidence(pod, condition)] if condition else [pod.source]
-        # An observation has only the condition, which names no gate.
-        names = shorten_list(gates) if gates else _GATED
-        words: dict[str, Word] = {"count": len(gates or "1"), "gates": names, "namespace": facts.namespace}
-        return TreeStep(
-            "FreeOfGates", "no", evidence, (), [FoundObstacle("SchedulingGated", words, evidence=evidence)], is_end=True
-        )
-    if pod and (gates is not None or condition):
-        return TreeStep("FreeOfGates", "yes", [pod.source])
-    # A scheduler ignores pods with a gate, so a judged pod has none.
-    if facts.attempt:
-        return TreeStep("FreeOfGates", "yes", [to_existence_evidence(facts.attempt)])
-    return TreeStep("FreeOfGates", "not known", (), facts.select_unknown("pod"))

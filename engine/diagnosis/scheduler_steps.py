@@ -5,12 +5,14 @@ from datetime import timedelta
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster, SchedulerState
+from engine.diagnosis.layers.statements import has_spoken
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import (
     count_devices,
     describe_age,
     get_requests,
     get_scheduler,
+    quote,
     shorten_list,
     to_attempt_evidence,
     to_condition_evidence,
@@ -82,6 +84,8 @@ def _check_scheduler(facts: DiagnosisFacts, name: str) -> TreeStep:
         unknown = facts.select_unknown("schedulers") if name else facts.select_unknown("pod")
         return TreeStep("SchedulerKnown", "not known", (), unknown)
     namesakes = [scheduler for scheduler in facts.schedulers if scheduler.name == name]
+    if has_spoken(facts, name):
+        return TreeStep("SchedulerKnown", "yes", list(facts.events or ()))
     if namesakes or name == DEFAULT_SCHEDULER:
         return TreeStep("SchedulerKnown", "yes", [scheduler.source for scheduler in namesakes])
     evidence = [scheduler.source for scheduler in facts.schedulers]
@@ -121,6 +125,9 @@ def _is_share(request: Request) -> bool:
 
 def _check_running(facts: DiagnosisFacts, name: str) -> TreeStep:
     pod = facts.pod
+    if event := next((event for event in facts.events or () if event.reported_by == name), None):
+        obstacle = FoundObstacle("SchedulerSays", {"scheduler": name, "words": quote(event.words)}, evidence=[event])
+        return TreeStep("SchedulerRuns", "yes", [event], (), [obstacle])
     namesakes = [scheduler for scheduler in facts.schedulers or () if scheduler.name == name]
     evidence = [scheduler.source for scheduler in namesakes]
     if not pod or not pod.created_at or facts.select_unknown("attempt"):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engine.diagnosis.facts import Unknown
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.hami.vendor_catalog import is_counted_by_extender
 from schemas.answers.diagnosis import Actor, InBothLanguages
 from schemas.reasons import Language, read_catalogue
 
@@ -171,7 +172,11 @@ def get_kind(code: str) -> Kind:
 
 def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
     """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
-    return _match_beginning(reason, load_texts().words, "RefusedInOtherWords")
+    code, details = _match_beginning(reason, load_texts().words, "RefusedInOtherWords")
+    # kube-scheduler counts only what nodes offer, and no node offers what HAMi's extender counts.
+    return (
+        "ResourceOfExtender" if code == "InsufficientResource" and is_counted_by_extender(details) else code
+    ), details
 
 
 def find_obstacle_of_error(error: str) -> str:

@@ -14,13 +14,16 @@ from engine.diagnosis import texts
 from engine.diagnosis.attempt_steps import answer_attempt_questions
 from engine.diagnosis.bind_steps import answer_bind_questions
 from engine.diagnosis.cluster_steps import (
-    check_claims,
     check_open_nodes,
     check_quotas,
     check_registered_devices,
     find_closed_nodes,
 )
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
+from engine.diagnosis.layers import kubelet, queues
+from engine.diagnosis.layers.device_claims import ELSEWHERE
+from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
+from engine.diagnosis.layers.volumes import OUT_OF_REACH
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
@@ -33,7 +36,7 @@ from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisSte
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
-State = Literal["placed", "binding", "refused", "not judged", "gated", "ended", "missing", "not known"]
+State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 MAX_NODES: Final = 20
 
 
@@ -89,12 +92,17 @@ def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     # Only its records explain an attempt that later attempts followed.
     if facts.is_latest:
         yield from answer_pod_questions(facts)
+    elif facts.pod is None:
+        yield from kubelet.check_node_took_it(facts)
+    layers = list(answer_layer_questions(facts))
+    yield from layers
+    if explains_wait(layers):
+        return
+    if facts.is_latest:
         yield from answer_scheduler_questions(facts)
     if attempt is None:
         yield from _ask_without_attempt(facts)
         return
-    if facts.is_latest and facts.claims:
-        yield from check_claims(facts)
     closed = find_closed_nodes(facts, attempt.nodes)
     yield from answer_attempt_questions(facts, attempt, closed)
     if attempt.chosen is not None or attempt.fit_nodes:
@@ -104,7 +112,6 @@ def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 
 def _ask_without_attempt(facts: DiagnosisFacts) -> Iterator[TreeStep]:
-    yield from check_claims(facts)
     yield check_quotas(facts)
     yield check_open_nodes(facts, find_closed_nodes(facts))
     if step := check_registered_devices(facts):
@@ -121,6 +128,8 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
     pod, attempt = facts.pod if facts.is_latest else None, facts.attempt
     if pod and pod.is_gone:
         return "missing"
+    if any(step.question == kubelet.QUESTION and step.answer == "no" for step in steps):
+        return "rejected"
     if any(step.question == "StillWaits" and step.is_end and not _is_bound(facts) for step in steps):
         return "ended"
     if (pod and pod.node) or _is_bound(facts):
@@ -133,6 +142,8 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
         return "binding" if is_open else "refused"
     if pod is None:
         return "not known"
+    if any(step.question == queues.QUESTION and step.answer == "no" for step in steps):
+        return "refused"
     return "refused" if find_refusal_condition(pod) else "not judged"
 
 
@@ -191,6 +202,8 @@ def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
+_COUNTED_AS: Final = {OUT_OF_REACH: "VolumeElsewhere", ELSEWHERE: "ClaimNotOnNode"}
+"""Obstacle of the scheduler's count of nodes, by the layer's obstacle about the same."""
 
 
 def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
@@ -205,6 +218,9 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     if len(first) > 1:
         # Facts about the nodes explain the scheduler's words.
         first = {key: obstacle for key, obstacle in first.items() if obstacle.code != SCHEDULER_WORDS}
+    # A layer names the object that the scheduler's count is about.
+    counted = {_COUNTED_AS.get(obstacle.code, "") for obstacle in first.values()}
+    first = {key: obstacle for key, obstacle in first.items() if obstacle.code not in counted}
     return sorted(first.values(), key=lambda obstacle: (KINDS[get_kind(obstacle.code)], -obstacle.node_count))
 
 

@@ -218,6 +218,8 @@ def build_custom_vendor(word: str) -> Vendor:
 _LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX, METAX_GPU, MTHREADS, KUNLUN, XPU, ENFLAME, GCU, NEURON)
 _REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
 _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
+_CHIP_AMOUNT: Final = re.compile(r"huawei\.com/Ascend[\w-]+-(?:memory|core)|iluvatar\.ai/[\w-]+\.(?:vMem|vCore)")
+"""Amounts of vendors whose resources have the chip's name."""
 
 
 def list_vendors(annotations: Iterable[str]) -> Vendors:
@@ -235,3 +237,17 @@ def list_vendors(annotations: Iterable[str]) -> Vendors:
         elif other := _REGISTER.fullmatch(name):
             vendors.append(build_custom_vendor(other["word"]))
     return tuple(vendors)
+
+
+def is_counted_by_extender(resource: str) -> bool:
+    """Tell whether HAMi's extender counts the resource: memory and cores of devices, which no node offers."""
+    if _CHIP_AMOUNT.fullmatch(resource):
+        return True
+    # Device plugins of vendors without a register annotation offer the amounts themselves.
+    names = (
+        name
+        for vendor in _LISTED
+        if vendor.node.form is not Form.CAPACITY
+        for name in (vendor.resources.memory, vendor.resources.percentage, vendor.resources.cores)
+    )
+    return bool(resource) and resource in names

@@ -66,9 +66,12 @@ class Diagnosis(Answer):
     cluster: str
     namespace: str
     name: str
-    state: Literal["placed", "binding", "refused", "not judged", "gated", "ended", "missing", "not known"] = Field(
+    state: Literal[
+        "placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"
+    ] = Field(
         description="placed: on a node. binding: a node was chosen and no bind is known. refused: no node passed, or "
         "the bind failed. not judged: no scheduler has decided about it yet. gated: a scheduling gate holds it back. "
+        "rejected: its node's kubelet refused it, or it was evicted or preempted, and nobody tries it again. "
         "ended: it ran to its end or is being deleted. missing: it does not exist."
     )
     at: str = Field(description="Time of the observed state of the cluster.")

@@ -22,6 +22,7 @@ _POSTFILTER: Final = re.compile(rf"\. (?={GRAMMAR['nodes']['postfilter']})")
 _GANG: Final = re.compile(GRAMMAR["volcano"]["gang"], re.DOTALL)
 _WAITS: Final = re.compile(GRAMMAR["volcano"]["waits"], re.DOTALL)
 _DIAGNOSIS: Final = re.compile(GRAMMAR["koordinator"]["diagnosis"], re.DOTALL)
+_RESOURCES: Final = "node(s) didn't have enough resources"
 CUT_MARK: Final = " ..."
 """The end of an event's text that kube-scheduler cut at 1024 bytes; it does not cut the text of a condition."""
 
@@ -131,9 +132,16 @@ def _parse_kai(text: str) -> FailureMessage | None:
         return None
     nodes = {name: (why.reason, why.detail) for name, why in error.nodes.items()}
     counts = {reason: min(count, MAX_COUNT) for reason, count in error.counts.items()}
-    total = max(len(nodes), max(counts.values(), default=0))
+    total = max(len(nodes), _count_nodes(counts))
     # Where nodes are named, the counts are of the same nodes.
     return FailureMessage(text, total, {} if nodes else counts, nodes, "" if error.is_about_nodes else text)
+
+
+def _count_nodes(counts: Mapping[str, int]) -> int:
+    """Count the nodes of KAI's counts: a node counts once for each resource, and once for any other reason."""
+    resources = [count for reason, count in counts.items() if reason.startswith(_RESOURCES)]
+    others = sum(count for reason, count in counts.items() if not reason.startswith(_RESOURCES))
+    return min(max(resources, default=0) + others, MAX_COUNT)
 
 
 def _parse_diagnosis(text: str) -> FailureMessage | None:

@@ -26,6 +26,7 @@ _HAMI, _KUBE, _KAI = (
 )
 _EVICTED: Final = re.compile(r"Pod (?P<pod>[^\s/]+/\S+) was preempted ")
 _KAI_SCHEDULER: Final = "kai-scheduler"
+_KARPENTER: Final = "karpenter"
 _KAI_BINDER: Final = frozenset(("Bound", "BindingError", "FailedBinding"))
 
 
@@ -112,7 +113,8 @@ _TIME_UNSET: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _parse_failed_scheduling(event: _RawEvent) -> SchedulingEvent | None:
-    return event.to_event("refused")
+    # Karpenter uses the reason for nodes that it can't add, and schedules nothing.
+    return None if event.scheduler == _KARPENTER else event.to_event("refused")
 
 
 def _parse_unschedulable(event: _RawEvent) -> SchedulingEvent | None:

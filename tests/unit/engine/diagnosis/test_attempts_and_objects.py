@@ -62,7 +62,9 @@ def test_an_attempt_that_ended_for_a_claim_names_the_claim(error: str, phase: st
     diagnosis = answer(replace(facts, claims=claims), read_attempt("004", error=error))
     assert diagnosis.obstacle
     assert (diagnosis.obstacle.code, diagnosis.sentence.en) == (code, sentence)
-    assert list_answers(diagnosis)["ClaimsReady"] == list_answers(diagnosis)["FilterRan"] == "no"
+    assert list_answers(diagnosis)["ClaimsReady"] == "no"
+    # The claim explains the error of the attempt.
+    assert not diagnosis.other_obstacles
 
 
 def test_nodes_that_the_scheduler_of_devices_was_not_offered_are_explained_by_what_closes_them() -> None:

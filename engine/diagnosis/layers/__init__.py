@@ -1,0 +1,16 @@
+"""Layers of a pod's way from its Job to its kubelet, each asked for what it holds back.
+
+A waiting pod is most often not waiting for a device. Each module knows one layer, and finds its obstacles in the
+objects of the cluster, in what schedulers wrote on the pod, and in events:
+
+- ``gates``, ``kueue``: scheduling gates, and Kueue's Workload behind them
+- ``queues``: quotas of YuniKorn, Koordinator, the capacity plugin, KAI and Volcano
+- ``gangs``, ``group_members``, ``kai_groups``: pods that start only together
+- ``volumes``, ``device_claims``: PersistentVolumeClaims and ResourceClaims
+- ``slurm``, ``chosen_nodes``, ``reservations``: failures after a node was chosen
+- ``autoscalers``: whether a node is coming
+- ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it
+
+``questions`` asks them in order; ``statements`` collects the texts about a pod. ``engine.diagnosis.tree`` asks nothing
+about nodes where a layer before the scheduler explains the wait.
+"""

@@ -1,0 +1,105 @@
+"""Words of autoscalers: a node is coming, none can come, or it was tried and failed.
+
+The cluster autoscaler writes TriggeredScaleUp, NotTriggerScaleUp and FailedScaleUp on the pod; it counts its node
+groups by reason, as kube-scheduler counts nodes. Karpenter writes Nominated, and FailedScheduling, which is no attempt
+of a scheduler. A word of an autoscaler stands next to the obstacle; only a node that is coming makes waiting right.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers.statements import Statement, iterate_events
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import describe_age, quote
+from schemas.answers.diagnosis import InBothLanguages
+
+QUESTION: Final = "NodeIsComing"
+KARPENTER: Final = "karpenter"
+_SOON: Final = timedelta(minutes=15)
+"""Time within which a node of a cloud comes up."""
+_ADDED: Final = re.compile(r"\{(?P<group>\S+) (?P<now>\d+)->(?P<then>\d+)(?: \(max: (?P<maximum>\d+)\))?\}")
+_NOT_ADDED: Final = re.compile(r"pod didn't trigger scale-up(?: \([^)]*\))?: ?(?P<items>.*)", re.DOTALL)
+_ITEM: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
+_NOMINATED: Final = re.compile(r"Pod should schedule on: (?P<where>.*)")
+_REASONS: Final = (
+    (re.compile(r"max node group size reached"), "scale_maximum"),
+    (re.compile(r"in backoff after failed scale-up"), "scale_backoff"),
+    (re.compile(r"max cluster (?P<details>.*) limit reached"), "scale_limit"),
+    (re.compile(r"node\(s\) had (?:untolerated )?taints? ?(?P<details>\{[^}]*\})?"), "scale_taint"),
+    (re.compile(r"node\(s\) had untolerated taint\(s\)"), "scale_taint"),
+    (re.compile(r"node\(s\) didn't match (?:Pod's node affinity|node selector)"), "scale_selector"),
+    (re.compile(r"Insufficient (?P<details>\S+)"), "scale_amount"),
+)  # fmt: skip
+
+
+def check_autoscaler(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Check what the latest word of an autoscaler says."""
+    if facts.pod is None or facts.pod.node:
+        return
+    reasons = ("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp", "Nominated", "FailedScheduling")
+    for event in iterate_events(facts, *reasons):
+        is_karpenter = event.evidence.reported_by == KARPENTER
+        if event.reason in ("Nominated", "FailedScheduling") and not is_karpenter:
+            continue
+        obstacle = _explain(facts, event, is_karpenter=is_karpenter)
+        yield TreeStep(QUESTION, to_answer(obstacle.code == "AutoscalerAdds"), [event.evidence], (), [obstacle])
+        return
+
+
+def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> FoundObstacle:
+    name = "Karpenter" if is_karpenter else "cluster autoscaler"
+    words: dict[str, Word] = {"autoscaler": name, "words": quote(event.text)}
+    if event.reason == "FailedScaleUp":
+        return FoundObstacle("AutoscalerFailed", words, evidence=[event.evidence])
+    if event.reason in ("TriggeredScaleUp", "Nominated"):
+        return _explain_added(facts, event, words)
+    reasons = _describe_reasons(event.text)
+    clauses = ["reasons"] if reasons else ["words"]
+    return FoundObstacle(
+        "AutoscalerCannot", words | {"reasons": reasons or ""}, evidence=[event.evidence], clauses=clauses
+    )
+
+
+def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Word]) -> FoundObstacle:
+    groups = [_describe_group(match) for match in _ADDED.finditer(event.text)]
+    nominated = _NOMINATED.search(event.text)
+    names = _join(groups) if groups else nominated["where"] if nominated else quote(event.text)
+    time = event.evidence.time
+    words |= {"groups": names, "at": time.strftime("%H:%M:%S UTC") if time else ""}
+    clauses = ["at"] if time else []
+    if time and facts.now - time > _SOON:
+        words["ago"] = describe_age(time, facts)
+        return FoundObstacle("AutoscalerLate", words, evidence=[event.evidence])
+    return FoundObstacle("AutoscalerAdds", words, evidence=[event.evidence], clauses=clauses)
+
+
+def _describe_group(match: re.Match[str]) -> InBothLanguages:
+    words: dict[str, Word] = {"group": match["group"], "now": int(match["now"][:9]), "then": int(match["then"][:9])}
+    if match["maximum"]:
+        return write_phrase("scale_group_of", **words, maximum=int(match["maximum"][:9]))
+    return write_phrase("scale_group", **words)
+
+
+def _describe_reasons(text: str) -> InBothLanguages | None:
+    """Describe the node groups by the reason that excludes them; None for a text without counts."""
+    match = _NOT_ADDED.search(text)
+    items = re.split(r", (?=\d+ \S)", match["items"].strip()) if match else []
+    counted = [item for part in items if (item := _ITEM.fullmatch(part))]
+    phrases = [_describe_reason(int(item["count"][:9]), item["reason"]) for item in counted]
+    return _join(phrases) if phrases else None
+
+
+def _describe_reason(count: int, reason: str) -> InBothLanguages:
+    for pattern, phrase in _REASONS:
+        if match := pattern.search(reason):
+            details = match.groupdict().get("details") or ""
+            return write_phrase(phrase, n=count, details=f" {details}" if details else "")
+    return write_phrase("scale_other", n=count, details=f" {quote(reason)}")
+
+
+def _join(phrases: list[InBothLanguages]) -> InBothLanguages:
+    return InBothLanguages(en=", ".join(item.en for item in phrases), zh="，".join(item.zh for item in phrases))

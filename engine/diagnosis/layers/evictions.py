@@ -1,0 +1,124 @@
+"""Places that were taken from a pod: preemption by a scheduler, eviction through the API, taints, a node that is gone.
+
+Kubernetes writes the condition DisruptionTarget on such a pod before it ends; schedulers write an event Preempted or
+Evict. The event names the winner by its UID (kube-scheduler since 1.27) or by namespace and name.
+"""
+
+import re
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layers.statements import Statement, iterate_events
+from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.texts import load_texts, write_phrase
+from engine.diagnosis.wording import quote, to_condition_evidence
+from engine.snapshot import kinds
+from runtime.kubernetes.object_fields import Fields, get_text
+from schemas.answers.diagnosis import InBothLanguages
+from schemas.events import Condition
+
+_CONDITION: Final = "DisruptionTarget"
+_PREEMPTED: Final = "PreemptionByScheduler"
+_EVENTS: Final = ("Preempted", "Evict")
+_WINNER: Final = re.compile(r"Preempted by (?:a pod|(?:pod |podgroup )?(?P<winner>\S+))(?: on node (?P<node>\S+))?")
+_EVICTED: Final = "Evict"
+_EVENT_CONDITION: Final = "Preempted"
+"""Condition with which `ingest.readers.kube` observes a pod that an event names."""
+
+
+def find_loss(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
+    """Find how a pod that has failed or is being deleted lost its place; None for others."""
+    if pod.phase == "Succeeded" or not (pod.phase == "Failed" or pod.is_being_deleted):
+        return None
+    condition = pod.find_condition(_CONDITION)
+    condition = condition if condition and condition.status == "True" else pod.find_condition(_EVENT_CONDITION)
+    event = next(iterate_events(facts, *_EVENTS), None)
+    is_preempted = condition is not None and condition.reason in (_PREEMPTED, _EVENT_CONDITION)
+    if event and event.reason == _EVICTED:
+        return _describe_reclaim(pod, event)
+    if event or is_preempted:
+        return _describe_preemption(facts, pod, condition, event)
+    return _describe_disruption(pod, condition) if condition else None
+
+
+def _describe_preemption(
+    facts: DiagnosisFacts, pod: PodOnCluster, condition: Condition | None, event: Statement | None
+) -> FoundObstacle:
+    note = event.text if event else condition.message if condition else ""
+    match = _WINNER.match(note)
+    winner = _find_winner(facts, (match["winner"] if match else "") or "")
+    words: dict[str, Word] = {
+        "scheduler": (event.evidence.reported_by if event else "") or pod.scheduler,
+        "node": pod.node or (match and match["node"]) or "?",
+        "again": describe_next_pod(pod),
+        "winner": winner[0],
+        "words": quote(note),
+    }
+    clauses = ["winner"] if winner[0] else []
+    priority = (pod.spec or {}).get("priority")
+    if isinstance(priority, int) and winner[1] is not None:
+        words |= {"priority": priority, "winner_priority": winner[1]}
+        clauses.append("priorities")
+    time = (event.evidence.time if event else None) or (condition.last_transition_at if condition else None)
+    if time:
+        words["at"] = time.strftime("%H:%M:%S UTC")
+        clauses.append("at")
+    evidence = [event.evidence] if event else []
+    evidence += [to_condition_evidence(pod, condition)] if condition else []
+    return FoundObstacle("Preempted", words, nodes=[pod.node] if pod.node else (), evidence=evidence, clauses=clauses)
+
+
+def describe_next_pod(pod: PodOnCluster) -> InBothLanguages:
+    """Describe how another pod takes the place of one that nobody tries again."""
+    return write_phrase("again_by_owner", owner=pod.owners[0]) if pod.owners else write_phrase("again_by_hand")
+
+
+def _find_winner(facts: DiagnosisFacts, name: str) -> tuple[str, int | None]:
+    """Find the pod that took the place by its UID or name: its name and priority."""
+    for entry in facts.objects.select(kinds.POD) if facts.objects and name else ():
+        full_name = f"{get_text(entry, 'metadata', 'namespace')}/{get_text(entry, 'metadata', 'name')}"
+        if name in (get_text(entry, "metadata", "uid"), full_name):
+            return full_name, _get_priority(entry)
+    # A UID without its pod names nobody.
+    return (name, None) if "/" in name else ("", None)
+
+
+def _get_priority(pod: Fields) -> int | None:
+    spec = pod.get("spec")
+    priority = spec.get("priority") if isinstance(spec, dict) else None
+    return priority if isinstance(priority, int) else None
+
+
+def _describe_reclaim(pod: PodOnCluster, event: Statement) -> FoundObstacle:
+    """Describe what Volcano and KAI call an eviction: they took the place for another queue or group."""
+    words: dict[str, Word] = {
+        "scheduler": event.evidence.reported_by or pod.scheduler,
+        "node": pod.node or "?",
+        "words": quote(event.text),
+        "again": describe_next_pod(pod),
+    }
+    nodes = [pod.node] if pod.node else []
+    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[event.evidence])
+
+
+def find_loss_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find how a pod that does not exist any more lost its place, by the events that are left."""
+    event = next(iterate_events(facts, *_EVENTS), None)
+    if event is None:
+        return None
+    pod = PodOnCluster(event.evidence, phase="Failed", scheduler=event.evidence.reported_by)
+    obstacle = find_loss(facts, pod)
+    return obstacle._replace(words={**obstacle.words, "again": write_phrase("again_if_owned")}) if obstacle else None
+
+
+def _describe_disruption(pod: PodOnCluster, condition: Condition) -> FoundObstacle:
+    known = f"disrupted_{condition.reason}" in load_texts().phrases
+    cause = write_phrase(f"disrupted_{condition.reason}" if known else "disrupted")
+    words: dict[str, Word] = {
+        "node": pod.node or "?",
+        "words": quote(f"{condition.reason}: {condition.message}"),
+        "cause": cause,
+        "again": describe_next_pod(pod),
+    }
+    evidence: list[Evidence] = [to_condition_evidence(pod, condition)]
+    return FoundObstacle("EvictedFromNode", words, nodes=[pod.node] if pod.node else (), evidence=evidence)

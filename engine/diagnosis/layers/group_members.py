@@ -1,0 +1,135 @@
+"""The group of pods that a pod belongs to, in the words of each scheduler of gangs, and the group's other members."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layers.statements import Statement
+from engine.hami.quantities import parse_whole
+from engine.snapshot import kinds
+from runtime.kubernetes.object_fields import (
+    Fields,
+    get_object,
+    get_text,
+    iterate_objects,
+    list_conditions,
+    parse_moment,
+)
+
+System = Literal["Volcano", "Koordinator", "scheduler-plugins", "KAI", "Kubernetes"]
+
+_ENDED: Final = ("Succeeded", "Failed")
+_NODES: Final = re.compile(r"\d+/\d+ nodes are (?:un)?available: \d+ ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Mark on a pod that names its group. ``minimum``: path of the number of members in the group's spec."""
+
+    system: System
+    place: Literal["labels", "annotations", "spec"]
+    path: tuple[str, ...]
+    kind: str
+    minimum: tuple[str, ...] = ("minMember",)
+    field: str = "minMember"
+
+
+_MARKS: Final = (
+    _Mark("KAI", "annotations", ("pod-group-name",), "PodGroup.scheduling.run.ai"),
+    _Mark("Volcano", "annotations", ("scheduling.k8s.io/group-name",), "PodGroup.scheduling.volcano.sh"),
+    _Mark("scheduler-plugins", "labels", ("scheduling.x-k8s.io/pod-group",), "PodGroup.scheduling.x-k8s.io"),
+    _Mark("scheduler-plugins", "labels", ("pod-group.scheduling.sigs.k8s.io",), "PodGroup.scheduling.sigs.k8s.io"),
+    _Mark("Koordinator", "labels", ("gang.scheduling.koordinator.sh/name",), "", field="min-available"),
+    _Mark("Koordinator", "annotations", ("gang.scheduling.koordinator.sh/name",), "", field="min-available"),
+    _Mark("Kubernetes", "spec", ("schedulingGroup", "podGroupName"), kinds.POD_GROUP,
+          ("schedulingPolicy", "gang", "minCount"), "minCount"),
+)  # fmt: skip
+_KOORDINATOR_MINIMUM: Final = "gang.scheduling.koordinator.sh/min-available"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of pods that start together."""
+
+    system: System
+    name: str
+    field: str
+    """Field that holds the number of members that it needs."""
+    minimum: int = 0
+    """Number of members that it needs; 0 if not known."""
+    object: Fields | None = None
+    members: Sequence[Fields] = ()
+    """Its pods that were read and have not ended, with the pod itself."""
+
+    @property
+    def phase(self) -> str:
+        """Phase of the group's object."""
+        return get_text(self.object, "status", "phase")
+
+    @property
+    def queue(self) -> str:
+        """Queue of the group's object."""
+        return get_text(self.object, "spec", "queue")
+
+
+def find_group(facts: DiagnosisFacts) -> Group | None:
+    """Find the group that the pod's marks name; None for a pod without a group."""
+    pod = facts.pod
+    if pod is None or not facts.is_latest:
+        return None
+    marks = {"labels": pod.labels, "annotations": pod.annotations, "spec": pod.spec or {}}
+    for mark in _MARKS:
+        if name := get_text(marks[mark.place], *mark.path):
+            return _build_group(facts, pod, mark, name)
+    return None
+
+
+def _build_group(facts: DiagnosisFacts, pod: PodOnCluster, mark: _Mark, name: str) -> Group:
+    objects = facts.objects
+    entry = objects.find(mark.kind, name, facts.namespace) if objects and mark.kind else None
+    members = [
+        member
+        for member in (objects.select(kinds.POD, facts.namespace) if objects else ())
+        if _get_mark(member, mark) == name and get_text(member, "status", "phase") not in _ENDED
+    ]
+    return Group(mark.system, name, mark.field, _get_minimum(entry, pod, mark), entry, members)
+
+
+def _get_mark(pod: Fields, mark: _Mark) -> str:
+    start = ("spec",) if mark.place == "spec" else ("metadata", mark.place)
+    return get_text(get_object(pod, *start), *mark.path)
+
+
+def _get_minimum(group: Fields | None, pod: PodOnCluster, mark: _Mark) -> int:
+    if mark.system == "Koordinator":
+        marks: Mapping[str, str] = {**pod.annotations, **pod.labels}
+        return parse_whole(marks.get(_KOORDINATOR_MINIMUM, "")) or 0
+    value = get_object(group, "spec", *mark.minimum[:-1]).get(mark.minimum[-1])
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def iterate_group_statements(facts: DiagnosisFacts, group: Group) -> Iterator[Statement]:
+    """Iterate over what was written on the group's object: its events, the latest first, then its conditions."""
+    path = f"{group.system} PodGroup {facts.namespace}/{group.name}"
+    for event in facts.objects.select_events("PodGroup", group.name, facts.namespace) if facts.objects else ():
+        evidence = Evidence("event", path, event.time, event.reporter, words=f"{event.reason}: {event.note}")
+        yield Statement(event.note, evidence, event.reason)
+    for condition in iterate_objects(group.object, "status", "conditions"):
+        if get_text(condition, "status") == "True":
+            time = parse_moment(get_text(condition, "lastTransitionTime"))
+            message = get_text(condition, "message")
+            yield Statement(message, Evidence("group", path, time, words=message), get_text(condition, "reason"))
+
+
+def find_refused_member(facts: DiagnosisFacts, group: Group) -> tuple[str, Statement] | None:
+    """Find another member that a scheduler has judged and refused: its name, and the scheduler's words on it."""
+    for member in group.members:
+        name = get_text(member, "metadata", "name")
+        for condition in list_conditions(member) if name != facts.name else ():
+            if condition.type == "PodScheduled" and condition.status == "False" and _NODES.search(condition.message):
+                path = f"/api/v1/namespaces/{facts.namespace}/pods/{name}"
+                evidence = Evidence("pod", path, condition.last_transition_at, words=condition.message)
+                return name, Statement(condition.message, evidence, condition.reason)
+    return None

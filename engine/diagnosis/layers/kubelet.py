@@ -1,0 +1,193 @@
+"""Refusals of the kubelet: pods that their node did not admit, or evicted. Nobody tries such a pod again.
+
+A kubelet that does not admit a pod sets its phase to Failed, with a reason and a message in its status, and starts no
+container. The texts are those of kubelet/lifecycle, cm/devicemanager and eviction in Kubernetes.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import quote
+from engine.hami.annotations import ASSIGNED_NODE
+from engine.snapshot.quantity import CPU
+
+QUESTION: Final = "TakenByNode"
+_FAILED: Final = "Failed"
+_NOT_KUBELET: Final = ("Application", "DeadlineExceeded")
+"""Beginnings of reasons that YuniKorn and controllers write."""
+_EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost")
+"""Reasons of pods that may have run."""
+_PREFIX: Final = "Pod was rejected: "
+_CHOICE_MATTERS: Final = frozenset(
+    (
+        "KubeletLacksDevices", "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
+        "KubeletOutOfResource", "KubeletRefusedPod",
+    )
+)  # fmt: skip
+"""Obstacles that may come from a scheduler that does not count what runs on the node."""
+
+_DEVICES: Final = re.compile(
+    r"requested number of devices unavailable for (?P<resource>\S+)\. "
+    r"Requested: (?P<asked>\d+), Available: (?P<free>\d+)"
+)
+_UNHEALTHY: Final = re.compile(r"cannot allocate unhealthy devices (?P<resource>[^\s,]+)")
+_UNBOUND: Final = re.compile(
+    r"no binding pod found on node|binding pod not found|no pod (?:is )?in (?:phase )?allocating"
+)
+_PLUGIN: Final = re.compile(
+    r"Allocate failed due to (?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
+)
+_OUT_OF: Final = re.compile(
+    r"Node didn't have enough resource: (?P<resource>[^\s,]+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
+    r"capacity: (?P<capacity>\d+)"
+)
+_LOW: Final = re.compile(
+    r"The node was low on resource: (?P<resource>[^.]+)\.(?: Threshold quantity: (?P<threshold>[^,]+), "
+    r"available: (?P<available>[^\s,]+)\.)?"
+)
+_CONSUMER: Final = re.compile(r"Container (?P<container>\S+) was using (?P<used>[^,]+), request is (?P<request>[^,]+),")
+_LIMIT: Final = re.compile(
+    r"(?:exceeded its local ephemeral storage limit|exceeds the total limit of containers|exceeds the limit) \"?"
+    r"(?P<limit>[0-9][0-9A-Za-z.]*)"
+)
+_BYTES: Final = ("memory", "ephemeral-storage")
+_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def check_node_took_it(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Check whether the pod's node refused or evicted it, or another pod took its place."""
+    pod = facts.pod
+    obstacle = find_loss_of_missing(facts) if pod is None else _find_refusal(facts, pod) or find_loss(facts, pod)
+    if obstacle:
+        yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle], is_end=True)
+
+
+def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
+    if pod.phase != _FAILED or pod.is_gone:
+        return None
+    reason, message, evidence = _get_reason(pod)
+    if not reason or reason.startswith(_NOT_KUBELET) or (pod.has_run and reason not in _EVICTIONS):
+        return None
+    # A pod that ran to its end has a reason only if it was evicted.
+    words = message.removeprefix(_PREFIX)
+    code, details, clauses = _explain(reason, words, pod)
+    common: dict[str, Word] = {
+        "node": pod.node or "?",
+        "reason": reason,
+        "words": quote(f"{reason}: {words}"),
+        "again": describe_next_pod(pod),
+    }
+    choice, chooser = _describe_choice(facts)
+    numbers = {name: int(value) for name, value in details.items() if isinstance(value, str) and value.isdecimal()}
+    return FoundObstacle(
+        code,
+        {**common, **chooser, **details},
+        numbers,
+        [pod.node] if pod.node else (),
+        evidence=[evidence],
+        clauses=[*clauses, *(choice if code in _CHOICE_MATTERS else ())],
+    )
+
+
+def _get_reason(pod: PodOnCluster) -> tuple[str, str, Evidence]:
+    """Get the reason and the message of the status, or of the kubelet's latest event."""
+    if pod.reason:
+        return pod.reason, pod.message, pod.source._replace(words=f"{pod.reason}: {pod.message}")
+    if not pod.problems or pod.has_run:
+        return "", "", pod.source
+    latest = max(pod.problems, key=lambda problem: problem.at)
+    words = f"{latest.reason}: {latest.message}"
+    return latest.reason, latest.message, Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=words)
+
+
+def _describe_choice(facts: DiagnosisFacts) -> tuple[list[str], dict[str, Word]]:
+    """Describe who chose the node: the reporter of the event Scheduled, or the scheduler that bound the pod."""
+    event = next((event for event in facts.events or () if event.words.startswith("Scheduled: ")), None)
+    bind = facts.attempt.bind if facts.attempt else None
+    chooser = event.reported_by if event else facts.attempt.scheduler if facts.attempt and bind and bind.bound else ""
+    return (["chosen"], {"chooser": chooser}) if chooser else ([], {})
+
+
+Explained = tuple[str, Mapping[str, Word], list[str]]
+"""Code, words and clauses of an obstacle."""
+
+
+def _explain(reason: str, words: str, pod: PodOnCluster) -> Explained:
+    for pattern, explain in _TEXTS:
+        if match := pattern.search(words):
+            return explain(match, words, pod)
+    if reason == "Preempting":
+        return "KubeletPreempted", {}, []
+    if reason in ("NodeShutdown", "Shutdown", "Terminated"):
+        return "KubeletShutdown", {}, []
+    return ("KubeletEvicted" if reason == "Evicted" else "KubeletRefusedPod"), {}, []
+
+
+def _explain_devices(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletLacksDevices", match.groupdict(), []
+
+
+def _explain_unhealthy(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletUnhealthyDevices", match.groupdict(), []
+
+
+def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:
+    """Explain the words of HAMi's device plugin, which serves only pods that HAMi's scheduler has bound."""
+    return (
+        "KubeletPluginUnbound",
+        {"scheduler": pod.scheduler},
+        [] if ASSIGNED_NODE in pod.annotations else ["unmarked"],
+    )
+
+
+def _explain_plugin(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletPluginFailed", {"cause": quote(match["words"])}, []
+
+
+def _explain_out_of(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    resource = match["resource"]
+    amounts = {name: _format_amount(resource, int(match[name])) for name in ("asked", "used", "capacity")}
+    return "KubeletOutOfResource", {"resource": resource, **amounts}, []
+
+
+def _explain_low(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explained:
+    resource = match["resource"].strip()
+    advice = {"memory": "evicted_memory", "ephemeral-storage": "evicted_storage"}.get(resource, "evicted_other")
+    details: dict[str, Word] = {"resource": resource, "advice": write_phrase(advice)}
+    clauses = []
+    if match["threshold"]:
+        details |= {"threshold": match["threshold"], "available": match["available"]}
+        clauses.append("left")
+    if consumer := _CONSUMER.search(words):
+        details |= consumer.groupdict()
+        clauses.append("used")
+    return "KubeletEvictedForNode", details, clauses
+
+
+def _explain_limit(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletEvictedOverLimit", {"limit": match["limit"], "cause": quote(words)}, []
+
+
+_TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCluster], Explained]], ...]] = (
+    (_DEVICES, _explain_devices),
+    (_UNHEALTHY, _explain_unhealthy),
+    (_UNBOUND, _explain_unbound),
+    (_OUT_OF, _explain_out_of),
+    (_LOW, _explain_low),
+    (_LIMIT, _explain_limit),
+    (_PLUGIN, _explain_plugin),
+)
+
+
+def _format_amount(resource: str, amount: int) -> str:
+    """Format an amount of the kubelet, which counts CPU in thousandths and memory in bytes."""
+    if resource == CPU:
+        return f"{amount / 1000:g}"
+    if resource in _BYTES:
+        return next((f"{amount / size:.4g}{unit}" for unit, size in _UNITS if amount >= size), str(amount))
+    return str(amount)

@@ -1,0 +1,46 @@
+"""Order of the layers: what stands before the scheduler, what fails after it, and last an autoscaler's word."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers.autoscalers import check_autoscaler
+from engine.diagnosis.layers.chosen_nodes import check_choice
+from engine.diagnosis.layers.device_claims import ELSEWHERE, check_device_claims
+from engine.diagnosis.layers.gangs import check_gang
+from engine.diagnosis.layers.queues import check_queues
+from engine.diagnosis.layers.reservations import check_reservation
+from engine.diagnosis.layers.slurm import check_slurm
+from engine.diagnosis.layers.volumes import OUT_OF_REACH, check_claims
+from engine.diagnosis.outcome import TreeStep
+
+Check = Callable[[DiagnosisFacts], Iterator[TreeStep]]
+
+_BEFORE_NODES: Final[tuple[Check, ...]] = (check_claims, check_device_claims, check_queues, check_gang)
+_AFTER_CHOICE: Final[tuple[Check, ...]] = (check_reservation, check_slurm, check_choice)
+_NEXT_TO_NODES: Final = frozenset((OUT_OF_REACH, "ClaimUnbound", ELSEWHERE))
+"""Obstacles after which the scheduler's verdicts on nodes still say more."""
+
+
+def answer_layer_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Ask every layer; of the layers after the choice the first that explains the failure is enough."""
+    for check in _BEFORE_NODES:
+        steps = list(check(facts))
+        yield from steps
+        # A group that its queue does not let in is not judged as a gang.
+        if check is check_queues and explains_wait(steps):
+            break
+    for check in _AFTER_CHOICE:
+        steps = list(check(facts))
+        yield from steps
+        if steps:
+            break
+    if facts.is_latest:
+        yield from check_autoscaler(facts)
+
+
+def explains_wait(steps: Iterable[TreeStep]) -> bool:
+    """Tell whether a layer explains the wait: then neither the scheduler nor its verdicts on nodes are in question."""
+    autoscaler = ("AutoscalerAdds", "AutoscalerLate", "AutoscalerCannot", "AutoscalerFailed")
+    codes = {obstacle.code for step in steps for obstacle in step.obstacles}
+    return bool(codes - _NEXT_TO_NODES - set(autoscaler))

@@ -1,0 +1,219 @@
+"""Queues and quotas of schedulers that count what a pod's team may use before they look at a node.
+
+One obstacle for all: the queue, the resource, what is used, allowed and asked, as far as the scheduler names them. The
+texts: YuniKorn's core (events "Informational"), Koordinator's and scheduler-plugins' ElasticQuota, KAI's queues
+(capacity_policy), Volcano's enqueue (capacity, proportion, resourcequota) on the PodGroup.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
+from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_events
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import quote, shorten_list
+
+QUESTION: Final = "QueueHasRoom"
+_CLEARED: Final = re.compile(r"has become schedulable in queue|fits in the available user quota")
+_YUNIKORN_QUEUE: Final = re.compile(
+    r"does not fit in queue '(?P<queue>[^']+)' "
+    r"\(requested map\[(?P<asked>[^\]]*)\], available map\[(?P<free>[^\]]*)\]\)"
+)
+_YUNIKORN_USER: Final = re.compile(r"exceeds the available user quota(?: \((?P<words>.*)\))?")
+_KOORDINATOR: Final = re.compile(
+    r"Insufficient (?P<kind>non-preemptible )?quotas, quotaName: (?P<queue>[^,\s]+), (?:runtime|min): (?P<limit>.*?), "
+    r"(?:used|nonPreemptibleUsed): (?P<used>.*?), pod's request: (?P<asked>.*?), "
+    r"exceedDimensions: \[(?P<resources>[^\]]*)\]"
+)
+_CAPACITY: Final = re.compile(
+    r"is rejected in PreFilter because (?:ElasticQuota|quota) (?P<queue>\S+) is more than (?P<bound>Max|min)"
+)
+_CAPACITY_TOTAL: Final = re.compile(r"is rejected in PreFilter because total ElasticQuota used is more than min")
+_KAI_LIMIT: Final = re.compile(
+    r"(?P<queue>\S+) quota has reached the allowable limit of (?P<resource>[^.]+)\. Limit is (?P<limit>[\d.]+)[^,]*, "
+    r"currently (?P<used>[\d.]+).*? allocated and workload requested (?P<asked>[\d.]+)"
+)
+_KAI_NON_PREEMPTIBLE: Final = re.compile(
+    r"Workload requested (?P<asked>[\d.]+) (?P<resource>[^,]+), but (?P<queue>.+?) quota is (?P<limit>[\d.]+)[^,]*, "
+    r"while (?P<used>[\d.]+)[^.]*? (?:is|are) already allocated for non-preemptible pods"
+)
+_KAI_NO_QUEUE: Final = re.compile(r"Queue '(?P<queue>[^']+)' does not exist")
+_VOLCANO: Final = re.compile(
+    r"^(?:queue )?resource quota insufficient: (?:insufficient )?(?P<resources>.*)|"
+    r"^resource in cluster is overused: (?P<overused>.*)"
+)
+_VOLCANO_NAMESPACE: Final = re.compile(
+    r"resource quota insufficient, requested: (?P<asked>.*?), used: (?P<used>.*?), limited: (?P<limit>.*)", re.DOTALL
+)
+_AMOUNT: Final = re.compile(
+    r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"
+)
+"""An amount as Go prints it in a map, with or without the parts of a quantity, or as JSON has it."""
+
+
+def check_queues(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Check whether the pod's queue or quota has room for it."""
+    obstacle = _find_in_refusal(facts) or _find_in_events(facts) or _find_in_group(facts)
+    if obstacle:
+        yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
+
+
+def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
+    refusal = find_refusal(facts)
+    if refusal is None:
+        return None
+    for pattern, describe in _TEXTS:
+        if match := pattern.search(refusal.text):
+            return describe(match, refusal)
+    return None
+
+
+def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find YuniKorn's latest word on the pod's queue, unless a later event says that there is room now."""
+    for event in iterate_events(facts, "Informational"):
+        if _CLEARED.search(event.text):
+            return None
+        if match := _YUNIKORN_QUEUE.search(event.text):
+            return _describe_yunikorn(match, event)
+        if match := _YUNIKORN_USER.search(event.text):
+            words: dict[str, Word] = {"words": quote(match["words"] or event.text)}
+            return FoundObstacle("UserQuotaFull", words, evidence=[event.evidence])
+    return None
+
+
+def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find why Volcano does not let the pod's group into its queue."""
+    group = find_group(facts)
+    if group is None or group.system != "Volcano" or group.phase not in ("", "Pending"):
+        return None
+    for statement in iterate_group_statements(facts, group):
+        if match := _VOLCANO_NAMESPACE.search(statement.text):
+            return _build("quota_namespace", facts.namespace, "Volcano", _read_maps(match), statement)
+        if match := _VOLCANO.search(statement.text):
+            resources = (
+                (match["resources"] or match["overused"] or "").replace("insufficient ", "").replace("overused ", "")
+            )
+            words: dict[str, Word] = {"group": group.name, "queue": group.queue or "default", "resources": resources}
+            return FoundObstacle("GroupNotEnqueued", words, evidence=[statement.evidence])
+    return None
+
+
+def _describe_yunikorn(match: re.Match[str], statement: Statement) -> FoundObstacle:
+    asked, free = (_read_map(match[name]) for name in ("asked", "free"))
+    # A resource that the queue does not limit is missing from what is available.
+    lacking = [name for name in asked if name in free and _to_decimal(free[name]) < _to_decimal(asked[name])]
+    resource = lacking[0] if lacking else ""
+    words: dict[str, Word] = {
+        "queue": match["queue"],
+        "system": "YuniKorn",
+        "kind": write_phrase("quota_queue"),
+        "resource": resource or "?",
+        "asked": asked.get(resource, "?"),
+        "free": free.get(resource, "?"),
+        "others": shorten_list(lacking[1:]),
+    }
+    clauses = ["free"] if resource else []
+    return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)
+
+
+def _read_map(listed: str) -> dict[str, str]:
+    """Read amounts as Go prints a map: ``map[cpu:8 memory:64Gi]``, or as JSON."""
+    return {name: integer or amount for name, integer, amount in _AMOUNT.findall(listed)}
+
+
+def _read_maps(match: re.Match[str]) -> dict[str, Mapping[str, str]]:
+    return {name: _read_map(match[name]) for name in ("asked", "used", "limit")}
+
+
+def _describe_koordinator(match: re.Match[str], statement: Statement) -> FoundObstacle:
+    resources = [name for name in re.split(r"[,\s]+", match["resources"]) if name]
+    kind = "quota_not_preemptible" if match["kind"] else "quota_quota"
+    return _build(kind, match["queue"], "Koordinator", _read_maps(match), statement, resources)
+
+
+def _build(
+    kind: str,
+    queue: str,
+    system: str,
+    amounts: Mapping[str, Mapping[str, str]],
+    statement: Statement,
+    resources: list[str] | None = None,
+) -> FoundObstacle:
+    """Build the obstacle of a quota that names what it allows, what is used and what the pod asks for."""
+    exceeded = resources or [
+        name for name in amounts["limit"] if _exceeds(amounts["asked"], amounts["used"], amounts["limit"], name)
+    ]
+    resource = exceeded[0] if exceeded else ""
+    words: dict[str, Word] = {"queue": queue, "system": system, "kind": write_phrase(kind), "resource": resource or "?"}
+    words |= {name: amounts[name].get(resource, "?") for name in ("asked", "used", "limit")}
+    words["others"] = shorten_list(exceeded[1:])
+    clauses = ["amounts"] if resource in amounts["limit"] else []
+    clauses += ["others"] if exceeded[1:] else []
+    numbers = {name: int(value) for name in ("asked", "used", "limit") if (value := str(words[name])).isdecimal()}
+    return FoundObstacle("QueueFull", words, numbers, evidence=[statement.evidence], clauses=clauses)
+
+
+def _exceeds(asked: Mapping[str, str], used: Mapping[str, str], limit: Mapping[str, str], name: str) -> bool:
+    return _to_decimal(asked.get(name, "0")) + _to_decimal(used.get(name, "0")) > _to_decimal(limit[name])
+
+
+def _to_decimal(amount: str) -> Decimal:
+    try:
+        return Decimal(amount)
+    except InvalidOperation:
+        return Decimal(0)
+
+
+def _describe_capacity(match: re.Match[str], statement: Statement) -> FoundObstacle:
+    words: dict[str, Word] = {"queue": match["queue"], "bound": match["bound"].lower()}
+    return FoundObstacle("ElasticQuotaFull", words, evidence=[statement.evidence], clauses=["queue"])
+
+
+def _describe_capacity_total(_match: re.Match[str], statement: Statement) -> FoundObstacle:
+    return FoundObstacle("ElasticQuotaFull", {"bound": "min"}, evidence=[statement.evidence])
+
+
+def _describe_kai(match: re.Match[str], statement: Statement) -> FoundObstacle:
+    """Describe a limit of a KAI queue; where the numbers fit, KAI's own sum is the fault."""
+    asked, used, limit = (Decimal(match[name].rstrip(".")) for name in ("asked", "used", "limit"))
+    is_hard = match.re is _KAI_LIMIT
+    words: dict[str, Word] = {
+        "queue": match["queue"].removeprefix("OverLimit: "),
+        "system": "KAI",
+        "kind": write_phrase("quota_queue" if is_hard else "quota_not_preemptible"),
+        "resource": match["resource"],
+        "asked": str(asked),
+        "used": str(used),
+        "limit": str(limit),
+        "sum": str(used + asked),
+    }
+    if used + asked <= limit:
+        step = _find_step(asked, used, limit)
+        words |= {"more": str(limit + step), "less": str(max(asked - step, Decimal(0)))}
+        return FoundObstacle("QueueContradicts", words, evidence=[statement.evidence])
+    clauses = ["amounts", *([] if is_hard else ["preemptible"])]
+    return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)
+
+
+def _find_step(*amounts: Decimal) -> Decimal:
+    """Find the smallest step that rounding can't swallow: a tenth of the last decimal place that is used."""
+    exponents = [exponent for amount in amounts if isinstance(exponent := amount.as_tuple().exponent, int)]
+    return Decimal(1).scaleb(min([*exponents, 0]) - 1)
+
+
+def _describe_missing_queue(match: re.Match[str], statement: Statement) -> FoundObstacle:
+    return FoundObstacle("QueueMissing", {"queue": match["queue"], "system": "KAI"}, evidence=[statement.evidence])
+
+
+_TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Statement], FoundObstacle]], ...]] = (
+    (_KOORDINATOR, _describe_koordinator),
+    (_CAPACITY_TOTAL, _describe_capacity_total),
+    (_CAPACITY, _describe_capacity),
+    (_KAI_LIMIT, _describe_kai),
+    (_KAI_NON_PREEMPTIBLE, _describe_kai),
+    (_KAI_NO_QUEUE, _describe_missing_queue),
+)

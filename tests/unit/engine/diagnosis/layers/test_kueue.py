@@ -1,0 +1,162 @@
+"""Scheduling gates: what Kueue's Workload behind them lacks, and gates of other controllers."""
+
+from typing import Any
+
+import pytest
+
+from schemas.json_types import Json
+from tests.support.builders.layer_objects import a_pod, diagnose_case, get_code
+
+GATE = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+OWNER = {"kind": "Pod", "name": "job-0", "controller": True}
+
+
+def an_object(kind: str, name: str, namespace: str = "lab", **fields: Any) -> Json:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, **fields}
+
+
+def a_workload(reason: str, message: str, *, status: str = "False", kind: str = "QuotaReserved", **spec: Any) -> Json:
+    condition = {"type": kind, "status": status, "reason": reason, "message": message}
+    workload = an_object("Workload", "w-1", spec={"queueName": "night", **spec}, status={"conditions": [condition]})
+    workload["metadata"]["ownerReferences"] = [OWNER]
+    return workload
+
+
+def list_queues(used: str = "20", **spec: Any) -> list[Json]:
+    amounts = [{"name": "nvidia.com/gpu", "nominalQuota": "24"}]
+    groups = [{"flavors": [{"name": "big", "resources": amounts}]}]
+    usage = [{"name": "big", "resources": [{"name": "nvidia.com/gpu", "total": used}]}]
+    return [
+        an_object("LocalQueue", "night", spec={"clusterQueue": "batch"}),
+        an_object("ClusterQueue", "batch", "", spec={"resourceGroups": groups, **spec},
+                  status={"pendingWorkloads": 3, "flavorsUsage": usage}),
+    ]  # fmt: skip
+
+
+def test_quota_in_use_names_queue_flavor_need_and_amounts() -> None:
+    message = (
+        "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in "
+        "flavor big, 6 more needed"
+    )
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("WaitingForQuota", message), *list_queues("24"))
+    assert (diagnosis.state, get_code(diagnosis)) == ("gated", "KueueWaitsForQuota")
+    assert diagnosis.sentence.en == (
+        "Kueue holds the pod: ClusterQueue batch (queue night) has too little unused quota of nvidia.com/gpu in flavor "
+        "big, 6 more needed; 24 of its 24 are in use; 3 workloads wait in the queue."
+    )
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.numbers == {"needed": 6, "nominal": 24, "used": 24}
+
+
+def test_the_reason_of_older_releases_has_the_same_message() -> None:
+    message = (
+        "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor big, 500m more needed"
+    )
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("Pending", message), *list_queues())
+    assert get_code(diagnosis) == "KueueWaitsForQuota"
+    assert "of cpu in flavor big, 500m more needed" in diagnosis.sentence.en
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "code", "words"),
+    [
+        (
+            "ExceedsMaxQuota",
+            (
+                "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor "
+                "big, previously "
+                "considered podsets requests (0) + current podset request (32) > maximum capacity (24)"
+            ),
+            "KueueExceedsMaximum",
+            "which is 24",
+        ),
+        (
+            "NoMatchingFlavor",
+            "couldn't assign flavors to pod set main: untolerated taint {spot true NoSchedule <nil>} in flavor cheap",
+            "KueueFlavorRefused",
+            "cheap has the taint spot true NoSchedule",
+        ),
+        (
+            "NoMatchingFlavor",
+            "couldn't assign flavors to pod set main: flavor big doesn't match node affinity",
+            "KueueFlavorRefused",
+            "big does not match the node selector or affinity",
+        ),
+        (
+            "NoMatchingFlavor",
+            "couldn't assign flavors to pod set main: resource amd.com/gpu unavailable in ClusterQueue",
+            "KueueResourceUncovered",
+            "no quota of amd.com/gpu",
+        ),
+        (
+            "TopologyPlacementFailed",
+            'couldn\'t assign flavors to pod set main: topology "racks" allows to fit only 1 out of 4 pod(s)',
+            "KueueTopology",
+            "1 of 4 fit",
+        ),
+        ("Misconfigured", "LocalQueue nights doesn't exist", "KueueQueueMissing", "LocalQueue nights does not exist"),
+        ("Suspended", "ClusterQueue batch is inactive", "KueueQueueStopped", "ClusterQueue batch takes no workloads"),
+        ("WaitingForPodsReady", "waiting for all admitted workloads", "KueueWaitsForReady", "have their pods ready"),
+        ("PendingEvaluation", "some new words", "KueueRefused", "PendingEvaluation: some new words"),
+    ],
+)
+def test_each_reason_of_kueue_has_its_own_answer(reason: str, message: str, code: str, words: str) -> None:
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload(reason, message), *list_queues())
+    assert get_code(diagnosis) == code
+    assert words in diagnosis.sentence.en
+
+
+def test_a_stopped_queue_has_its_cause_in_its_own_condition() -> None:
+    condition = {
+        "type": "Active",
+        "status": "False",
+        "reason": "FlavorNotFound",
+        "message": "references missing ResourceFlavor(s): big.",
+    }
+    queues = list_queues()
+    queues[1]["status"]["conditions"] = [condition]
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("Suspended", "ClusterQueue batch is inactive"), *queues)
+    assert diagnosis.sentence.en == (
+        "Kueue holds the pod: ClusterQueue batch takes no workloads now (FlavorNotFound: references missing "
+        "ResourceFlavor(s): big)."
+    )
+
+
+def test_a_workload_behind_the_head_of_a_strict_queue_has_no_reason_of_its_own() -> None:
+    workload = a_workload("WaitForStart", "", kind="PodsReady")
+    diagnosis = diagnose_case(a_pod(spec=GATE), workload, *list_queues(queueingStrategy="StrictFIFO"))
+    assert get_code(diagnosis) == "KueueQueued"
+    assert "its head blocks all others; 3 workloads wait there" in diagnosis.sentence.en
+
+
+def test_quota_that_waits_for_an_admission_check_names_the_check() -> None:
+    workload = a_workload("QuotaReserved", "Quota reserved in ClusterQueue batch", status="True")
+    workload["status"]["admissionChecks"] = [{"name": "budget", "state": "Pending", "message": "asked finance"}]
+    diagnosis = diagnose_case(a_pod(spec=GATE), workload, *list_queues())
+    assert get_code(diagnosis) == "KueueChecks"
+    assert "budget is Pending (asked finance)" in diagnosis.sentence.en
+
+
+def test_a_deactivated_workload_does_not_come_back_by_itself() -> None:
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("Deactivated", "", active=False), *list_queues())
+    assert get_code(diagnosis) == "KueueDeactivated"
+
+
+def test_a_gate_of_another_controller_is_not_kueues_even_where_kueue_has_admitted() -> None:
+    gate = {"schedulingGates": [{"name": "data.example.org/copied"}]}
+    workload = a_workload("Admitted", "The workload is admitted", status="True", kind="Admitted")
+    diagnosis = diagnose_case(a_pod(spec=gate), workload, *list_queues())
+    assert get_code(diagnosis) == "SchedulingGated"
+    assert diagnosis.sentence.en == (
+        "1 scheduling gate holds the pod back: data.example.org/copied; Kueue has admitted the workload (ClusterQueue "
+        "batch), so this gate is not Kueue's."
+    )
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.likely_cause.en.startswith("The controller of data.example.org put the gate there")
+
+
+def test_a_gate_of_kueue_without_its_workload_sends_to_the_workload() -> None:
+    diagnosis = diagnose_case(a_pod(spec=GATE, metadata={"labels": {"kueue.x-k8s.io/queue-name": "night"}}))
+    assert get_code(diagnosis) == "KueueHolds"
+    assert diagnosis.sentence.en == "Kueue holds the pod back (kueue.x-k8s.io/admission), in queue night."

@@ -1,0 +1,133 @@
+"""Queues and quotas that refuse a pod before a node is looked at."""
+
+import pytest
+
+from schemas.answers.diagnosis import Diagnosis
+from tests.support.builders.layer_objects import a_node, a_pod, an_event, diagnose_case, get_code
+
+
+def refuse(words: str, scheduler: str = "koord-scheduler") -> Diagnosis:
+    pod = a_pod(spec={"schedulerName": scheduler}, refusal=words)
+    return diagnose_case(pod, an_event("FailedScheduling", words, reporter=scheduler), a_node("n"))
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        "runtime: map[nvidia.com/gpu:12], used: map[nvidia.com/gpu:9], pod's request: map[nvidia.com/gpu:5]",
+        'runtime: {"nvidia.com/gpu":"12"}, used: {"nvidia.com/gpu":"9"}, pod\'s request: {"nvidia.com/gpu":"5"}',
+        (
+            "runtime: map[nvidia.com/gpu:{{12 0} {<nil>} 12 DecimalSI}], "
+            "used: map[nvidia.com/gpu:{{9 0} {<nil>} 9 DecimalSI}], "
+            "pod's request: map[nvidia.com/gpu:{{5 0} {<nil>} 5 DecimalSI}]"
+        ),
+    ],
+)
+def test_koordinators_quota_has_its_numbers_in_every_form_that_go_prints(amounts: str) -> None:
+    diagnosis = refuse(
+        f"0/7 nodes are available: Insufficient quotas, quotaName: vision, {amounts}, "
+        f"exceedDimensions: [nvidia.com/gpu]."
+    )
+    assert (diagnosis.state, get_code(diagnosis)) == ("refused", "QueueFull")
+    assert diagnosis.sentence.en == (
+        "Koordinator refused the pod before it looked at a node: quota vision leaves too little "
+        "nvidia.com/gpu for it: 9 "
+        "of 12 are used, and the pod asks for 5."
+    )
+    assert not diagnosis.other_obstacles
+
+
+def test_yunikorns_queue_is_named_by_its_event_and_its_scheduler_is_not_blamed() -> None:
+    note = (
+        "Request 'u-1' does not fit in queue 'root.vision' (requested map[memory:8589934592 "
+        "nvidia.com/gpu:2 pods:1 vcore:4000], available map[nvidia.com/gpu:1 vcore:90000])"
+    )
+    pod = a_pod(spec={"schedulerName": "yunikorn"})
+    events = [
+        an_event("Scheduling", "lab/job-0 is queued and waiting for allocation", reporter="yunikorn", type="Normal"),
+        an_event("Informational", note, reporter="yunikorn", type="Normal", time="2026-11-24T08:01:00Z"),
+    ]
+    diagnosis = diagnose_case(pod, *events, a_node("n", allocatable={"nvidia.com/gpu": "8"}))
+    assert get_code(diagnosis) == "QueueFull"
+    assert diagnosis.sentence.en == (
+        "YuniKorn refused the pod before it looked at a node: queue root.vision leaves too little "
+        "nvidia.com/gpu for it: "
+        "1 left, and the pod asks for 2."
+    )
+    assert not diagnosis.other_obstacles
+    cleared = an_event(
+        "Informational", "Request 'u-1' has become schedulable in queue 'root.vision'", reporter="yunikorn",
+        time="2026-11-24T08:02:00Z",
+    )  # fmt: skip
+    # The scheduler has spoken, so it is not silent; its last words are the answer.
+    diagnosis = diagnose_case(pod, *events, cleared)
+    assert get_code(diagnosis) == "SchedulerSays"
+    assert "has become schedulable" in diagnosis.sentence.en
+
+
+def test_a_limit_of_a_kai_queue_has_its_numbers() -> None:
+    words = (
+        "OverLimit: vision quota has reached the allowable limit of GPUs. Limit is 4 GPUs, "
+        "currently 3 GPUs allocated and workload requested 2 GPUs"
+    )
+    assert refuse(words, "kai-scheduler").sentence.en == (
+        "KAI refused the pod before it looked at a node: queue vision leaves too little GPUs for "
+        "it: 3 of 4 are used, and "
+        "the pod asks for 2."
+    )
+
+
+def build_non_preemptible(asked: str, limit: str, used: str) -> str:
+    return (
+        f"NonPreemptibleOverQuota: Non-preemptible workload is over quota. Workload requested {asked} GPUs, but vision "
+        f"quota is {limit} GPUs, while {used} GPUs are already allocated for non-preemptible pods. Use a preemptible "
+        "workload to go over quota."
+    )
+
+
+def test_numbers_that_fit_contradict_the_refusal() -> None:
+    diagnosis = refuse(build_non_preemptible("0.6", "0.7", "0.1"), "kai-scheduler")
+    assert get_code(diagnosis) == "QueueContradicts"
+    assert "0.1 are allocated and 0.6 asked, together 0.7, which is not over 0.7" in diagnosis.sentence.en
+    assert diagnosis.obstacle
+    assert "(to 0.71)" in diagnosis.obstacle.remedy.en
+    assert "(0.59)" in diagnosis.obstacle.remedy.en
+    assert get_code(refuse(build_non_preemptible("0.7", "0.7", "0.1"), "kai-scheduler")) == "QueueFull"
+
+
+@pytest.mark.parametrize("name", ["ElasticQuota lab", "quota lab/vision"])
+def test_the_capacity_plugin_names_its_quota(name: str) -> None:
+    diagnosis = refuse(
+        f"0/7 nodes are available: Pod lab/job-0 is rejected in PreFilter because {name} is more than Max."
+    )
+    assert get_code(diagnosis) == "ElasticQuotaFull"
+    assert "above its max" in diagnosis.sentence.en
+
+
+def test_a_group_that_volcano_does_not_let_into_its_queue_has_its_reason_on_the_group() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "lab", "name": "ring"}, "spec": {"minMember": 1, "queue": "night"},
+        "status": {"phase": "Pending"},
+    }  # fmt: skip
+    pod = a_pod(spec={"schedulerName": "volcano"}, metadata={"annotations": {"scheduling.k8s.io/group-name": "ring"}})
+    event = an_event(
+        "Unschedulable",
+        "queue resource quota insufficient: insufficient nvidia.com/gpu",
+        pod="ring",
+        kind="PodGroup",
+        reporter="volcano",
+        type="Normal",
+    )
+    diagnosis = diagnose_case(pod, group, event)
+    assert get_code(diagnosis) == "GroupNotEnqueued"
+    assert (
+        diagnosis.sentence.en
+        == "Volcano has not let the pod group ring into its queue night: too little nvidia.com/gpu."
+    )
+
+
+def test_a_refusal_before_nodes_in_other_words_is_no_error() -> None:
+    diagnosis = refuse("0/7 nodes are available: tenant is not paid for.", "default-scheduler")
+    assert get_code(diagnosis) == "RefusedBeforeNodes"
+    assert get_code(refuse("the cache is broken", "default-scheduler")) == "FilterError"
