@@ -31,7 +31,7 @@ def an_attempt(version: int = 1, *nodes: str) -> AttemptSummarized:
     return a_summary(["node1", *nodes], cluster="default", requests=[wants], constraints={}, version=version)
 
 
-def some_devices(*states: NodeStateChanged) -> ClusterDevices:
+def build_devices(*states: NodeStateChanged) -> ClusterDevices:
     devices = ClusterDevices(is_caught_up=True)
     for state in states:
         devices.take(state)
@@ -39,26 +39,26 @@ def some_devices(*states: NodeStateChanged) -> ClusterDevices:
 
 
 async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_are_others() -> None:
-    devices = some_devices(a_state(1, 9_000))
-    found = Exclusion(devices, INDEX)
+    devices = build_devices(a_state(1, 9_000))
+    exclusion = Exclusion(devices, INDEX)
     with patch("api.answers.exclusion.find_excluding_constraints", wraps=find_excluding_constraints) as finding:
-        assert await found.find_constraints(an_attempt()) == ["use", "memory"]
-        assert await found.find_constraints(an_attempt()) == ["use", "memory"]
+        assert await exclusion.find_constraints(an_attempt()) == ["use", "memory"]
+        assert await exclusion.find_constraints(an_attempt()) == ["use", "memory"]
         assert finding.call_count == 1
-        await found.find_constraints(an_attempt(version=2))
+        await exclusion.find_constraints(an_attempt(version=2))
         assert finding.call_count == 2
         devices.take(a_state(2, 1_000))
-        assert await found.find_constraints(an_attempt()) is None
-        assert await found.find_constraints(an_attempt()) is None
+        assert await exclusion.find_constraints(an_attempt()) is None
+        assert await exclusion.find_constraints(an_attempt()) is None
         assert finding.call_count == 3
 
 
 async def test_it_is_not_known_without_devices_or_what_the_pod_asks_of_them() -> None:
     assert await Exclusion(ClusterDevices(), INDEX).find_constraints(an_attempt()) is None
     unasked = an_attempt().model_copy(update={"constraints": None})
-    assert await Exclusion(some_devices(a_state(1, 9_000)), INDEX).find_constraints(unasked) is None
+    assert await Exclusion(build_devices(a_state(1, 9_000)), INDEX).find_constraints(unasked) is None
 
 
 async def test_while_the_index_is_down_the_registered_nodes_alone_are_judged() -> None:
-    found = Exclusion(some_devices(a_state(1, 9_000)), INDEX)
-    assert await found.find_constraints(an_attempt(1, "gone")) == ["use", "memory"]
+    exclusion = Exclusion(build_devices(a_state(1, 9_000)), INDEX)
+    assert await exclusion.find_constraints(an_attempt(1, "gone")) == ["use", "memory"]

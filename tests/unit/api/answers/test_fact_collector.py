@@ -11,7 +11,7 @@ from tests.support.builders.events import STARTED, a_summary
 ROW = Mock(spec=DeviceLog)
 
 
-async def facts_of(collector: FactCollector, original_id: str = "0f" * 16) -> DiagnosisFacts:
+async def collect_facts(collector: FactCollector, original_id: str = "0f" * 16) -> DiagnosisFacts:
     attempt = a_summary(["node1"])
     return await collector.collect_of_attempt(PodName("default", "llm", "a"), attempt, original_id, STARTED)
 
@@ -19,9 +19,9 @@ async def facts_of(collector: FactCollector, original_id: str = "0f" * 16) -> Di
 async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> None:
     collector = FactCollector(Mock(), Mock(), "default")
     with patch("api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], ""))) as reading:
-        assert (await facts_of(collector)).devices == (await facts_of(collector)).devices == [ROW]
+        assert (await collect_facts(collector)).devices == (await collect_facts(collector)).devices == [ROW]
         assert reading.await_count == 1
-        await facts_of(collector, "1f" * 16)
+        await collect_facts(collector, "1f" * 16)
         assert reading.await_count == 2
 
 
@@ -30,6 +30,6 @@ async def test_what_was_missing_is_looked_for_again() -> None:
     with patch(
         "api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], "states are missing"))
     ) as reading:
-        await facts_of(collector)
-        assert (await facts_of(collector)).select_unknown("devices")
+        await collect_facts(collector)
+        assert (await collect_facts(collector)).select_unknown("devices")
         assert reading.await_count == 2

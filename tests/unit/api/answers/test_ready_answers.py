@@ -34,17 +34,17 @@ class Reached:
         await PlainTextResponse("", 404)(scope, receive, send)
 
 
-async def settled() -> None:
+async def settle() -> None:
     """Return when the application has answered what it can."""
     for _ in range(500):
         await asyncio.sleep(0)
 
 
-def connected(caller: Caller, reached: Reached) -> tuple[JsonProtocol, Connection]:
-    """A connection to a server with the ready answers of ``caller``, and another application."""
+def connect(caller: Caller, reached: Reached) -> tuple[JsonProtocol, Connection]:
+    """Connect to a server with the ready answers of ``caller``, and another application."""
     over_http: Any = caller.client._transport
-    made: tuple[JsonProtocol, Connection] = over_http.connect(reached)
-    return made
+    connection: tuple[JsonProtocol, Connection] = over_http.connect(reached)
+    return connection
 
 
 def _get(path: str, *headers: str, host: str = "localhost") -> bytes:
@@ -64,11 +64,11 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the answers that the handler made."""
     paths = []
 
-    def noting(request: Request, attempt: StoredAttempt) -> None:
+    def note_path(request: Request, attempt: StoredAttempt) -> None:
         paths.append(request.url.path)
         ready_answers.allow_caching(request, attempt)
 
-    monkeypatch.setattr("api.handlers.schedulerlog.allow_caching", noting)
+    monkeypatch.setattr("api.handlers.schedulerlog.allow_caching", note_path)
     return paths
 
 
@@ -113,7 +113,7 @@ async def test_while_kafka_is_away_memory_is_no_longer_current(caller: Caller, r
 @pytest.mark.parametrize("path", [POD, "/api/v1/clusters/default" + POD.removeprefix("/api/v1")])
 async def test_a_ready_answer_reaches_no_application(caller: Caller, path: str) -> None:
     first = await caller.get(path)
-    protocol, connection = connected(caller, reached := Reached())
+    protocol, connection = connect(caller, reached := Reached())
     protocol.data_received(_get(path) * 2)
     answers = connection.written.split(b"HTTP/1.1 200 OK\r\n")[1:]
     assert len(answers) == 2
@@ -142,9 +142,9 @@ async def test_a_ready_answer_reaches_no_application(caller: Caller, path: str) 
 )
 async def test_what_is_asked_beyond_the_path_is_left_to_the_application(caller: Caller, request_sent: bytes) -> None:
     await caller.get(POD)
-    protocol, connection = connected(caller, reached := Reached())
+    protocol, connection = connect(caller, reached := Reached())
     protocol.data_received(request_sent)
-    await settled()
+    await settle()
     assert len(reached.paths) == 1
     assert connection.written.startswith(b"HTTP/1.1 404")
     protocol.connection_lost(None)
@@ -152,11 +152,11 @@ async def test_what_is_asked_beyond_the_path_is_left_to_the_application(caller: 
 
 async def test_an_answer_waits_for_those_before_it(caller: Caller) -> None:
     await caller.get(POD)
-    protocol, connection = connected(caller, Reached())
+    protocol, connection = connect(caller, Reached())
     protocol.data_received(_get("/other") + _get(POD))
     # The application has been started for the first, and has not answered yet.
     assert not connection.written
-    await settled()
+    await settle()
     protocol.data_received(_get(POD))
     assert re.findall(rb"HTTP/1.1 (\d+)", connection.written) == [b"404", b"404", b"200"]
     protocol.connection_lost(None)
@@ -164,13 +164,13 @@ async def test_an_answer_waits_for_those_before_it(caller: Caller) -> None:
 
 async def test_no_more_is_sent_to_a_client_that_takes_nothing(caller: Caller) -> None:
     await caller.get(POD)
-    protocol, connection = connected(caller, Reached())
+    protocol, connection = connect(caller, Reached())
     protocol.pause_writing()
     protocol.data_received(_get(POD) * 20)
-    await settled()
+    await settle()
     assert not connection.written
     protocol.resume_writing()
-    await settled()
+    await settle()
     assert connection.written.count(b"HTTP/1.1") == 20
     protocol.connection_lost(None)
 
@@ -216,7 +216,7 @@ async def test_each_caller_needs_the_right_to_what_another_one_was_answered() ->
     api.clock.now += 11
     # Allowed is remembered for ten seconds at most.
     assert await api.get_status(POD, alice) == 403
-    asked = {spec["resourceAttributes"]["namespace"] for spec in api.reviews.list_specs(ACCESS_REVIEW)}
-    assert asked == {"llm"}
+    namespaces = {spec["resourceAttributes"]["namespace"] for spec in api.reviews.list_specs(ACCESS_REVIEW)}
+    assert namespaces == {"llm"}
     answer = await api.client.get(POD, headers=api.reviews.build_header("carol", Grant("carol", "get", "pods", "llm")))
     assert (answer.headers["cache-control"], answer.headers["vary"]) == ("private, no-cache", "Authorization")

@@ -1,4 +1,4 @@
-"""Who a request is from: bearer tokens, and what is not one."""
+"""Callers of requests: bearer tokens, and headers that are none."""
 
 import pytest
 
@@ -118,14 +118,14 @@ async def test_a_token_that_has_ended_is_refused_whatever_is_remembered(api: Gua
 
 async def test_tokens_that_are_not_valid_are_few_for_each_address(api: Guarded) -> None:
     """Row 58."""
-    known = api.reviews.build_header("alice", READS_LLM)
-    assert await api.get_status(POD, known) == 200
+    alice = api.reviews.build_header("alice", READS_LLM)
+    assert await api.get_status(POD, alice) == 200
     before = len(api.reviews.list_specs(TOKEN_REVIEW))
     guesses = [await api.get_status(POD, {"Authorization": f"Bearer guess-{number}"}) for number in range(60)]
     assert guesses == [401] * 50 + [429] * 10
     assert len(api.reviews.list_specs(TOKEN_REVIEW)) == before + 50
     # Who is known from the same address is answered as before.
-    assert await api.get_status(POD, known) == 200
+    assert await api.get_status(POD, alice) == 200
 
 
 async def test_no_token_and_no_query_is_in_a_log_line_a_metric_or_an_error(

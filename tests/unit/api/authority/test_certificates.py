@@ -25,16 +25,17 @@ Headers = Sequence[tuple[str, str]]
 ENDS_AT = 1_798_761_600.0
 
 
-def subject(*fields: tuple[str, str]) -> PresentedCertificate:
+def build_certificate(*fields: tuple[str, str]) -> PresentedCertificate:
     return PresentedCertificate({"subject": tuple((field,) for field in fields), **LATER}, b"")
 
 
 def test_cn_is_the_user_and_each_o_a_group() -> None:
-    found = derive_caller(
-        subject(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "alice")), ENDS_AT - 1
+    caller = derive_caller(
+        build_certificate(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "alice")),
+        ENDS_AT - 1,
     )
-    assert found
-    assert (found.name, found.groups) == ("alice", ("dev", "ops", "system:authenticated"))
+    assert caller
+    assert (caller.name, caller.groups) == ("alice", ("dev", "ops", "system:authenticated"))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_cn_is_the_user_and_each_o_a_group() -> None:
 def test_a_certificate_without_one_user_or_after_its_end_names_no_caller(
     fields: tuple[tuple[str, str], ...], now: float
 ) -> None:
-    assert derive_caller(subject(*fields), now) is None
+    assert derive_caller(build_certificate(*fields), now) is None
 
 
 class Served:
@@ -82,14 +83,14 @@ class Served:
         self._server.should_exit = True
         await self._running
 
-    async def status(
-        self, path: str, authority: Authority, shown: CertificatePair | None, headers: Headers = ()
+    async def get_status(
+        self, path: str, authority: Authority, client_pair: CertificatePair | None, headers: Headers = ()
     ) -> int:
-        """0 where the handshake is refused."""
+        """Return the status of the answer, 0 where the handshake is refused."""
         context = ssl.create_default_context(cafile=str(authority.ca_file))
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if shown:
-            context.load_cert_chain(shown.certificate, shown.key)
+        if client_pair:
+            context.load_cert_chain(client_pair.certificate, client_pair.key)
         async with httpx.AsyncClient(verify=context, trust_env=False) as client:
             try:
                 return (await client.get(self._url + path, headers=list(headers))).status_code
@@ -104,15 +105,15 @@ async def test_a_certificate_of_the_authority_is_its_user(tmp_path: Path) -> Non
     alice, stale, stranger = ours.issue("alice"), ours.issue("old", days=-1), foreign.issue("alice")
     async with Served(CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file)) as server:
         bob = list(server.reviews.build_header("bob", Grant("bob", "get", "pods", "other")).items())
-        assert await server.status(POD, ours, alice) == 200
+        assert await server.get_status(POD, ours, alice) == 200
         (review,) = server.reviews.list_specs(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["system:authenticated"])
-        assert [await server.status(POD, ours, client) for client in (stranger, stale)] == [0, 0]
-        assert await server.status(POD, ours, None) == 401
+        assert [await server.get_status(POD, ours, client) for client in (stranger, stale)] == [0, 0]
+        assert await server.get_status(POD, ours, None) == 401
         # With the token of another caller: the certificate counts, and the token is not reviewed.
-        assert await server.status(OTHER, ours, alice, bob) == 403
+        assert await server.get_status(OTHER, ours, alice, bob) == 403
         assert server.reviews.list_specs(TOKEN_REVIEW) == []
-        assert await server.status(OTHER, ours, None, bob) == 404
+        assert await server.get_status(OTHER, ours, None, bob) == 404
 
 
 async def test_the_authority_of_clients_is_replaced_while_serving(tmp_path: Path) -> None:
@@ -123,18 +124,18 @@ async def test_the_authority_of_clients_is_replaced_while_serving(tmp_path: Path
     clients.write_bytes(old.ca_file.read_bytes())
     both = old.issue("alice"), new.issue("alice")
     async with Served(CertificatePair(pair.certificate, pair.key, client_ca=clients)) as server:
-        assert [await server.status(POD, old, client) for client in both] == [200, 0]
+        assert [await server.get_status(POD, old, client) for client in both] == [200, 0]
         clients.write_bytes(new.ca_file.read_bytes())
         server.certificates.reload()
-        assert [await server.status(POD, old, client) for client in both] == [0, 200]
+        assert [await server.get_status(POD, old, client) for client in both] == [0, 200]
         clients.write_text("-----BEGIN CERTIFICATE-----\nbroken")
         server.certificates.reload()
         assert "clients.crt" in server.certificates.problem
-        assert [await server.status(POD, old, client) for client in both] == [0, 200]
+        assert [await server.get_status(POD, old, client) for client in both] == [0, 200]
 
 
-def published(authority: Authority, names: str = '["front-proxy-client"]') -> dict[str, str]:
-    """As kube-apiserver 1.36 writes it into kube-system/extension-apiserver-authentication."""
+def build_configuration(authority: Authority, names: str = '["front-proxy-client"]') -> dict[str, str]:
+    """Build the configuration as kube-apiserver 1.36 writes it into kube-system/extension-apiserver-authentication."""
     return {
         "requestheader-client-ca-file": authority.ca_file.read_text(),
         "requestheader-allowed-names": names,
@@ -159,20 +160,20 @@ async def test_headers_name_the_caller_with_the_certificate_of_the_api_server_al
     proxy, other_name = proxies.issue("front-proxy-client"), proxies.issue("alice")
     # A user of the clients' authority may well have the proxy's name.
     same_name = ours.issue("front-proxy-client")
-    asked = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
-    async with Served(asked, published(proxies)) as server:
-        assert await server.status(POD, ours, proxy, ALICE) == 200
+    served_pair = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
+    async with Served(served_pair, build_configuration(proxies)) as server:
+        assert await server.get_status(POD, ours, proxy, ALICE) == 200
         (review,) = server.reviews.list_specs(ACCESS_REVIEW)
         assert (review["user"], review["groups"]) == ("alice", ["dev", "system:authenticated"])
         assert review["extra"] == {"example.com/scopes": ["read"]}
         token = list(server.reviews.build_header("bob").items())
         # Without the headers the certificate is nobody's, also with the token of a caller.
-        assert [await server.status(POD, ours, proxy, headers) for headers in ([], token)] == [401, 401]
-        assert await server.status(POD, ours, other_name, ALICE) == 401
-        assert await server.status(POD, ours, other_name) == 401
+        assert [await server.get_status(POD, ours, proxy, headers) for headers in ([], token)] == [401, 401]
+        assert await server.get_status(POD, ours, other_name, ALICE) == 401
+        assert await server.get_status(POD, ours, other_name) == 401
         # Known by itself, as who it is: the headers change nothing.
-        assert [await server.status(POD, ours, same_name, headers) for headers in ([], ALICE)] == [403, 403]
-        assert await server.status(POD, ours, None, ALICE) == 401
+        assert [await server.get_status(POD, ours, same_name, headers) for headers in ([], ALICE)] == [403, 403]
+        assert await server.get_status(POD, ours, None, ALICE) == 401
         assert {spec["user"] for spec in server.reviews.list_specs(ACCESS_REVIEW)} == {"alice", "front-proxy-client"}
 
 
@@ -180,27 +181,27 @@ async def test_the_authority_of_the_api_server_is_replaced_while_serving(tmp_pat
     ours, old, new = (Authority(tmp_path / name, name) for name in ("ours", "old", "new"))
     pair = ours.issue("api")
     both = old.issue("front-proxy-client"), new.issue("front-proxy-client")
-    asked = CertificatePair(pair.certificate, pair.key, asks_clients=True)
-    async with Served(asked, published(old)) as server:
-        assert [await server.status(POD, ours, client, ALICE) for client in both] == [200, 0]
-        server.proxy = published(new)
+    served_pair = CertificatePair(pair.certificate, pair.key, asks_clients=True)
+    async with Served(served_pair, build_configuration(old)) as server:
+        assert [await server.get_status(POD, ours, client, ALICE) for client in both] == [200, 0]
+        server.proxy = build_configuration(new)
         await server.authorities.read()
-        assert [await server.status(POD, ours, client, ALICE) for client in both] == [0, 200]
+        assert [await server.get_status(POD, ours, client, ALICE) for client in both] == [0, 200]
         server.proxy = {}
         await server.authorities.read()
         assert "--requestheader-client-ca-file" in server.authorities.problem
-        assert await server.status(POD, ours, both[1], ALICE) == 200
+        assert await server.get_status(POD, ours, both[1], ALICE) == 200
         # No authority of users was given, so no certificate names its own holder.
-        assert await server.status(POD, ours, new.issue("alice")) == 401
+        assert await server.get_status(POD, ours, new.issue("alice")) == 401
 
 
 async def test_an_authority_of_users_is_not_that_of_the_api_server(tmp_path: Path) -> None:
     ours = Authority(tmp_path / "ours", "ours")
     pair = ours.issue("api")
-    asked = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
-    async with Served(asked, published(ours, "[]")) as server:
+    served_pair = CertificatePair(pair.certificate, pair.key, client_ca=ours.ca_file, asks_clients=True)
+    async with Served(served_pair, build_configuration(ours, "[]")) as server:
         assert "have to differ" in server.authorities.problem
-        assert await server.status(POD, ours, ours.issue("mallory"), ALICE) == 403
+        assert await server.get_status(POD, ours, ours.issue("mallory"), ALICE) == 403
         assert [spec["user"] for spec in server.reviews.list_specs(ACCESS_REVIEW)] == ["mallory"]
 
 
@@ -211,11 +212,12 @@ async def test_n6_who_becomes_a_user_by_the_api_servers_own_authority_names_no_o
     clients.write_bytes(ours.ca_file.read_bytes())
     pair, mallory = ours.issue("api"), proxies.issue("mallory")
     async with Served(
-        CertificatePair(pair.certificate, pair.key, client_ca=clients, asks_clients=True), published(proxies, "[]")
+        CertificatePair(pair.certificate, pair.key, client_ca=clients, asks_clients=True),
+        build_configuration(proxies, "[]"),
     ) as server:
         clients.write_bytes(proxies.ca_file.read_bytes())
         server.certificates.reload()
         await server.authorities.read()
         assert "have to differ" in server.authorities.problem
-        assert await server.status(POD, ours, mallory, ALICE) == 401
+        assert await server.get_status(POD, ours, mallory, ALICE) == 401
         assert not server.reviews.list_specs(ACCESS_REVIEW)

@@ -1,4 +1,4 @@
-"""What is answered to bytes, not to requests: rows 27, 28, 65 and 69 of the matrix, on a socket."""
+"""Answers to bytes on a socket: rows 27, 28, 65 and 69 of the matrix."""
 
 import asyncio
 import socket
@@ -25,14 +25,14 @@ class Impatient(JsonProtocol):
 
 class Server(NamedTuple):
     port: int
-    """Of plain HTTP."""
+    """A server of plain HTTP."""
     secured: int
     authority: Authority
     connections: Collection[object]
     """The open ones of plain HTTP."""
 
     async def answer(self, *parts: bytes) -> bytes:
-        """Everything that is answered until the server hangs up."""
+        """Return everything that is answered until the server hangs up."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         for part in parts:
             writer.write(part)
@@ -75,7 +75,7 @@ def request(path: str = POD, *headers: str, close: bool = True) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-def statuses(answer: bytes) -> list[int]:
+def parse_statuses(answer: bytes) -> list[int]:
     return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
 
 
@@ -89,19 +89,19 @@ def statuses(answer: bytes) -> list[int]:
 )
 async def test_a_request_with_two_lengths_is_refused(server: Server, headers: tuple[str, ...]) -> None:
     smuggled = b"0\r\n\r\n" + request()
-    assert statuses(await server.answer(request(POD, *headers, close=False) + smuggled)) == [400]
+    assert parse_statuses(await server.answer(request(POD, *headers, close=False) + smuggled)) == [400]
 
 
 async def test_each_request_on_a_connection_shows_who_it_is_by_itself(api: Guarded, server: Server) -> None:
     token = api.reviews.build_header("alice", READS_LLM)["Authorization"]
     both = request(POD, f"Authorization: {token}", close=False) + request(POD)
-    assert statuses(await server.answer(both)) == [200, 401]
+    assert parse_statuses(await server.answer(both)) == [200, 401]
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "h2c"])
 async def test_no_connection_is_upgraded(server: Server, protocol: str) -> None:
     asking = request("/api/v1/schedulerlogs", f"Upgrade: {protocol}", "Connection: Upgrade", close=False)
-    assert statuses(await server.answer(asking)) == [401]
+    assert parse_statuses(await server.answer(asking)) == [401]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ async def test_no_connection_is_upgraded(server: Server, protocol: str) -> None:
 )
 async def test_who_does_not_finish_a_request_is_hung_up_on(server: Server, sent: tuple[bytes, ...]) -> None:
     # Without the limit the read would time out.
-    assert set(statuses(await server.answer(*sent))) <= {401}
+    assert set(parse_statuses(await server.answer(*sent))) <= {401}
 
 
 async def test_a_head_without_an_end_is_refused_by_its_length(server: Server) -> None:
     endless = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %b\r\n" % (n, b"a" * 1000) for n in range(66))
     # Nothing follows what is too much: the answer to it is not lost by a reset.
-    assert statuses(await server.answer(endless[:65_000], endless[65_000:])) == [431]
+    assert parse_statuses(await server.answer(endless[:65_000], endless[65_000:])) == [431]
 
 
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000])
@@ -135,7 +135,7 @@ async def test_l6_refusals_of_the_parser_are_protected_as_answers_are(server: Se
 async def test_two_hundred_who_send_nothing_keep_no_other_waiting(api: Guarded, server: Server) -> None:
     silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(200)]
     token = api.reviews.build_header("alice", READS_LLM)["Authorization"]
-    assert statuses(await server.answer(request(POD, f"Authorization: {token}"))) == [200]
+    assert parse_statuses(await server.answer(request(POD, f"Authorization: {token}"))) == [200]
     try:
         assert await asyncio.gather(*(reader.read() for reader, _ in silent)) == [b""] * 200
     finally:

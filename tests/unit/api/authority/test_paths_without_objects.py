@@ -52,10 +52,10 @@ async def test_the_documentation_is_for_everybody_who_is_known(api: Guarded) -> 
 
 
 async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarded) -> None:
-    async def forgetful(_: Request) -> Response:
+    async def answer_without_right(_: Request) -> Response:
         return JSONResponse({"secret": "of another tenant"})
 
-    api.app.add_route("/forgotten", forgetful)
+    api.app.add_route("/forgotten", answer_without_right)
     header = api.reviews.build_header("all", Grant("all", "get", "pods"), Grant("all", "list", "pods"))
     answer = await api.client.get("/forgotten", headers=header)
     assert answer.status_code == 403
@@ -69,31 +69,31 @@ async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     paths = [route.path for route in routes if "GET" in (route.methods or ())]
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
-        asked = with_needed_query(path, path.format(**values))
-        assert await api.get_status(asked, header) == 403, asked
+        url = with_needed_query(path, path.format(**values))
+        assert await api.get_status(url, header) == 403, url
     assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
 
 
 async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:
-    def pod(namespace: str) -> bytes:
+    def build_pod(namespace: str) -> bytes:
         return f"{{kind: Pod, metadata: {{name: new, namespace: {namespace}}}, spec: {{}}}}".encode()
 
-    async def posted(body: bytes, headers: dict[str, str]) -> int:
+    async def post(body: bytes, headers: dict[str, str]) -> int:
         return (await api.client.post("/api/v1/simulate", content=body, headers=headers)).status_code
 
     alice = api.reviews.build_header("alice", READS_LLM)
-    assert await posted(pod("llm"), {}) == 401
+    assert await post(build_pod("llm"), {}) == 401
     # No node states have been read here.
-    assert [await posted(pod(namespace), alice) for namespace in ("llm", "other")] == [503, 403]
+    assert [await post(build_pod(namespace), alice) for namespace in ("llm", "other")] == [503, 403]
     # The API server decides about the namespace of the path.
     below = "/apis/schedulerlog.io/v1alpha1/namespaces/{}/simulations"
     statuses = [
-        (await api.client.post(below.format(path), content=pod(namespace), headers=alice)).status_code
+        (await api.client.post(below.format(path), content=build_pod(namespace), headers=alice)).status_code
         for path, namespace in (("llm", "llm"), ("other", "llm"), ("other", "other"))
     ]
     assert statuses == [503, 400, 403]
     # What is wrong with a body is for who sent it.
-    assert await posted(b"kind: Node", alice) == 400
+    assert await post(b"kind: Node", alice) == 400
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
 
 
 async def test_l6_a_failure_is_protected_too_and_lists_are_private_where_callers_differ(api: Guarded) -> None:
-    def failing(_: httpx.Request) -> httpx.Response:
+    def fail(_: httpx.Request) -> httpx.Response:
         raise RuntimeError
 
-    answer = await Caller(failing).get("/api/v1/schedulerlogs")
+    answer = await Caller(fail).get("/api/v1/schedulerlogs")
     assert (answer.status_code, answer.headers["cache-control"]) == (500, "no-store")
     assert answer.headers["x-content-type-options"] == "nosniff"
     answer = await api.client.get("/api/v1/clusters", headers=api.reviews.build_header("alice"))
@@ -160,10 +160,10 @@ async def test_l6_a_failure_is_protected_too_and_lists_are_private_where_callers
 
 
 async def test_l6_readiness_and_errors_name_no_address_of_a_store() -> None:
-    def down_there(request: httpx.Request) -> httpx.Response:
+    def fail_to_connect(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("Cannot connect to host index.internal:9200 ssl:default [10.0.0.7]", request=request)
 
-    caller = Caller(down_there)
+    caller = Caller(fail_to_connect)
     caller.app.state.topic.trouble = "Kafka at kafka-0.internal:9092 does not answer (10.0.0.9:9092: refused)"
     ready = await caller.get("/readyz")
     parts = ready.json()["parts"]

@@ -1,4 +1,4 @@
-"""How long answers of the API server are remembered, and what happens while there are none."""
+"""Answers of the API server: for how long they are remembered, and what happens while there are none."""
 
 import pytest
 

@@ -42,8 +42,8 @@ async def test_a_failed_review_fails_who_waits_for_it_and_is_not_remembered(
     reviews: FakeReviews, reviewer: Reviewer
 ) -> None:
     reviews.answer = KubeApiError(500, "etcd is away")
-    asked = [reviewer.may(ALICE, get_pod("llm", "a")) for _ in range(3)]
-    assert [type(error) for error in await asyncio.gather(*asked, return_exceptions=True)] == [ReviewerError] * 3
+    checks = [reviewer.may(ALICE, get_pod("llm", "a")) for _ in range(3)]
+    assert [type(error) for error in await asyncio.gather(*checks, return_exceptions=True)] == [ReviewerError] * 3
     reviews.answer = None
     assert await reviewer.may(ALICE, get_pod("llm", "a"))
 

@@ -1,4 +1,4 @@
-"""When the stream of a caller ends."""
+"""End of a caller's stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,8 +29,8 @@ class Stream:
         self._reviewer = Reviewer(self.reviews, "schedulerlog", clock=self.clock)
         self._events: dict[float, object] = {}
 
-    async def ended_after(self, **changes: object) -> tuple[type[ApiError], float]:
-        """Seconds from ``changes`` (at 1 s after the opening) to the end."""
+    async def measure_end(self, **changes: object) -> tuple[type[ApiError], float]:
+        """Measure the seconds from ``changes`` (1 s after the opening) to the end, and return them with the error."""
         opened = self.clock.now
         caller = await self._identify(10)
         access = Access(caller, self._reviewer, HOME.name, self._identify)
@@ -62,7 +62,7 @@ class Stream:
 async def test_a_stream_ends_within_ten_seconds_of_what_ends_its_right(
     changes: dict[str, object], error: type[ApiError]
 ) -> None:
-    ended_by, seconds = await Stream().ended_after(**changes)
+    ended_by, seconds = await Stream().measure_end(**changes)
     assert ended_by is error
     # The review itself may take three more.
     assert seconds <= 7
@@ -71,7 +71,7 @@ async def test_a_stream_ends_within_ten_seconds_of_what_ends_its_right(
 async def test_streams_of_a_caller_share_their_reviews() -> None:
     stream = Stream()
     with pytest.raises(AssertionError, match="does not end"):
-        await stream.ended_after()
+        await stream.measure_end()
     # Two at first, then a token and a right every six seconds (at each third check) for a minute.
     assert len(stream.reviews.specs) <= 2 + 2 * 10
 
@@ -79,25 +79,25 @@ async def test_streams_of_a_caller_share_their_reviews() -> None:
 async def test_events_end_with_the_right() -> None:
     refused: asyncio.Future[ApiError] = asyncio.Future()
 
-    async def events() -> AsyncIterator[int]:
+    async def iterate_events() -> AsyncIterator[int]:
         yield 1
         yield 2
         # In the time that it takes to send the second the right is lost.
         refused.set_result(ForbiddenError("alice may not", "ask"))
         yield 3
 
-    shown = iterate_while_allowed(events(), refused)
-    assert [await anext(shown), await anext(shown)] == [1, 2]
+    events = iterate_while_allowed(iterate_events(), refused)
+    assert [await anext(events), await anext(events)] == [1, 2]
     with pytest.raises(ForbiddenError):
-        await anext(shown)
+        await anext(events)
 
 
 async def test_a_stream_that_ends_by_itself_leaves_no_check_behind() -> None:
     refused = asyncio.ensure_future(asyncio.Event().wait())
 
-    async def events() -> AsyncIterator[int]:
+    async def iterate_events() -> AsyncIterator[int]:
         yield 1
 
-    assert [event async for event in iterate_while_allowed(events(), refused)] == [1]  # type: ignore[arg-type]
+    assert [event async for event in iterate_while_allowed(iterate_events(), refused)] == [1]  # type: ignore[arg-type]
     await asyncio.sleep(0)
     assert refused.cancelled()

@@ -1,4 +1,4 @@
-"""Which right each path needs, and what shows without it: nothing."""
+"""Rights that the paths need; without them nothing shows."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from tests.support.harness.guarded_api import OTHER, READS_LLM, UNKNOWN, Guarded
 async def test_existence_does_not_show_to_who_may_not_read(api: Guarded) -> None:
     header = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
     api.searches.clear()
-    known, unknown = [await api.client.get(path, headers=header) for path in (POD, UNKNOWN)]
-    assert (known.status_code, unknown.status_code) == (403, 403)
-    assert known.text.replace("deepseek-a", "X") == unknown.text.replace("unknown", "X")
+    existing, unknown = [await api.client.get(path, headers=header) for path in (POD, UNKNOWN)]
+    assert (existing.status_code, unknown.status_code) == (403, 403)
+    assert existing.text.replace("deepseek-a", "X") == unknown.text.replace("unknown", "X")
     assert api.searches == []
     alice = api.reviews.build_header("alice", READS_LLM)
     assert await api.get_status(UNKNOWN, alice) == 404
@@ -92,13 +92,13 @@ async def test_a_wrong_path_is_refused_before_rights_are_asked_for(api: Guarded,
 )
 async def test_a_list_needs_the_right_to_list_in_its_namespace(api: Guarded, list_path: str) -> None:
     path = f"/api/v1/{list_path}"
-    of = f"{path}{'&' if '?' in path else '?'}namespace="
+    prefix = f"{path}{'&' if '?' in path else '?'}namespace="
     lead = api.reviews.build_header("lead", Grant("lead", "list", "pods", "llm"))
     everywhere = api.reviews.build_header("all", Grant("all", "list", "pods"))
     alice = api.reviews.build_header("alice", READS_LLM)
     assert [await api.get_status(path, header) for header in (lead, everywhere)] == [403, 200]
-    assert [await api.get_status(of + "llm", header) for header in (lead, everywhere, alice)] == [200, 200, 403]
-    assert [await api.get_status(of + "other", header) for header in (lead, everywhere)] == [403, 200]
+    assert [await api.get_status(prefix + "llm", header) for header in (lead, everywhere, alice)] == [200, 200, 403]
+    assert [await api.get_status(prefix + "other", header) for header in (lead, everywhere)] == [403, 200]
     assert "namespace=" in (await api.client.get(path, headers=lead)).json()["next"]
 
 
@@ -118,10 +118,10 @@ async def test_another_cluster_needs_a_right_of_its_own(api: Guarded) -> None:
 
 
 async def test_an_attempt_is_read_by_who_may_read_its_pod(api: Guarded) -> None:
-    known = f"/api/v1/attempts/{a_summary(ended_at=STARTED).attempt_id}"
+    path = f"/api/v1/attempts/{a_summary(ended_at=STARTED).attempt_id}"
     alice = api.reviews.build_header("alice", READS_LLM)
     bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
-    assert [await api.get_status(known, header) for header in (alice, bob)] == [200, 403]
+    assert [await api.get_status(path, header) for header in (alice, bob)] == [200, 403]
     unknown = [await api.get_status("/api/v1/attempts/f00", header) for header in (alice, bob)]
     assert unknown == [403, 403]
 

@@ -17,19 +17,19 @@ EAST = POD.replace("/api/v1/", "/api/v1/clusters/east/")
 ATTEMPT = "/api/v1/attempts/" + "0f" * 16
 
 
-def terms_in(query: Any) -> Iterator[tuple[str, Any]]:
-    """Field and value of every ``term`` clause, at any depth."""
+def iterate_terms(query: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over field and value of every ``term`` clause, at any depth."""
     if isinstance(query, dict):
         yield from query.get("term", {}).items()
         for value in query.values():
-            yield from terms_in(value)
+            yield from iterate_terms(value)
     elif isinstance(query, list):
         for value in query:
-            yield from terms_in(value)
+            yield from iterate_terms(value)
 
 
-async def paths_of_clusters() -> list[str]:
-    """Every path to read that names a cluster, with values for its other parameters."""
+async def list_cluster_paths() -> list[str]:
+    """List every path to read that names a cluster, with values for its other parameters."""
     paths = (await Caller().get("/openapi.json")).json()["paths"]
     values = {"cluster": "east", "namespace": "llm", "name": "deepseek-a", "node": "node1", "attempt_id": "0f" * 16}
     return [
@@ -51,18 +51,18 @@ async def test_every_path_about_a_cluster_is_there_with_and_without_its_name() -
 async def test_every_search_is_for_the_documents_of_one_cluster() -> None:
     bodies: list[Any] = []
 
-    def recording(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         bodies.append(orjson.loads(request.content))
         return answer_nothing(request)
 
-    caller = Caller(recording)
-    for path in await paths_of_clusters():
+    caller = Caller(record)
+    for path in await list_cluster_paths():
         for named, cluster in ((path, "east"), (path.replace("/clusters/east", ""), "default")):
             bodies.clear()
             await caller.get(named)
             assert bodies, path
             for body in bodies:
-                assert ("cluster", cluster) in terms_in(body["query"]), path
+                assert ("cluster", cluster) in iterate_terms(body["query"]), path
 
 
 async def test_equal_pods_of_two_clusters_are_two_pods_in_memory() -> None:
@@ -95,12 +95,12 @@ async def test_clusters_are_listed_with_the_default_one_also_before_anything_was
     (cluster,) = Clusters.model_validate_json((await Caller().get("/api/v1/clusters")).content).items
     assert (cluster.name, cluster.is_default, cluster.last_record_at) == ("default", True, None)
 
-    def counted(_: httpx.Request) -> httpx.Response:
+    def answer_counts(_: httpx.Request) -> httpx.Response:
         times = {"first": {"value_as_string": "a"}, "last": {"value_as_string": "b"}}
         return httpx.Response(200, json={"aggregations": {"clusters": {"buckets": [{"key": "east", **times}]}}})
 
-    found = Clusters.model_validate_json((await Caller(counted).get("/api/v1/clusters")).content).items
-    assert [(item.name, item.is_default, item.path) for item in found] == [
+    clusters = Clusters.model_validate_json((await Caller(answer_counts).get("/api/v1/clusters")).content).items
+    assert [(item.name, item.is_default, item.path) for item in clusters] == [
         ("default", True, "/api/v1/clusters/default"),
         ("east", False, "/api/v1/clusters/east"),
     ]

@@ -107,8 +107,8 @@ async def test_attempts_of_two_pods_are_compared_with_the_earlier_one_first() ->
     caller.remember(before, after)
     # In whatever order they are asked for.
     answers = [
-        (await caller.get(f"/api/v1/attempts/{one}/comparison?with={other}")).json()
-        for one, other in permutations((before.attempt_id, after.attempt_id))
+        (await caller.get(f"/api/v1/attempts/{attempt}/comparison?with={other}")).json()
+        for attempt, other in permutations((before.attempt_id, after.attempt_id))
     ]
     assert answers[0] == answers[1]
     assert (answers[0]["before"], answers[0]["after"]) == (ATTEMPT, "/api/v1/attempts/" + "a7" * 16)

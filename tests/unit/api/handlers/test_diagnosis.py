@@ -23,7 +23,7 @@ LOCKED = AttemptSummarized.model_validate(GOLDEN)
 OF_LOCKED = f"/api/v1/namespaces/{LOCKED.pod.namespace}/pods/{LOCKED.pod.name}/diagnosis"
 
 
-def diagnosis_of(response: httpx.Response) -> Diagnosis:
+def parse_diagnosis(response: httpx.Response) -> Diagnosis:
     assert response.status_code == 200, response.text
     return Diagnosis.model_validate_json(response.content)
 
@@ -31,17 +31,17 @@ def diagnosis_of(response: httpx.Response) -> Diagnosis:
 async def test_it_is_answered_from_memory_while_the_index_is_down_and_says_what_it_could_not_know() -> None:
     api = Caller(refuse)
     api.remember(LOCKED)
-    found = diagnosis_of(await api.get(OF_LOCKED))
-    assert found.sentence.en.startswith("Node node5 was chosen, and another pod held its lock: llm/qwen-0")
-    assert found.attempt == f"/api/v1/attempts/{LOCKED.attempt_id}"
-    causes = {(unknown.subject, unknown.cause) for unknown in found.not_known}
+    diagnosis = parse_diagnosis(await api.get(OF_LOCKED))
+    assert diagnosis.sentence.en.startswith("Node node5 was chosen, and another pod held its lock: llm/qwen-0")
+    assert diagnosis.attempt == f"/api/v1/attempts/{LOCKED.attempt_id}"
+    causes = {(unknown.subject, unknown.cause) for unknown in diagnosis.not_known}
     assert {("observations", "index-down"), ("schedulers", "index-down"), ("pod", "outside-cluster")} <= causes
 
 
 async def test_with_index_and_memory_away_it_still_says_what_could_not_be_known() -> None:
-    found = diagnosis_of(await Caller(refuse).get(DIAGNOSIS))
-    assert (found.state, found.obstacle) == ("not known", None)
-    assert ("attempt", "index-down") in {(unknown.subject, unknown.cause) for unknown in found.not_known}
+    diagnosis = parse_diagnosis(await Caller(refuse).get(DIAGNOSIS))
+    assert (diagnosis.state, diagnosis.obstacle) == ("not known", None)
+    assert ("attempt", "index-down") in {(unknown.subject, unknown.cause) for unknown in diagnosis.not_known}
 
 
 async def test_a_pod_that_no_source_knows_is_not_found() -> None:
@@ -53,8 +53,8 @@ async def test_a_pod_that_no_source_knows_is_not_found() -> None:
 async def test_a_pod_that_is_not_recorded_is_read_from_the_api_server() -> None:
     """The gated pod that was recorded of a real API server, under this path."""
     objects = FakeObjects({"/api/v1/namespaces/llm/pods/deepseek-a": RECORDED["gated"]})
-    found = diagnosis_of(await Caller(answer_nothing, objects=objects).get(DIAGNOSIS))
-    assert (found.state, found.obstacle and found.obstacle.code) == ("gated", "SchedulingGated")
+    diagnosis = parse_diagnosis(await Caller(answer_nothing, objects=objects).get(DIAGNOSIS))
+    assert (diagnosis.state, diagnosis.obstacle and diagnosis.obstacle.code) == ("gated", "SchedulingGated")
 
 
 async def test_an_attempt_of_an_earlier_pod_of_the_name_does_not_explain_the_present_one() -> None:
@@ -63,32 +63,32 @@ async def test_an_attempt_of_an_earlier_pod_of_the_name_does_not_explain_the_pre
     api = Caller(answer_nothing, objects=FakeObjects({path: recorded}))
     api.remember(LOCKED)
     assert recorded["metadata"]["uid"] != LOCKED.pod.uid
-    found = diagnosis_of(await api.get(OF_LOCKED))
-    assert (found.state, found.attempt) == ("gated", None)
+    diagnosis = parse_diagnosis(await api.get(OF_LOCKED))
+    assert (diagnosis.state, diagnosis.attempt) == ("gated", None)
 
 
 async def test_an_observation_of_an_earlier_pod_of_the_name_does_not_hide_the_attempt() -> None:
     """The golden observation of 2024 under the name of an attempt of 2026, of another pod."""
-    earlier = golden("pod.observed")
-    about = earlier["pod"] | {"namespace": LOCKED.pod.namespace, "name": LOCKED.pod.name}
-    answer = hits({"kind": "pod-observed", "event": earlier | {"pod": about, "deleted": True}})
+    earlier = read_golden("pod.observed")
+    pod = earlier["pod"] | {"namespace": LOCKED.pod.namespace, "name": LOCKED.pod.name}
+    answer = build_hits({"kind": "pod-observed", "event": earlier | {"pod": pod, "deleted": True}})
 
     def index(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, json=answer) if b"pod-observed" in request.content else answer_nothing(request)
 
     api = Caller(index)
     api.remember(LOCKED)
-    found = diagnosis_of(await api.get(OF_LOCKED))
-    assert (found.state, found.obstacle and found.obstacle.code) == ("refused", "node lock contention")
+    diagnosis = parse_diagnosis(await api.get(OF_LOCKED))
+    assert (diagnosis.state, diagnosis.obstacle and diagnosis.obstacle.code) == ("refused", "node lock contention")
 
 
 async def test_any_attempt_of_the_pod_can_be_asked_for_and_no_other_pods() -> None:
     api = Caller(answer_nothing)
     other = a_summary(ended_at=STARTED)
     api.remember(LOCKED, other)
-    found = diagnosis_of(await api.get(f"{OF_LOCKED}?attempt={LOCKED.attempt_id}"))
-    assert found.obstacle
-    assert found.obstacle.code == "node lock contention"
+    diagnosis = parse_diagnosis(await api.get(f"{OF_LOCKED}?attempt={LOCKED.attempt_id}"))
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "node lock contention"
     response = await api.get(f"{OF_LOCKED}?attempt={other.attempt_id}")
     assert response.status_code == 404
     assert "is not one of pod" in response.json()["error"]
@@ -109,56 +109,60 @@ async def test_it_needs_the_right_to_the_pod_and_hides_others_names() -> None:
     assert await api.get_status(DIAGNOSIS, bob) == 403
     assert (await api.client.get(DIAGNOSIS)).status_code == 401
     # One pod of the namespace: the pod that held the lock is another one.
-    one = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", LOCKED.pod.name))
-    text = (await api.client.get(OF_LOCKED, headers=one)).text
+    pod_reader = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", LOCKED.pod.name))
+    text = (await api.client.get(OF_LOCKED, headers=pod_reader)).text
     assert "another pod held its lock: a pod of another namespace" in text
     assert "qwen-0" not in text
     alice = api.reviews.build_header("alice", READS_LLM)
     assert "qwen-0" in (await api.client.get(OF_LOCKED, headers=alice)).text
 
 
-def hits(*sources: dict[str, Any]) -> dict[str, Any]:
-    found = [{"_index": "i", "_id": str(place), "_source": source, "sort": [1]} for place, source in enumerate(sources)]
-    return {"hits": {"total": {"value": len(found)}, "hits": found}}
+def build_hits(*sources: dict[str, Any]) -> dict[str, Any]:
+    hits = [
+        {"_index": "i", "_id": str(number), "_source": source, "sort": [1]} for number, source in enumerate(sources)
+    ]
+    return {"hits": {"total": {"value": len(hits)}, "hits": hits}}
 
 
-def golden(kind: str) -> dict[str, Any]:
+def read_golden(kind: str) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(Path(f"tests/contract/golden/io.schedulerlog.{kind}.v1/001.json").read_text())
     return record
 
 
 async def test_observations_schedulers_and_registrations_come_from_the_index() -> None:
     """Golden records of a pod, a scheduler and a node's check."""
-    pod = golden("pod.observed") | {"node": "", "phase": "Pending", "deleted": False, "problems": []}
-    scheduler, check = golden("scheduler.observed"), golden("node.checked")
-    buckets = [{"key": {"node": check["node"]}, "kinds": {"buckets": [{"schedulers": {"buckets": [latest(check)]}}]}}]
+    pod = read_golden("pod.observed") | {"node": "", "phase": "Pending", "deleted": False, "problems": []}
+    scheduler, check = read_golden("scheduler.observed"), read_golden("node.checked")
+    buckets = [
+        {"key": {"node": check["node"]}, "kinds": {"buckets": [{"schedulers": {"buckets": [build_latest(check)]}}]}}
+    ]
 
     def answer(request: httpx.Request) -> httpx.Response:
         body = json.loads(request.content) if request.content else {}
         if "attempts" in request.url.path and "aggs" in body:
             decided = {"key": "hami-scheduler", "latest": {"value_as_string": "2026-11-21T03:00:00.000Z"}}
-            return httpx.Response(200, json=hits() | {"aggregations": {"schedulers": {"buckets": [decided]}}})
+            return httpx.Response(200, json=build_hits() | {"aggregations": {"schedulers": {"buckets": [decided]}}})
         if "nodes" in body.get("aggs", {}):
-            return httpx.Response(200, json=hits() | {"aggregations": {"nodes": {"buckets": buckets}}})
+            return httpx.Response(200, json=build_hits() | {"aggregations": {"nodes": {"buckets": buckets}}})
         text = request.content.decode()
         if "pod-observed" in text:
-            return httpx.Response(200, json=hits({"kind": "pod-observed", "event": pod}))
+            return httpx.Response(200, json=build_hits({"kind": "pod-observed", "event": pod}))
         if "scheduler-observed" in text:
-            return httpx.Response(200, json=hits({"kind": "scheduler-observed", "event": scheduler}))
+            return httpx.Response(200, json=build_hits({"kind": "scheduler-observed", "event": scheduler}))
         return answer_nothing(request)
 
-    found = diagnosis_of(await Caller(answer).get(DIAGNOSIS))
-    steps = {step.step: step for step in found.steps}
-    assert steps["PodExists"].evidence[0].record.endswith(f"/observed/{micros(pod['observed_at'])}")
-    assert found.state == "not judged"
-    obstacles = [found.obstacle, *found.other_obstacles]
+    diagnosis = parse_diagnosis(await Caller(answer).get(DIAGNOSIS))
+    steps = {step.step: step for step in diagnosis.steps}
+    assert steps["PodExists"].evidence[0].record.endswith(f"/observed/{to_micros(pod['observed_at'])}")
+    assert diagnosis.state == "not judged"
+    obstacles = [diagnosis.obstacle, *diagnosis.other_obstacles]
     assert "HandshakeTooOld" in [obstacle.code for obstacle in obstacles if obstacle]
-    assert ("claims", "outside-cluster") in {(unknown.subject, unknown.cause) for unknown in found.not_known}
+    assert ("claims", "outside-cluster") in {(unknown.subject, unknown.cause) for unknown in diagnosis.not_known}
 
 
-def latest(check: dict[str, Any]) -> dict[str, Any]:
-    return {"latest": hits({"kind": "node-checked", "event": check})}
+def build_latest(check: dict[str, Any]) -> dict[str, Any]:
+    return {"latest": build_hits({"kind": "node-checked", "event": check})}
 
 
-def micros(stamp: str) -> int:
+def to_micros(stamp: str) -> int:
     return round(datetime.fromisoformat(stamp).timestamp() * 1_000_000)

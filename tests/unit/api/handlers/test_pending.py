@@ -18,11 +18,11 @@ def caller() -> Caller:
     return Caller(answer_search)
 
 
-async def rows(caller: Caller, query: str) -> list[dict[str, Any]]:
+async def fetch_rows(caller: Caller, query: str) -> list[dict[str, Any]]:
     answer = await caller.get(f"{PATH}?{query}&format=flat")
     assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()
-    return found
+    rows: list[dict[str, Any]] = answer.json()
+    return rows
 
 
 async def test_without_new_parameters_the_answer_has_what_it_had(caller: Caller) -> None:
@@ -34,18 +34,18 @@ async def test_without_new_parameters_the_answer_has_what_it_had(caller: Caller)
 
 
 async def test_a_row_is_about_a_pod_a_workload_or_an_obstacle(caller: Caller) -> None:
-    (pod,) = await rows(caller, "group_by=pod")
+    (pod,) = await fetch_rows(caller, "group_by=pod")
     assert pod.keys() == PendingRow.model_fields.keys()
     assert (pod["pods"], pod["name"], pod["devices"]) == (1, "deepseek-5996b8569d-kgwgx", 2)
     assert pod["gpu_hours"] == pytest.approx(2 * pod["waited_seconds"] / 3600, abs=0.001)
-    (workload,) = await rows(caller, "group_by=workload")
+    (workload,) = await fetch_rows(caller, "group_by=workload")
     assert (workload["workload"], workload["name"]) == ("Deployment/deepseek", pod["name"]), "it has one pod"
-    (obstacle,) = await rows(caller, "group_by=obstacle")
+    (obstacle,) = await fetch_rows(caller, "group_by=obstacle")
     assert (obstacle["obstacle"], obstacle["name"], obstacle["workload"]) == (pod["obstacle"], "", "")
 
 
 async def test_the_holder_of_a_lock_is_in_no_list(caller: Caller) -> None:
-    (pod,) = await rows(caller, "group_by=pod")
+    (pod,) = await fetch_rows(caller, "group_by=pod")
     assert pod["sentence"], pod
     for query in ("group_by=pod", "group_by=obstacle", "group_by=workload", "group_by=pod&format=csv"):
         assert "qwen-0" not in (await caller.get(f"{PATH}?{query}")).text, "llm/qwen-0 held the lock of node5"

@@ -65,12 +65,12 @@ async def test_a_pod_that_was_tried_and_is_on_no_node_yet_has_an_empty_list_of_p
 
 @pytest.mark.parametrize("path", ALL)
 async def test_a_document_of_another_kind_is_named(path: str) -> None:
-    def broken(_: httpx.Request) -> httpx.Response:
+    def answer_unreadable(_: httpx.Request) -> httpx.Response:
         hits = {"total": {"value": 1}, "hits": [{"_index": "i", "_id": "abc", "_source": {"kind": "x"}, "sort": []}]}
         latest = {"buckets": [{"schedulers": {"buckets": [{"latest": {"hits": hits}}]}}]}
         return httpx.Response(200, json={"hits": hits, "aggregations": {"kinds": latest}})
 
-    answer = await Caller(broken).get(path)
+    answer = await Caller(answer_unreadable).get(path)
     assert answer.status_code == 500
     assert "document abc" in Error.model_validate_json(answer.content).error
 
@@ -83,11 +83,11 @@ async def test_pods_of_a_log_without_namespaces_can_be_requested() -> None:
 async def test_a_range_selects_the_placements_that_overlap_it() -> None:
     bodies: list[bytes] = []
 
-    def recording(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         bodies.append(request.content)
         return answer_nothing(request)
 
-    await Caller(recording).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
+    await Caller(record).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
     assert orjson.loads(bodies[0])["query"]["bool"]["filter"] == [
         {"term": {"cluster": "default"}},
         {"term": {"node": "node1"}},

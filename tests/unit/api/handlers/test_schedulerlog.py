@@ -99,16 +99,16 @@ async def test_a_pod_in_memory_is_answered_while_the_index_is_down() -> None:
 
 
 async def test_a_pod_that_the_topic_brings_while_the_index_stands_still_is_answered() -> None:
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
-    async def standing_still(_: httpx.Request) -> httpx.Response:
-        asked.set()
+    async def hang(_: httpx.Request) -> httpx.Response:
+        requested.set()
         return await asyncio.Future()
 
-    caller = Caller(standing_still)
+    caller = Caller(hang)
     caller.remember()
     answering = asyncio.create_task(caller.get(POD))
-    await asked.wait()
+    await requested.wait()
     caller.remember(a_summary())
     assert (await answering).status_code == 200
 
@@ -239,11 +239,11 @@ async def test_a_defect_shows_no_traceback() -> None:
 
 
 async def test_an_unreadable_document_is_named() -> None:
-    def broken(_: httpx.Request) -> httpx.Response:
+    def answer_unreadable(_: httpx.Request) -> httpx.Response:
         hit = {"_index": "i", "_id": "abc", "_source": {"summary": {"version": -1}}, "fields": {"pod": ["deepseek-a"]}}
         return httpx.Response(200, json={"hits": {"hits": [hit]}})
 
-    answer = await Caller(broken).get(POD)
+    answer = await Caller(answer_unreadable).get(POD)
     assert answer.status_code == 500
     assert "document abc" in answer.json()["error"]
 
@@ -255,14 +255,14 @@ async def test_an_index_that_answers_garbage_is_down() -> None:
 async def test_a_connection_closed_by_a_restart_is_tried_once_more() -> None:
     calls = 0
 
-    def flaky(request: httpx.Request) -> httpx.Response:
+    def fail_once(request: httpx.Request) -> httpx.Response:
         nonlocal calls
         calls += 1
         if calls == 1:
             raise httpx.RemoteProtocolError("Server disconnected", request=request)
         return hold(a_summary())(request)
 
-    assert (await Caller(flaky).get(POD)).status_code == 200
+    assert (await Caller(fail_once).get(POD)).status_code == 200
 
 
 async def test_ready_when_the_topic_was_replayed_also_while_the_index_is_down() -> None:

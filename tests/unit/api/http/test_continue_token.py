@@ -21,8 +21,8 @@ class NodePlace(Position):
 @given(st.text(max_size=50), st.integers(0, 2**62))
 def test_a_decoded_token_is_the_position_that_was_encoded(after: str, version: int) -> None:
     after = after.encode("utf-8", "ignore").decode()
-    place = NodePlace(after=after, version=version)
-    assert decode_token(encode_token(SCOPE, place), SCOPE, NodePlace) == place
+    position = NodePlace(after=after, version=version)
+    assert decode_token(encode_token(SCOPE, position), SCOPE, NodePlace) == position
 
 
 def test_a_token_needs_no_encoding_in_a_url() -> None:
@@ -40,12 +40,12 @@ def test_a_token_belongs_to_its_request() -> None:
 @given(st.data())
 def test_a_changed_or_shortened_token_is_refused(data: st.DataObject) -> None:
     token = encode_token(SCOPE, NodePlace(after="node1", version=1))
-    place = data.draw(st.integers(0, len(token) - 1))
-    letter = data.draw(st.sampled_from("abcXYZ019-_").filter(lambda character: character != token[place]))
+    index = data.draw(st.integers(0, len(token) - 1))
+    letter = data.draw(st.sampled_from("abcXYZ019-_").filter(lambda character: character != token[index]))
     # The last letter of base64 encodes fewer bits than it has, so another letter may mean the same.
-    if place < len(token) - 1:
-        assert isinstance(decode_token(token[:place] + letter + token[place + 1 :], SCOPE, NodePlace), BadToken)
-    assert isinstance(decode_token(token[:place], SCOPE, NodePlace), BadToken)
+    if index < len(token) - 1:
+        assert isinstance(decode_token(token[:index] + letter + token[index + 1 :], SCOPE, NodePlace), BadToken)
+    assert isinstance(decode_token(token[:index], SCOPE, NodePlace), BadToken)
 
 
 @pytest.mark.parametrize("token", ["", "a", "ab", "abc=", "???", "é", "null", "A" * 20_000, " ", "\x00"])
@@ -53,8 +53,8 @@ def test_a_text_that_is_not_a_token_is_refused(token: str) -> None:
     assert isinstance(decode_token(token, SCOPE, NodePlace), BadToken)
 
 
-def forged(payload: bytes) -> str:
-    """A token with the right seal of no key, as a reader of this code could make it."""
+def forge(payload: bytes) -> str:
+    """Forge a token with the right seal of no key, as a reader of this code could make it."""
     return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
 
 
@@ -72,7 +72,7 @@ def forged(payload: bytes) -> str:
     ],
 )
 def test_a_forged_token_is_refused_too(payload: bytes) -> None:
-    assert isinstance(decode_token(forged(payload), SCOPE, NodePlace), BadToken)
+    assert isinstance(decode_token(forge(payload), SCOPE, NodePlace), BadToken)
 
 
 def test_with_a_key_only_its_holders_make_tokens(monkeypatch: pytest.MonkeyPatch) -> None:

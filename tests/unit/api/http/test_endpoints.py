@@ -16,16 +16,16 @@ from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import NodeQuery, SchedulerlogQuery
 
 
-async def handler(
+async def handle(
     request: Request, cluster: Cluster, namespace: NamespaceInPath, name: PodInPath, query: SchedulerlogQuery
 ) -> Response:
-    given: dict[str, Any] = query.model_dump(exclude_unset=True, by_alias=True)
-    return JSONResponse([request.method, cluster.name, namespace, name, given])
+    parameters: dict[str, Any] = query.model_dump(exclude_unset=True, by_alias=True)
+    return JSONResponse([request.method, cluster.name, namespace, name, parameters])
 
 
 @pytest.fixture
 def client() -> httpx.AsyncClient:
-    route = Route("/{cluster}/{namespace}/{name}", Endpoint(handler).answer)
+    route = Route("/{cluster}/{namespace}/{name}", Endpoint(handle).answer)
     handlers: dict[Any, Any] = {InvalidParametersError: on_invalid_parameters}
     app = Starlette(routes=[route], exception_handlers=handlers)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
@@ -53,7 +53,7 @@ async def test_what_is_wrong_is_named(client: httpx.AsyncClient, path: str, caus
 
 
 def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_handler() -> None:
-    parameters = Endpoint(handler).describe_parameters()
+    parameters = Endpoint(handle).describe_parameters()
     assert [(parameter["name"], parameter["in"]) for parameter in parameters][:4] == [
         ("namespace", "path"),
         ("name", "path"),
@@ -64,6 +64,6 @@ def test_the_parameters_of_path_and_query_are_documented_in_the_order_of_the_han
 
 
 def test_a_parameter_is_documented_as_its_model_reads_it() -> None:
-    (at,) = describe_query(NodeQuery)
-    assert (at["name"], at["in"], at["required"]) == ("at", "query", False)
-    assert "default" not in at["schema"]
+    (parameter,) = describe_query(NodeQuery)
+    assert (parameter["name"], parameter["in"], parameter["required"]) == ("at", "query", False)
+    assert "default" not in parameter["schema"]

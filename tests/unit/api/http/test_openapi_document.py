@@ -29,7 +29,7 @@ OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     for method, operation in methods.items()
 }
 OF_ONE_CLUSTER = [name for name in OPERATIONS if not name.endswith("InCluster")]
-GIVEN = {
+PATH_VALUES = {
     "namespace": "llm",
     "name": "deepseek-5996b8569d-kgwgx",
     "node": "node3",
@@ -40,14 +40,14 @@ NASTY = ("", "-1", "9" * 30, "\x00", "é", "x" * 5_000, "a,b", "'\"<>&=", "9999-
 
 
 @cache
-def caller() -> Caller:
-    """One for all requests: none of them changes what it remembers."""
-    made = Caller(answer_search)
-    made.remember(read_attempt())
-    return made
+def get_caller() -> Caller:
+    """Return one caller for all requests: none of them changes what it remembers."""
+    caller = Caller(answer_search)
+    caller.remember(read_attempt())
+    return caller
 
 
-def parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def iterate_parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from operation.get("parameters", [])
 
 
@@ -81,7 +81,7 @@ def test_it_names_its_license_its_servers_and_how_callers_prove_who_they_are() -
 
 def test_no_parameter_may_be_null_and_ranges_of_time_have_one_pair_of_names() -> None:
     for name, (_, _, operation) in OPERATIONS.items():
-        for parameter in parameters(operation):
+        for parameter in iterate_parameters(operation):
             assert "null" not in str(parameter["schema"]), (name, parameter)
             assert parameter["name"] not in ("from", "to", "start", "end", "before", "after"), name
             assert parameter["description"], (name, parameter)
@@ -97,10 +97,10 @@ def test_each_answer_of_each_media_type_has_an_example_of_its_schema(name: str) 
             Draft202012Validator(DOCUMENT | content["schema"]).validate(example)
 
 
-async def asked(method: str, path: str, query: dict[str, str], body: bytes = b"") -> None:
+async def send(method: str, path: str, query: dict[str, str], body: bytes = b"") -> None:
     """Send the request: it is answered, or refused with a cause and a next step."""
     try:
-        answer = await caller().client.request(method, path, params=query, content=body)
+        answer = await get_caller().client.request(method, path, params=query, content=body)
     except httpx.InvalidURL:
         return
     assert answer.status_code in (200, 400, 404, 410, 413, 415), (path, query, answer.text)
@@ -116,26 +116,26 @@ async def asked(method: str, path: str, query: dict[str, str], body: bytes = b""
 @pytest.mark.parametrize("name", OF_ONE_CLUSTER)
 async def test_each_parameter_refuses_what_it_cant_take_with_a_cause_and_a_next_step(name: str) -> None:
     method, path, operation = OPERATIONS[name]
-    await asked(method, path.format(**GIVEN), {})
-    for parameter in parameters(operation):
+    await send(method, path.format(**PATH_VALUES), {})
+    for parameter in iterate_parameters(operation):
         for value in NASTY:
             if parameter["in"] == "path":
-                await asked(method, path.format(**GIVEN | {parameter["name"]: quote(value[:300])}), {})
+                await send(method, path.format(**PATH_VALUES | {parameter["name"]: quote(value[:300])}), {})
             else:
-                await asked(method, path.format(**GIVEN), {parameter["name"]: value})
+                await send(method, path.format(**PATH_VALUES), {parameter["name"]: value})
 
 
-def values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
-    """Values that the parameter may take, and such that it may not."""
-    known = [*schema.get("enum", []), schema.get("const", "full"), *schema.get("examples", []), "1", "2h", *NASTY]
-    return st.one_of(st.sampled_from(known).map(str), st.text(max_size=30), st.integers().map(str))
+def build_values(schema: dict[str, Any]) -> st.SearchStrategy[str]:
+    """Build values that the parameter may take, and some that it may not."""
+    samples = [*schema.get("enum", []), schema.get("const", "full"), *schema.get("examples", []), "1", "2h", *NASTY]
+    return st.one_of(st.sampled_from(samples).map(str), st.text(max_size=30), st.integers().map(str))
 
 
 @settings(max_examples=count_examples(20))
 @given(st.data())
 def test_parameters_together_are_answered_or_refused_and_never_fail(data: st.DataObject) -> None:
     method, path, operation = OPERATIONS[data.draw(st.sampled_from(OF_ONE_CLUSTER))]
-    of_query = [parameter for parameter in parameters(operation) if parameter["in"] == "query"]
+    of_query = [parameter for parameter in iterate_parameters(operation) if parameter["in"] == "query"]
     chosen = data.draw(st.lists(st.sampled_from(of_query), unique_by=lambda param: param["name"])) if of_query else []
-    query = {parameter["name"]: data.draw(values(parameter["schema"])) for parameter in chosen}
-    asyncio.run(asked(method, path.format(**GIVEN), query, data.draw(st.binary(max_size=50))))
+    query = {parameter["name"]: data.draw(build_values(parameter["schema"])) for parameter in chosen}
+    asyncio.run(send(method, path.format(**PATH_VALUES), query, data.draw(st.binary(max_size=50))))

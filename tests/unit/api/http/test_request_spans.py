@@ -14,7 +14,7 @@ CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ROUTE = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
 
 
-async def spans_of(*paths: str, answering: Answering = answer_nothing, **headers: str) -> Sequence[ReadableSpan]:
+async def collect_spans(*paths: str, answering: Answering = answer_nothing, **headers: str) -> Sequence[ReadableSpan]:
     exporter = InMemorySpanExporter()
     tracing = OtlpTracing("", "schedulerlog-api", exporter)
     caller = Caller(answering, tracing=tracing)
@@ -26,7 +26,7 @@ async def spans_of(*paths: str, answering: Answering = answer_nothing, **headers
 
 
 async def test_a_request_continues_its_callers_trace_down_to_the_index() -> None:
-    search, *more, request = await spans_of(POD, traceparent=CALLER, tracestate="congo=t61rcWkgMzE")
+    search, *more, request = await collect_spans(POD, traceparent=CALLER, tracestate="congo=t61rcWkgMzE")
     assert request.name == f"GET {ROUTE}"
     assert request.parent is not None
     assert f"00-{request.context.trace_id:032x}-{request.parent.span_id:016x}-01" == CALLER
@@ -45,20 +45,20 @@ async def test_a_request_continues_its_callers_trace_down_to_the_index() -> None
 
 
 async def test_what_memory_answers_has_no_span_of_the_index() -> None:
-    [request] = await spans_of(POD.replace("deepseek-a", "in-memory"))
+    [request] = await collect_spans(POD.replace("deepseek-a", "in-memory"))
     assert request.parent is None
     assert request.attributes is not None
     assert request.attributes["http.response.status_code"] == "200"
 
 
 async def test_an_index_that_is_away_is_an_error_of_both_spans() -> None:
-    search, request = await spans_of("/api/v1/schedulerlogs", answering=refuse)
+    search, request = await collect_spans("/api/v1/schedulerlogs", answering=refuse)
     assert search.status.description is not None
     assert search.status.description.startswith("IndexDownError: ConnectError")
     assert request.status.description == "HTTP 503"
 
 
 async def test_probes_and_metrics_have_no_spans_and_a_path_without_a_route_has_no_name_of_its_own() -> None:
-    [request] = await spans_of("/healthz", "/metrics", "/no/such/path/of-a-pod")
+    [request] = await collect_spans("/healthz", "/metrics", "/no/such/path/of-a-pod")
     assert request.name == "GET"
     assert "of-a-pod" not in str(request.attributes)

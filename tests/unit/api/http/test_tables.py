@@ -30,5 +30,7 @@ def test_numbers_are_written_as_numbers_and_none_is_empty() -> None:
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1, max_size=3))
 def test_any_text_is_one_cell_that_begins_no_formula(cells: list[str]) -> None:
     (row,) = read(to_csv(["x"] * len(cells), [cells]))[1:]
-    assert [cell.removeprefix("'") if cell != given else cell for cell, given in zip(row, cells, strict=True)] == cells
+    assert [
+        cell.removeprefix("'") if cell != original else cell for cell, original in zip(row, cells, strict=True)
+    ] == cells
     assert not any(cell.lstrip(" ").startswith(FORMULA) for cell in row)

@@ -25,8 +25,8 @@ def a_finding(**fields: Any) -> FindingReported:
 
 
 def a_hit(finding: FindingReported) -> dict[str, Any]:
-    at = int(finding.found_at.timestamp() * 1000)
-    sort = [at, finding.attempt_id, finding.finding, finding.node, finding.device]
+    timestamp_ms = int(finding.found_at.timestamp() * 1000)
+    sort = [timestamp_ms, finding.attempt_id, finding.finding, finding.node, finding.device]
     source = orjson.loads(encode_value(build_finding_document(finding)))
     return {"_index": "i", "_id": finding.id, "_source": source, "sort": sort}
 

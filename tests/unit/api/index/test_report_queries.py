@@ -1,4 +1,4 @@
-"""What is free, and what of it fits no pod that waits."""
+"""Free devices and memory, and the part of it that fits no waiting pod."""
 
 from api.index.report_queries import measure_fragmentation
 from schemas.events import NodeStateChanged
@@ -16,7 +16,7 @@ def a_state(node: str, used: list[int], *, slots: list[int], healthy: bool = Tru
             "epoch": 1,
             "revision": 1,
             "kinds": [{"model": "NVIDIA A100", "vendor": "NVIDIA", "memory_mib": 10_000}],
-            "uuid": [f"{node}-{place}" for place in range(size)],
+            "uuid": [f"{node}-{number}" for number in range(size)],
             "kind": [0] * size,
             "index": list(range(size)),
             "numa": [0] * size,
@@ -31,22 +31,26 @@ def a_state(node: str, used: list[int], *, slots: list[int], healthy: bool = Tru
 
 def test_free_memory_is_added_up_over_the_devices_that_can_be_given() -> None:
     states = [a_state("a", [0, 9_000, 4_000], slots=[0, 1, 1]), a_state("b", [0], slots=[0], healthy=False)]
-    found = measure_fragmentation(states, 3_000)
-    assert (found.nodes, found.devices, found.free_devices) == (2, 3, 1)
+    fragmentation = measure_fragmentation(states, 3_000)
+    assert (fragmentation.nodes, fragmentation.devices, fragmentation.free_devices) == (2, 3, 1)
     # 10,000 on the idle one, 1,000 and 6,000 on those that are shared; 1,000 is less than anybody asks for.
-    assert (found.free_memory_mib, found.free_memory_on_shared_mib, found.too_small_mib) == (17_000, 7_000, 1_000)
+    assert (fragmentation.free_memory_mib, fragmentation.free_memory_on_shared_mib, fragmentation.too_small_mib) == (
+        17_000,
+        7_000,
+        1_000,
+    )
 
 
 def test_what_is_free_on_a_cordoned_node_is_not_counted() -> None:
     states = [a_state("a", [0, 4_000], slots=[0, 1]), a_state("b", [0], slots=[0])]
-    found = measure_fragmentation(states, None, frozenset({"b"}))
-    assert (found.nodes, found.devices, found.free_devices) == (2, 2, 1)
-    assert (found.free_memory_mib, found.free_memory_on_shared_mib) == (16_000, 6_000)
+    fragmentation = measure_fragmentation(states, None, frozenset({"b"}))
+    assert (fragmentation.nodes, fragmentation.devices, fragmentation.free_devices) == (2, 2, 1)
+    assert (fragmentation.free_memory_mib, fragmentation.free_memory_on_shared_mib) == (16_000, 6_000)
 
 
 def test_without_waiting_pods_nothing_is_too_small() -> None:
-    found = measure_fragmentation([a_state("a", [9_999], slots=[1])], None)
-    assert (found.smallest_asked_mib, found.too_small_mib) == (None, None)
+    fragmentation = measure_fragmentation([a_state("a", [9_999], slots=[1])], None)
+    assert (fragmentation.smallest_asked_mib, fragmentation.too_small_mib) == (None, None)
 
 
 def test_a_device_of_which_the_use_is_not_reported_is_left_out() -> None:

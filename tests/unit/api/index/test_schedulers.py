@@ -10,17 +10,17 @@ from schemas.codec.records import encode
 from tests.support.builders.events import STARTED, a_scheduler_observed
 
 
-def seen(minutes: int, scheduler: str = "hami-scheduler", **fields: Any) -> Any:
+def build_hit(minutes: int, scheduler: str = "hami-scheduler", **fields: Any) -> Any:
     event = a_scheduler_observed(scheduler=scheduler, observed_at=STARTED + timedelta(minutes=minutes), **fields)
     return {"_id": event.id, "_source": {"event": orjson.loads(encode(event).value)}}
 
 
 def test_a_scheduler_is_listed_as_observed_last_with_what_changed() -> None:
     hits = [
-        seen(9, instance="b", version="v2.9.1", settings={"policy": "spread", "level": "4"}, settings_digest="d2"),
-        seen(5, instance="b", version="v2.9.0", settings={"policy": "binpack"}, settings_digest="d1"),
-        seen(7, scheduler="kai-scheduler"),
-        seen(0, instance="a", version="v2.9.0", settings={"policy": "binpack"}, settings_digest="d1"),
+        build_hit(9, instance="b", version="v2.9.1", settings={"policy": "spread", "level": "4"}, settings_digest="d2"),
+        build_hit(5, instance="b", version="v2.9.0", settings={"policy": "binpack"}, settings_digest="d1"),
+        build_hit(7, scheduler="kai-scheduler"),
+        build_hit(0, instance="a", version="v2.9.0", settings={"policy": "binpack"}, settings_digest="d1"),
     ]
     hami, kai = parse_schedulers({"hits": {"hits": hits}})
     assert (kai.scheduler, kai.changes) == ("kai-scheduler", [])

@@ -1,4 +1,4 @@
-"""How late an attempt is when the API has it in memory."""
+"""Delay of an attempt until the API has it in memory."""
 
 from typing import Any
 

@@ -34,8 +34,8 @@ class Replica:
                 self.read(partition)
 
 
-def seen(log: ChangeLog, subscription: Subscription) -> list[tuple[str, str]]:
-    """Attempt and version of what waits."""
+def take_changes(log: ChangeLog, subscription: Subscription) -> list[tuple[str, str]]:
+    """Take the changes that wait: attempt and version."""
     return [(change.attempt.attempt_id, change.version) for change in log.take(subscription)]
 
 
@@ -44,29 +44,29 @@ def seen(log: ChangeLog, subscription: Subscription) -> list[tuple[str, str]]:
 def test_a_subscriber_that_comes_back_has_seen_everything_or_is_refused(data: st.DataObject, max_count: int) -> None:
     topic: list[list[str]] = [[] for _ in range(PARTITIONS)]
     replicas, names = [Replica(topic, max_count) for _ in range(2)], count()
-    place, got = (0,) * PARTITIONS, set[str]()
+    offsets, got = (0,) * PARTITIONS, set[str]()
     for _ in range(data.draw(st.integers(1, 6))):
         for partition in data.draw(st.lists(st.integers(0, PARTITIONS - 1), max_size=5)):
             topic[partition].append(str(next(names)))
         replica = data.draw(st.sampled_from(replicas))
         for partition in data.draw(st.lists(st.integers(0, PARTITIONS - 1), max_size=8)):
             replica.read(partition)
-        if not replica.log.has_read(place):
+        if not replica.log.has_read(offsets):
             continue
         try:
-            subscription = replica.log.subscribe(("c",), place)
+            subscription = replica.log.subscribe(("c",), offsets)
         except OffsetsGoneError:
             # Then the client reads everything, and watches from now.
             got = {name for partition in topic for name in partition}
             replica.read_all()
-            place = replica.log.offsets
+            offsets = replica.log.offsets
             continue
-        events = seen(replica.log, subscription)
-        shown = events[: data.draw(st.integers(0, len(events)))]
-        got |= {name for name, _ in shown}
-        place = tuple(map(int, shown[-1][1].split("."))) if shown else place
+        events = take_changes(replica.log, subscription)
+        delivered = events[: data.draw(st.integers(0, len(events)))]
+        got |= {name for name, _ in delivered}
+        offsets = tuple(map(int, delivered[-1][1].split("."))) if delivered else offsets
         replica.log.unsubscribe(subscription)
-        before = {name for values, offset in zip(topic, place, strict=True) for name in values[:offset]}
+        before = {name for values, offset in zip(topic, offsets, strict=True) for name in values[:offset]}
         assert before <= got, "a place behind what was never shown"
 
 
@@ -84,40 +84,45 @@ def test_a_subscriber_gets_what_it_is_about_alone() -> None:
     )
     replica.read(0)
     replica.read(1)
-    assert [len(seen(replica.log, subscription)) for subscription in (every, namespace, pod, other)] == [2, 1, 1, 0]
+    assert [len(take_changes(replica.log, subscription)) for subscription in (every, namespace, pod, other)] == [
+        2,
+        1,
+        1,
+        0,
+    ]
 
 
 def test_records_that_are_read_again_are_no_changes() -> None:
     replica = a_replica(0, 0, 1)
-    place = replica.log.subscribe(("c",), None)
+    subscription = replica.log.subscribe(("c",), None)
     replica._read = [0, 0, 0]
     replica.read(0)
     replica.read(0)
     replica.read(0)
-    assert [name for name, _ in seen(replica.log, place)] == ["0-2"]
+    assert [name for name, _ in take_changes(replica.log, subscription)] == ["0-2"]
 
 
 def test_a_partition_that_was_added_lacks_nothing_for_who_was_there_before() -> None:
     replica = a_replica(0, 0)
-    place = replica.log.subscribe(("c",), (1, 0, 0))
+    subscription = replica.log.subscribe(("c",), (1, 0, 0))
     replica.log.begin({0: 2, 1: 0, 2: 0, 3: 0}, {3})
-    assert not place.is_lost
+    assert not subscription.is_lost
     assert replica.log.version == "2.0.0.0"
     again = replica.log.subscribe(("c",), (1, 0, 0))
-    assert [name for name, _ in seen(replica.log, again)] == ["0-1"]
+    assert [name for name, _ in take_changes(replica.log, again)] == ["0-1"]
 
 
 def test_a_jump_over_records_ends_every_subscription_and_forgets_the_places_before() -> None:
     replica = a_replica(0, 0)
-    place = replica.log.subscribe(("c",), None)
+    subscription = replica.log.subscribe(("c",), None)
     replica.log.begin({0: 5, 1: 0, 2: 0}, {0})
-    assert place.is_lost
-    for gone in ((1, 0, 0), (2, 0, 0)):
+    assert subscription.is_lost
+    for expired in ((1, 0, 0), (2, 0, 0)):
         try:
-            replica.log.subscribe(("c",), gone)
+            replica.log.subscribe(("c",), expired)
         except OffsetsGoneError:
             continue
-        raise AssertionError(gone)
+        raise AssertionError(expired)
     assert not replica.log.subscribe(("c",), (5, 0, 0)).is_lost
 
 

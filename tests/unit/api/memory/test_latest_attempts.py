@@ -1,4 +1,4 @@
-"""Which attempt of a pod is the latest, whatever the order in which the records come."""
+"""Latest attempt of a pod, whatever the order in which the records come."""
 
 from datetime import timedelta
 from itertools import permutations
@@ -32,7 +32,7 @@ def an_attempt(second: int = 0, version: int = 1, pod: str = "deepseek-a") -> At
     return a_summary(attempt_id=name, started_at=started, version=version, pod=PodRef(namespace="llm", name=pod))
 
 
-def cached_id(memory: LatestAttempts, pod: str = "deepseek-a") -> tuple[str, int] | None:
+def get_cached_id(memory: LatestAttempts, pod: str = "deepseek-a") -> tuple[str, int] | None:
     cached = memory.get("default", "llm", pod, NOW)
     return (cached.attempt_id, cached.version) if cached else None
 
@@ -41,7 +41,7 @@ def cached_id(memory: LatestAttempts, pod: str = "deepseek-a") -> tuple[str, int
 def test_the_attempt_that_started_last_wins_and_of_its_versions_the_highest(order: list[AttemptSummarized]) -> None:
     memory = a_memory()
     add_all(memory, *order)
-    assert cached_id(memory) == (an_attempt(7).attempt_id, 3)
+    assert get_cached_id(memory) == (an_attempt(7).attempt_id, 3)
 
 
 def test_a_summary_comes_back_as_it_was_added() -> None:
@@ -59,9 +59,9 @@ def test_an_attempt_in_parts_appears_when_its_last_part_is_there() -> None:
     assert len(parts) > 2
     for order in permutations(parts):
         memory = a_memory()
-        for place, part in enumerate(order):
-            assert cached_id(memory) is None
-            memory.add(part, encode(part).value, NOW + place)
+        for seconds, part in enumerate(order):
+            assert get_cached_id(memory) is None
+            memory.add(part, encode(part).value, NOW + seconds)
         cached = memory.get("default", "llm", "deepseek-a", NOW)
         assert cached is not None
         assert cached.read_summary().nodes == summary.nodes
@@ -72,7 +72,7 @@ def test_a_part_that_comes_twice_does_not_replace_another_part() -> None:
     memory = a_memory()
     for _ in range(3):
         memory.add(first, encode(first).value, NOW)
-    assert cached_id(memory) is None
+    assert get_cached_id(memory) is None
 
 
 def test_the_older_attempt_is_answered_until_the_newer_one_is_whole() -> None:
@@ -84,9 +84,9 @@ def test_the_older_attempt_is_answered_until_the_newer_one_is_whole() -> None:
     *others, last = split(newer)
     for part in others:
         memory.add(part, encode(part).value, NOW)
-    assert cached_id(memory) == (an_attempt(0).attempt_id, 1)
+    assert get_cached_id(memory) == (an_attempt(0).attempt_id, 1)
     memory.add(last, encode(last).value, NOW)
-    assert cached_id(memory) == ("ab" * 16, 1)
+    assert get_cached_id(memory) == ("ab" * 16, 1)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
@@ -94,7 +94,7 @@ def test_the_latest_pods_are_kept_in_any_order_of_replay(order: tuple[int, ...])
     memory = a_memory(max_pods=2)
     versions = [int((STARTED + timedelta(seconds=number)).timestamp() * 1e6) for number in range(4)]
     add_all(memory, *(an_attempt(number, versions[number], pod=f"pod{number}") for number in order))
-    assert [cached_id(memory, f"pod{number}") is not None for number in range(4)] == [False, False, True, True]
+    assert [get_cached_id(memory, f"pod{number}") is not None for number in range(4)] == [False, False, True, True]
 
 
 def test_a_pod_with_times_in_the_future_is_evicted_like_others() -> None:
@@ -103,14 +103,14 @@ def test_a_pod_with_times_in_the_future_is_evicted_like_others() -> None:
     add_all(memory, an_attempt(0, far, pod="future"))
     for number in range(3):
         add_all(memory, an_attempt(number, far, pod=f"pod{number}"), now=NOW + 10 + number)
-    assert cached_id(memory, "future") is None
+    assert get_cached_id(memory, "future") is None
 
 
 def test_incomplete_attempts_take_bounded_memory() -> None:
     memory = a_memory(max_bytes=10_000_000)
-    whole = a_summary([f"gpu-node-{number:05d}.cluster.local" for number in range(1_700)])
+    summary = a_summary([f"gpu-node-{number:05d}.cluster.local" for number in range(1_700)])
     for number in range(400):
-        part = split(whole)[0].model_copy(update={"attempt_id": f"{number:032x}"})
+        part = split(summary)[0].model_copy(update={"attempt_id": f"{number:032x}"})
         memory.add(part, encode(part).value, NOW + number)
     assert memory._incomplete.size_bytes <= 10_000_000
     assert len(memory._incomplete) <= 256
@@ -144,7 +144,7 @@ def test_an_older_retry_changes_nothing() -> None:
     memory = a_memory()
     add_all(memory, an_attempt(0), an_attempt(90))
     memory.add_retry(a_retry(60), NOW)
-    assert cached_id(memory) == (an_attempt(90).attempt_id, 1)
+    assert get_cached_id(memory) == (an_attempt(90).attempt_id, 1)
 
 
 def test_a_retry_whose_original_is_not_in_memory_is_left_to_the_index() -> None:
@@ -152,4 +152,4 @@ def test_a_retry_whose_original_is_not_in_memory_is_left_to_the_index() -> None:
     add_all(memory, an_attempt(30))
     memory.add_retry(a_retry(60, repeats=0), NOW)
     memory.add_retry(a_retry(60), NOW)
-    assert cached_id(memory) is None
+    assert get_cached_id(memory) is None

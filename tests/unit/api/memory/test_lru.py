@@ -105,8 +105,8 @@ def test_many_threads_leave_it_consistent() -> None:
             for step in range(2_000):
                 key = (seed * 7919 + step * 31) % 200
                 lru.put(key, key, key % 150, step)
-                found = lru.get((key + 1) % 200, step)
-                assert found is None or found == (key + 1) % 200
+                value = lru.get((key + 1) % 200, step)
+                assert value is None or value == (key + 1) % 200
                 if step % 17 == 0:
                     lru.remove(key)
         except Exception as error:  # noqa: BLE001 - shown by the test itself
@@ -117,7 +117,7 @@ def test_many_threads_leave_it_consistent() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    kept = [key for key in range(200) if lru.peek(key) is not None]
+    keys = [key for key in range(200) if lru.peek(key) is not None]
     assert not failures
-    assert len(lru) == len(kept) <= 50
-    assert lru.size_bytes == sum(key % 150 for key in kept) <= 5_000
+    assert len(lru) == len(keys) <= 50
+    assert lru.size_bytes == sum(key % 150 for key in keys) <= 5_000

@@ -15,10 +15,10 @@ def keep(recent: RecentStates, *states: NodeStateChanged) -> None:
 
 
 def test_a_state_is_found_by_its_id_alone() -> None:
-    recent, known = RecentStates(), a_node_state("node1", 2, revision=7)
-    keep(recent, known)
-    found = recent.find([known.id, a_node_state("node1", 2, revision=8).id])
-    assert {name: encode(state).value for name, state in found.items()} == {known.id: encode(known).value}
+    recent, stored = RecentStates(), a_node_state("node1", 2, revision=7)
+    keep(recent, stored)
+    states = recent.find([stored.id, a_node_state("node1", 2, revision=8).id])
+    assert {name: encode(state).value for name, state in states.items()} == {stored.id: encode(stored).value}
 
 
 def test_those_that_were_written_first_make_way() -> None:

@@ -61,9 +61,9 @@ async def test_with_an_attempt_of_ones_own_a_pod_that_one_may_not_read_is_not_al
 
 
 async def test_the_holder_of_a_lock_in_another_namespace_has_no_name(api: Guarded) -> None:
-    one = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", "deepseek-5996b8569d-kgwgx"))
+    pod_reader = api.reviews.build_header("one", Grant("one", "get", "pods", "llm", "deepseek-5996b8569d-kgwgx"))
     for part in PARTS[:-1]:
-        assert "qwen" not in (await api.client.get(POD + part, headers=one)).text
+        assert "qwen" not in (await api.client.get(POD + part, headers=pod_reader)).text
     assert "qwen-0" in (await api.client.get(POD, headers=api.reviews.build_header("alice", READS_LLM))).text
 
 
@@ -88,8 +88,8 @@ async def test_lists_are_for_who_may_list(api: Guarded, path: str) -> None:
 async def test_another_cluster_is_asked_for_as_in_the_api(api: Guarded) -> None:
     alice = api.reviews.build_header("alice", READS_LLM)
     assert (await api.client.get(f"{POD}?cluster=second", headers=alice)).status_code == 403
-    asked = [spec["resourceAttributes"]["resource"] for spec in api.reviews.list_specs(ACCESS_REVIEW)]
-    assert "clusters" in asked
+    resources = [spec["resourceAttributes"]["resource"] for spec in api.reviews.list_specs(ACCESS_REVIEW)]
+    assert "clusters" in resources
 
 
 async def test_what_is_behind_is_for_who_may_know_it(api: Guarded) -> None:

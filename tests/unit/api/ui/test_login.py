@@ -158,7 +158,7 @@ async def test_a_path_that_there_is_not_is_a_page_of_its_own(api: Guarded) -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown"),
+    ("requested", "expected"),
     [
         ("/ui/pods/llm/a?tab=nodes", "/ui/pods/llm/a?tab=nodes"),
         ("//evil.example", "/ui"),
@@ -171,8 +171,8 @@ async def test_a_path_that_there_is_not_is_a_page_of_its_own(api: Guarded) -> No
         ("", "/ui"),
     ],
 )
-def test_the_login_leads_to_pages_of_ours_alone(asked: str, shown: str) -> None:
-    assert choose_target(asked) == shown
+def test_the_login_leads_to_pages_of_ours_alone(requested: str, expected: str) -> None:
+    assert choose_target(requested) == expected
 
 
 def test_a_host_that_can_be_none_is_no_origin() -> None:

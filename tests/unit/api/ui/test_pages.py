@@ -64,8 +64,8 @@ async def test_every_page_is_shown_in_both_languages(api: Caller, path: str, lan
 async def test_a_list_has_a_link_to_this_moment(api: Caller, path: str) -> None:
     text = (await api.get(path)).text
     (link,) = re.findall(r'href="([^"]+)">Link to this moment', text)
-    asked = dict(parse_qsl(urlsplit(html.unescape(link)).query))
-    assert all(datetime.fromisoformat(asked[name]).tzinfo for name in ("since", "until"))
+    query = dict(parse_qsl(urlsplit(html.unescape(link)).query))
+    assert all(datetime.fromisoformat(query[name]).tzinfo for name in ("since", "until"))
     # It leads to itself.
     again = (await api.get(html.unescape(link))).text
     assert f'href="{link}">Link to this moment' in again
@@ -78,7 +78,7 @@ async def test_a_node_has_its_refusals_by_reason(api: Caller) -> None:
 
 
 def with_a_cordoned_node(request: httpx.Request) -> httpx.Response:
-    """The golden records, with node and first device cordoned."""
+    """Answer with the golden records, node and first device cordoned."""
     answer = answer_search(request).content
     answer = answer.replace(b'"unschedulable":false', b'"unschedulable":true')
     device = b'"cordoned":["GPU-f4c45e36-2860-4050-99bd-17a437c3e53c"]'

@@ -33,15 +33,15 @@ def api() -> Caller:
 
 def give_devices(api: Caller) -> None:
     devices = api.app.state.devices
-    devices.columns[api.app.state.default_cluster] = columns()
+    devices.columns[api.app.state.default_cluster] = read_columns()
     devices.is_caught_up = True
 
 
-def columns() -> ClusterColumns:
+def read_columns() -> ClusterColumns:
     return build_columns(manifests.read(Path("examples/cluster.yaml")))
 
 
-async def posted(api: Caller, pod: str, path: str = "/ui/simulate", **headers: str) -> Response:
+async def post(api: Caller, pod: str, path: str = "/ui/simulate", **headers: str) -> Response:
     answer = await api.client.post(path, data={"pod": pod}, headers=OURS | headers)
     check(answer.text)
     return answer
@@ -49,11 +49,11 @@ async def posted(api: Caller, pod: str, path: str = "/ui/simulate", **headers: s
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_pod_that_fits_has_its_node_and_devices(api: Caller, language: str) -> None:
-    answer = await posted(api, FITS.read_text("utf-8"), f"/ui/simulate?lang={language}")
+    answer = await post(api, FITS.read_text("utf-8"), f"/ui/simulate?lang={language}")
     assert answer.status_code == 200, answer.text
-    found = (await api.client.post("/api/v1/simulate", content=FITS.read_bytes())).json()
-    assert f'href="/ui/nodes/{found["node"]}' in answer.text
-    for uuid in found["schedulerlog"]["detail"]["picked_devices"]:
+    simulation = (await api.client.post("/api/v1/simulate", content=FITS.read_bytes())).json()
+    assert f'href="/ui/nodes/{simulation["node"]}' in answer.text
+    for uuid in simulation["schedulerlog"]["detail"]["picked_devices"]:
         assert uuid in answer.text
 
 
@@ -61,18 +61,20 @@ async def test_a_pod_that_fits_has_its_node_and_devices(api: Caller, language: s
 async def test_one_that_does_not_has_the_sentence_its_nodes_and_what_would_have_to_change(
     api: Caller, language: str
 ) -> None:
-    answer = await posted(api, REFUSED.read_text("utf-8"), f"/ui/simulate?lang={language}")
+    answer = await post(api, REFUSED.read_text("utf-8"), f"/ui/simulate?lang={language}")
     assert answer.status_code == 200, answer.text
-    found = (await api.client.post("/api/v1/simulate", content=REFUSED.read_bytes())).json()
-    assert found["diagnosis"]["obstacle"]["code"] in answer.text
+    simulation = (await api.client.post("/api/v1/simulate", content=REFUSED.read_bytes())).json()
+    assert simulation["diagnosis"]["obstacle"]["code"] in answer.text
     assert answer.text.count('<details class="group"') >= 1
-    assert found["suggestions"]["items"]
+    assert simulation["suggestions"]["items"]
     assert 'class="cards"' in answer.text
 
 
 async def test_a_pod_that_was_tried_is_the_text_to_begin_with_and_has_its_answer(api: Caller) -> None:
     pod = manifests.read_pod(REFUSED)
-    events = simulate_on(columns(), columns().node_names, pod, Identity("default", "s"), SchedulingPolicy(), STARTED)
+    events = simulate_on(
+        read_columns(), read_columns().node_names, pod, Identity("default", "s"), SchedulingPolicy(), STARTED
+    )
     api.remember(summarize(events))
     answer = await api.get("/ui/simulate?namespace=default&pod=gpu-pod-default")
     check(answer.text)
@@ -96,7 +98,7 @@ async def test_one_that_is_not_known_is_a_page_with_the_next_step(api: Caller, q
 
 
 async def test_a_pod_without_devices_is_not_judged(api: Caller) -> None:
-    answer = await posted(api, PLAIN)
+    answer = await post(api, PLAIN)
     assert answer.status_code == 200
     assert "asks for no device" in answer.text
 
@@ -104,7 +106,7 @@ async def test_a_pod_without_devices_is_not_judged(api: Caller) -> None:
 async def test_what_is_wrong_stands_below_the_text_as_it_was_pasted(api: Caller) -> None:
     # As browsers send it.
     text = "kind: Pod\r\nmetadata: {name: 'Not </textarea><script>alert(1)</script>'}\n"
-    answer = await posted(api, text)
+    answer = await post(api, text)
     assert answer.status_code == 400
     assert "RFC 1123" in answer.text
     assert "\\x0d" not in answer.text
@@ -114,7 +116,7 @@ async def test_what_is_wrong_stands_below_the_text_as_it_was_pasted(api: Caller)
 
 @pytest.mark.parametrize(("pod", "status"), [("", 400), ("# " + "x" * 70_000, 413), ("a: [", 400)])
 async def test_no_text_and_too_much_are_refused_with_the_next_step(api: Caller, pod: str, status: int) -> None:
-    answer = await posted(api, pod)
+    answer = await post(api, pod)
     assert answer.status_code == status
     assert "kind Pod" in answer.text
 
@@ -130,8 +132,8 @@ async def test_a_pod_is_simulated_for_who_may_read_such_a_one() -> None:
     api.begin()
     give_devices(api)
     alice = api.reviews.build_header("alice", READS_LLM)
-    assert (await posted(api, PLAIN, **alice)).status_code == 200
-    refused = await posted(api, PLAIN.replace("llm", "other"), **alice)
+    assert (await post(api, PLAIN, **alice)).status_code == 200
+    refused = await post(api, PLAIN.replace("llm", "other"), **alice)
     assert refused.status_code == 403
     assert 'class="state not_allowed"' in refused.text
     assert (await api.client.post("/ui/simulate", data={"pod": PLAIN}, headers=OURS)).status_code == 401

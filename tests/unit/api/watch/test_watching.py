@@ -44,7 +44,7 @@ def an_attempt(number: int = 0, pod: str = "deepseek-a", namespace: str = "llm",
     return a_summary(**plain | fields)
 
 
-def placed(number: int = 0, pod: str = "deepseek-a") -> AttemptSummarized:
+def a_placed_attempt(number: int = 0, pod: str = "deepseek-a") -> AttemptSummarized:
     later = an_attempt(number, pod)
     bind = BindOutcome(node="node1", bound=True, ended_at=later.started_at)
     return an_attempt(number, pod, status="succeeded", chosen="node1", bind=bind, version=later.version + 1)
@@ -60,15 +60,18 @@ def topic() -> WrittenTopic:
 
 async def test_a_pod_is_watched_from_its_latest_attempt_on(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), an_attempt(0, "other"))
-    events = await topic.read_events(PATH, an_attempt(1), an_attempt(1, "other"), placed(1))
+    events = await topic.read_events(PATH, an_attempt(1), an_attempt(1, "other"), a_placed_attempt(1))
     assert list_types(events) == ["ADDED", "MODIFIED", "MODIFIED"]
     assert [change["object"]["status"] for change in events] == ["failed", "failed", "succeeded"]
     for event in events:
         WatchEvent.model_validate(event)
-        shown = event["object"]
-        assert (shown.pop("kind"), shown.pop("apiVersion")) == ("SchedulerLog", "schedulerlog.io/v1alpha1")
-        assert shown.pop("metadata")["name"] == "deepseek-a"
-        SchedulerLog.model_validate(shown)
+        schedulerlog = event["object"]
+        assert (schedulerlog.pop("kind"), schedulerlog.pop("apiVersion")) == (
+            "SchedulerLog",
+            "schedulerlog.io/v1alpha1",
+        )
+        assert schedulerlog.pop("metadata")["name"] == "deepseek-a"
+        SchedulerLog.model_validate(schedulerlog)
 
 
 async def test_the_object_is_the_answer_without_watch(topic: WrittenTopic) -> None:
@@ -84,17 +87,17 @@ async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> Non
         topic.publish(an_attempt(number), an_attempt(number, "other"))
     version = second["object"]["metadata"]["resourceVersion"]
     resumed = await topic.read_events(f"{PATH}&resourceVersion={version}", an_attempt(5))
-    assert [attempt_of(event, topic) for event in resumed] == [3, 4, 5]
+    assert [find_minute(event, topic) for event in resumed] == [3, 4, 5]
     again = await topic.read_events(f"{PATH}&resourceVersion={first['object']['metadata']['resourceVersion']}")
     assert len(again) == 4
     assert [event["object"] for event in again[1:]] == [event["object"] for event in resumed]
 
 
-def attempt_of(event: dict[str, Any], topic: WrittenTopic) -> int:
-    """Which minute's attempt an event shows, by its place in the log."""
+def find_minute(event: dict[str, Any], topic: WrittenTopic) -> int:
+    """Find the minute of the attempt that an event shows, by its position in the log."""
     version = event["object"]["metadata"]["resourceVersion"]
-    found = next(change for change in topic.changes._changes.values() if change.version == version)
-    return round((found.attempt.started_at - STARTED.timestamp()) / 60)
+    shown_change = next(change for change in topic.changes._changes.values() if change.version == version)
+    return round((shown_change.attempt.started_at - STARTED.timestamp()) / 60)
 
 
 async def test_a_place_is_that_of_every_partition(topic: WrittenTopic) -> None:
@@ -139,11 +142,11 @@ async def test_a_reader_that_is_too_slow_ends_with_an_error(topic: WrittenTopic)
     log._max_count = 3
     topic.publish(an_attempt())
 
-    asked = asyncio.ensure_future(topic._caller.get(PATH + NEXT))
+    watch = asyncio.ensure_future(topic._caller.get(PATH + NEXT))
     await wait_until(lambda: log.subscribers > 0)
     # All at once: nothing is read in between.
     topic.publish(*(an_attempt(number) for number in range(1, 6)))
-    events = parse_lines(await asked)
+    events = parse_lines(await watch)
     assert list_types(events) == ["ERROR"]
     status = events[0]["object"]
     assert (status["kind"], status["code"], status["reason"]) == ("Status", 410, "Expired")
@@ -151,24 +154,29 @@ async def test_a_reader_that_is_too_slow_ends_with_an_error(topic: WrittenTopic)
 
 async def test_a_topic_that_was_created_again_ends_every_watch(topic: WrittenTopic) -> None:
     log = topic.changes
-    place = log.subscribe(("default",), None)
+    subscription = log.subscribe(("default",), None)
     log.begin({0: 0, 1: 0}, set())
-    assert not place.is_lost
+    assert not subscription.is_lost
     topic.publish(an_attempt())
     log.begin({0: 0, 1: 0}, {0, 1})
-    assert place.is_lost
+    assert subscription.is_lost
     assert log.version == "0.0"
 
 
 async def test_attempts_are_watched_by_namespace_and_narrowed(topic: WrittenTopic) -> None:
     topic.publish(an_attempt(), an_attempt(0, "b", "other"))
-    own = await topic.read_events(ATTEMPTS + "&namespace=llm", an_attempt(1), an_attempt(1, "b", "other"), placed(1))
-    assert list_types(own) == ["ADDED", "ADDED", "MODIFIED"]
-    for event in own:
-        shown = {name: value for name, value in event["object"].items() if name in AttemptFound.model_fields}
-        assert AttemptFound.model_validate(shown).namespace == "llm"
+    events = await topic.read_events(
+        ATTEMPTS + "&namespace=llm", an_attempt(1), an_attempt(1, "b", "other"), a_placed_attempt(1)
+    )
+    assert list_types(events) == ["ADDED", "ADDED", "MODIFIED"]
+    for event in events:
+        fields = {name: value for name, value in event["object"].items() if name in AttemptFound.model_fields}
+        assert AttemptFound.model_validate(fields).namespace == "llm"
     failed = await topic.read_events(
-        ATTEMPTS + NEXT + "&namespace=llm&status=failed&pod=c", an_attempt(1, "c"), an_attempt(2), placed(1, "c")
+        ATTEMPTS + NEXT + "&namespace=llm&status=failed&pod=c",
+        an_attempt(1, "c"),
+        an_attempt(2),
+        a_placed_attempt(1, "c"),
     )
     assert list_types(failed) == ["ADDED", "DELETED"]
 
@@ -181,23 +189,25 @@ async def test_a_narrowing_word_is_compared_as_a_whole(topic: WrittenTopic) -> N
 
 
 async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
-    topic.publish(an_attempt(), placed(0, "b"))
-    events = await topic.read_events(PENDING, an_attempt(1), an_attempt(1, "c"), placed(1), placed(1, "b"))
+    topic.publish(an_attempt(), a_placed_attempt(0, "b"))
+    events = await topic.read_events(
+        PENDING, an_attempt(1), an_attempt(1, "c"), a_placed_attempt(1), a_placed_attempt(1, "b")
+    )
     assert [(event["type"], event["object"]["name"]) for event in events] == [
         ("ADDED", "deepseek-a"),
         ("MODIFIED", "deepseek-a"),
         ("ADDED", "c"),
         ("DELETED", "deepseek-a"),
     ]
-    shown = {name: value for name, value in events[0]["object"].items() if name in PodWaiting.model_fields}
-    PodWaiting.model_validate(shown)
+    fields = {name: value for name, value in events[0]["object"].items() if name in PodWaiting.model_fields}
+    PodWaiting.model_validate(fields)
 
 
 async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(topic: WrittenTopic) -> None:
     retry = a_repetition(version=5)
-    [found] = await topic.read_events(ATTEMPTS, retry)
-    assert found["object"]["summary"] == retry.text
-    assert found["object"]["reasons"] == ["CardInsufficientMemory"]
+    [event] = await topic.read_events(ATTEMPTS, retry)
+    assert event["object"]["summary"] == retry.text
+    assert event["object"]["reasons"] == ["CardInsufficientMemory"]
     [waiting] = await topic.read_events(PENDING + "&resourceVersion=0.0")
     assert waiting["object"]["reasons"] == ["CardInsufficientMemory"]
 
@@ -238,34 +248,34 @@ async def test_only_behind_the_last_initial_event_a_watch_may_continue(topic: Wr
 
 
 async def test_what_many_watch_is_made_once(topic: WrittenTopic) -> None:
-    asked = [asyncio.ensure_future(topic._caller.get(ATTEMPTS + NEXT)) for _ in range(20)]
+    watches = [asyncio.ensure_future(topic._caller.get(ATTEMPTS + NEXT)) for _ in range(20)]
     await wait_until(lambda: topic.changes.subscribers == 20)
     topic.publish(an_attempt(1), an_attempt(2))
     answer = await topic.watch(ATTEMPTS + "&resourceVersion=0.0")
-    answers = [response.content for response in await asyncio.gather(*asked)]
+    answers = [response.content for response in await asyncio.gather(*watches)]
     assert set(answers) == {answer.content}
     metrics = (await topic._caller.get("/metrics")).text
     assert "schedulerlog_api_watch_objects_total 2.0" in metrics
     assert "schedulerlog_api_watches 0.0" in metrics
 
 
-async def at_once(
-    topic: WrittenTopic, asked: "asyncio.Future[Any]", expected: int, monkeypatch: pytest.MonkeyPatch
+async def count_longest_run(
+    topic: WrittenTopic, watches: "asyncio.Future[Any]", expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> int:
-    """How many attempts are decoded at most while no other request gets its turn.
+    """Count the attempts that are decoded at most while no other request gets its turn.
 
     The watches end when ``expected`` attempts are decoded in all.
     """
     decoded, longest_run = 0, 0
 
-    def counted(*parts: Any) -> Decoded:
+    def count_decoded(*parts: Any) -> Decoded:
         nonlocal decoded
         decoded += 1
         return Decoded(*parts)
 
     for module in ("events", "shared_events"):
-        monkeypatch.setattr(f"api.watch.{module}.Decoded", counted)
-    while not asked.done():
+        monkeypatch.setattr(f"api.watch.{module}.Decoded", count_decoded)
+    while not watches.done():
         if decoded == expected:
             topic.changes.close()
         before = decoded
@@ -280,9 +290,9 @@ async def test_n7_watches_that_open_at_once_leave_others_their_turn(
 ) -> None:
     """Each began with all attempts in memory: six hundred of them kept every other request waiting for ten seconds."""
     topic.publish(*(an_attempt(0, f"pod-{number}") for number in range(20)))
-    asked = asyncio.gather(*(topic._caller.get(path + "&timeoutSeconds=60") for _ in range(10)))
-    assert await at_once(topic, asked, 10 * 20, monkeypatch) == 1
-    assert len({answer.content for answer in await asked}) == 1
+    watches = asyncio.gather(*(topic._caller.get(path + "&timeoutSeconds=60") for _ in range(10)))
+    assert await count_longest_run(topic, watches, 10 * 20, monkeypatch) == 1
+    assert len({answer.content for answer in await watches}) == 1
 
 
 @pytest.mark.parametrize("path", [ATTEMPTS, ATTEMPTS + "&reason=Other"])
@@ -291,9 +301,9 @@ async def test_n7_a_watch_that_shows_nothing_of_many_changes_leaves_others_their
 ) -> None:
     """It read all changes that there were at once: thousands, some milliseconds each."""
     topic.publish(*(an_attempt(number) for number in range(50)))
-    asked = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=60"))
-    assert await at_once(topic, asked, 50, monkeypatch) == 1
-    assert len(parse_lines(await asked)) == (0 if "reason" in path else 50)
+    watch = asyncio.ensure_future(topic._caller.get(path + "&resourceVersion=0.0&timeoutSeconds=60"))
+    assert await count_longest_run(topic, watch, 50, monkeypatch) == 1
+    assert len(parse_lines(await watch)) == (0 if "reason" in path else 50)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +349,7 @@ WORDS = st.sampled_from(
     event_id=st.one_of(WORDS, st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)),
 )
 def test_whatever_is_asked_is_answered(path: str, query: dict[str, str], event_id: str) -> None:
-    async def asked() -> httpx.Response:
+    async def send_request() -> httpx.Response:
         topic = WrittenTopic(APPLICATION)
         topic.publish(an_attempt())
         # Every stream ends at once.
@@ -348,7 +358,7 @@ def test_whatever_is_asked_is_answered(path: str, query: dict[str, str], event_i
         return await APPLICATION.client.get(path, params={"watch": "true"} | query, headers=headers)
 
     with mock.patch("api.watch.events._BEHIND_SECONDS", 0):
-        answer = asyncio.run(asked())
+        answer = asyncio.run(send_request())
     assert answer.status_code in (200, 400, 410, 503)
     assert not APPLICATION.app.state.changes.subscribers
     if answer.status_code >= 400:
@@ -359,7 +369,7 @@ async def test_a_client_that_takes_nothing_is_hung_up_on(topic: WrittenTopic, mo
     monkeypatch.setattr("api.watch.streams.SEND_SECONDS", 0.01)
     hung_up, sent = asyncio.Event(), list[Any]()
 
-    async def stalled_send(message: Any) -> None:
+    async def stall(message: Any) -> None:
         sent.append(message)
         if message.get("body"):
             await asyncio.Event().wait()
@@ -375,7 +385,7 @@ async def test_a_client_that_takes_nothing_is_hung_up_on(topic: WrittenTopic, mo
     }  # fmt: skip
     topic.publish(an_attempt())
     async with asyncio.timeout(5):
-        await topic._caller.app(scope, receive, stalled_send)
+        await topic._caller.app(scope, receive, stall)
     assert hung_up.is_set()
     assert not topic.changes.subscribers
     assert "schedulerlog_api_watches_cut_off_total 1.0" in (await topic._caller.get("/metrics")).text
@@ -434,7 +444,7 @@ async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(
 
 
 async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded) -> None:
-    """Who watches all namespaces sees the scheduler's words as they are; one change is shown to both."""
+    """A caller who watches all namespaces sees the scheduler's words as they are; one change is shown to both."""
     lead = guarded.reviews.build_header(
         "lead", Grant("lead", "list", "pods", "llm"), Grant("lead", "get", "pods", "llm")
     )
@@ -457,7 +467,7 @@ async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypa
     monkeypatch.setattr("api.authority.streams.CHECK_SECONDS", 0.02)
     alice = guarded.reviews.build_header("alice", LISTS_LLM)
     topic = WrittenTopic(guarded)
-    asked = asyncio.ensure_future(guarded.get(ATTEMPTS + NEXT + "&namespace=llm", **alice))
+    watch = asyncio.ensure_future(guarded.get(ATTEMPTS + NEXT + "&namespace=llm", **alice))
     await wait_until(lambda: topic.changes.subscribers > 0)
     topic.publish(an_attempt(1))
     await asyncio.sleep(0.05)
@@ -465,7 +475,7 @@ async def test_a_watch_ends_when_its_right_is_revoked(guarded: Guarded, monkeypa
     guarded.clock.now += 6
     await asyncio.sleep(0.1)
     topic.publish(an_attempt(2))
-    events = parse_lines(await asked)
+    events = parse_lines(await watch)
     assert list_types(events) == ["ADDED", "ERROR"]
     assert events[1]["object"]["code"] == 403
     assert not topic.changes.subscribers

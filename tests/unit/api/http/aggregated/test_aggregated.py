@@ -25,7 +25,7 @@ def api(application: Guarded) -> Guarded:
 
 
 @pytest.mark.parametrize(
-    ("path", "own", "namespace"),
+    ("path", "expected", "namespace"),
     [
         ("/namespaces/llm/pods/a/schedulerlog", "/namespaces/llm/pods/a/schedulerlog", ""),
         ("/namespaces/llm/pods/a/schedulerlog/history", "/namespaces/llm/pods/a/schedulerlog/history", ""),
@@ -41,8 +41,8 @@ def api(application: Guarded) -> Guarded:
         ("/namespaces/llm/simulations", "/simulate", "llm"),
     ],
 )
-def test_a_path_is_that_of_the_same_answer(path: str, own: str, namespace: str) -> None:
-    assert translate_path(BASE + path) == (f"/api/v1{own}", namespace)
+def test_a_path_is_that_of_the_same_answer(path: str, expected: str, namespace: str) -> None:
+    assert translate_path(BASE + path) == (f"/api/v1{expected}", namespace)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ async def test_a_list_of_a_namespace_needs_its_right_and_takes_no_second_namespa
 
 async def test_the_next_page_is_one_of_the_aggregated_api(api: Guarded) -> None:
     header = api.reviews.build_header("lead", Grant("lead", "list", "pods", "llm"))
-    found = [a_summary(attempt_id=f"a{number}", ended_at=STARTED) for number in range(2)]
+    attempts = [a_summary(attempt_id=f"a{number}", ended_at=STARTED) for number in range(2)]
 
-    api.answering = hold(*found)
+    api.answering = hold(*attempts)
     path = f"{BASE}/namespaces/llm/schedulerlogs?limit=1"
     answer = await api.client.get(path, headers=header)
     link = answer.headers["link"].partition(">")[0].removeprefix("<")

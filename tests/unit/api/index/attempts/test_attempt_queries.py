@@ -45,29 +45,29 @@ def a_search(**parameters: str) -> SearchQuery:
 DEFAULT = Cluster("default")
 
 
-def first(query: SearchQuery) -> SearchPosition:
+def build_first(query: SearchQuery) -> SearchPosition:
     return build_first_position(SearchPosition, query.since, query.until, NOW)
 
 
-def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
-    return build_page_body(SEARCH_SOURCE, build_search_filters("default", query, place), place, query.limit)
+def search(query: SearchQuery, position: SearchPosition) -> dict[str, Any]:
+    return build_page_body(SEARCH_SOURCE, build_search_filters("default", query, position), position, query.limit)
 
 
 def test_a_node_and_a_reason_are_one_refusal_and_each_alone_is_anywhere() -> None:
-    def terms(**parameters: str) -> list[Any]:
+    def list_terms(**parameters: str) -> list[Any]:
         query = a_search(**parameters)
-        filters: list[Any] = search(query, first(query))["query"]["bool"]["filter"]
+        filters: list[Any] = search(query, build_first(query))["query"]["bool"]["filter"]
         return filters[1:]
 
-    assert terms(node="node1", reason="NumaNotFit") == [{"term": {"node_reasons": "node1|NumaNotFit"}}]
-    assert terms(node="node1") == [{"term": {"nodes": "node1"}}]
-    assert terms(reason="NumaNotFit") == [{"term": {"reasons": "NumaNotFit"}}]
+    assert list_terms(node="node1", reason="NumaNotFit") == [{"term": {"node_reasons": "node1|NumaNotFit"}}]
+    assert list_terms(node="node1") == [{"term": {"nodes": "node1"}}]
+    assert list_terms(reason="NumaNotFit") == [{"term": {"reasons": "NumaNotFit"}}]
 
 
 def test_names_are_counted_as_they_are_and_not_as_expressions() -> None:
     def include(node: str | None, reason: str | None) -> str | None:
-        found: str | None = build_refusal_counts(node, reason)["nodes"]["terms"].get("include")
-        return found
+        pattern: str | None = build_refusal_counts(node, reason)["nodes"]["terms"].get("include")
+        return pattern
 
     assert include("gpu-1.a", None) == r"gpu\-1\.a\|.*"
     assert include(None, ".*|@(x)#~") == r".*\|\.\*\|\@\(x\)\#\~"
@@ -89,7 +89,7 @@ def test_every_parameter_becomes_one_condition() -> None:
         until="2026-11-21T11:30:00Z",
         q="locked within",
     )
-    body = search(query, first(query))
+    body = search(query, build_first(query))
     assert body["query"] == {
         "bool": {
             "filter": [
@@ -114,8 +114,8 @@ def test_every_parameter_becomes_one_condition() -> None:
 
 def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
     query = a_search(since="2h")
-    place = SearchPosition(sort=(17, "a"), total=3, since="2026-11-21T10:00:00.000000Z", until=None)
-    body = search(query, place)
+    position = SearchPosition(sort=(17, "a"), total=3, since="2026-11-21T10:00:00.000000Z", until=None)
+    body = search(query, position)
     assert body["search_after"] == [17, "a"]
     assert {"range": {"@timestamp": {"gte": "2026-11-21T10:00:00.000000Z"}}} in body["query"]["bool"]["filter"]
 
@@ -128,8 +128,8 @@ def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
     assert derive_token_scope("bob", "here", a_search(status="failed")) != failed
 
 
-def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
-    """As the index gives it when the node columns are left out."""
+def strip_nodes(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
+    """Strip the node columns, as the index gives an attempt when they are left out."""
     document = orjson.loads(encode_value(build_attempt_document(summary, "")))
     for column in NODE_COLUMNS:
         del document["summary"][column.removeprefix("summary.")]
@@ -138,15 +138,17 @@ def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
 
 def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
     refused = a_summary(ended_at=STARTED)
-    bare = stripped(refused)
+    bare = strip_nodes(refused)
     assert isinstance(bare, AttemptSummarized)
     assert not does_item_need_nodes(bare)
     assert to_search_item(DEFAULT, bare) == to_search_item(DEFAULT, refused)
     terms = {"slots": [0.0, 1.5], "memory": [0.0, 0.25]}
-    fitting = stripped(a_summary(**FITS, score_terms=terms))
+    fitting = strip_nodes(a_summary(**FITS, score_terms=terms))
     assert isinstance(fitting, AttemptSummarized)
     assert does_item_need_nodes(fitting)
-    bound = stripped(a_summary(**FITS, score_terms=terms, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
+    bound = strip_nodes(
+        a_summary(**FITS, score_terms=terms, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED))
+    )
     assert isinstance(bound, AttemptSummarized)
     assert not does_item_need_nodes(bound)
     assert does_filter_line_need_nodes(bound)

@@ -25,7 +25,7 @@ ORIGINAL = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minute
 RETRY = a_repetition()
 
 
-def stored(document: dict[str, Any]) -> dict[str, Any]:
+def to_source(document: dict[str, Any]) -> dict[str, Any]:
     source: dict[str, Any] = orjson.loads(encode_value(document))
     return source
 
@@ -34,9 +34,9 @@ class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
     def __init__(self, *, has_original: bool = True) -> None:
-        self.sources = {RETRY.attempt_id: stored(build_repeated_document(RETRY))}
+        self.sources = {RETRY.attempt_id: to_source(build_repeated_document(RETRY))}
         if has_original:
-            self.sources[ORIGINAL.attempt_id] = stored(build_attempt_document(ORIGINAL, ""))
+            self.sources[ORIGINAL.attempt_id] = to_source(build_attempt_document(ORIGINAL, ""))
 
     async def search_for(self, _alias: str, item: str, *_: object) -> dict[str, Any]:
         source = self.sources[RETRY.attempt_id]
@@ -48,9 +48,9 @@ class Index:
 
 
 async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_the_one_it_repeats() -> None:
-    found = await read_latest_attempt(Index(), PodName("default", "llm", "deepseek-a"))  # type: ignore[arg-type]
-    assert found is not None
-    summary, original_id = found
+    attempt = await read_latest_attempt(Index(), PodName("default", "llm", "deepseek-a"))  # type: ignore[arg-type]
+    assert attempt is not None
+    summary, original_id = attempt
     assert (summary.attempt_id, summary.started_at, original_id) == (RETRY.attempt_id, STARTED, ORIGINAL.attempt_id)
     assert summary.nodes == ORIGINAL.nodes
 
@@ -75,11 +75,13 @@ class Devices:
         self.recent_states = RecentStates()
         self.states_in_memory = self.recent_states.find
         self._hits = [
-            {"_id": record.id, "_source": stored(build_devices_document(record, encode(record).value))}
+            {"_id": record.id, "_source": to_source(build_devices_document(record, encode(record).value))}
             for record in records
         ]
         self._states = {
-            (f"schedulerlog-node-states-{day}", state.id): stored(build_node_state_document(state, state.observed_at))
+            (f"schedulerlog-node-states-{day}", state.id): to_source(
+                build_node_state_document(state, state.observed_at)
+            )
             for day, written in states.items()
             for state in written
         }
@@ -92,7 +94,7 @@ class Devices:
         return [self._states.get((document["_index"], document["_id"])) for document in requested]
 
 
-async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:
+async def fetch_devices(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:
     return await read_devices(index, "default", "0f" * 16, STARTED, nodes)  # type: ignore[arg-type]
 
 
@@ -101,7 +103,7 @@ async def test_a_state_in_memory_is_not_asked_for() -> None:
     index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, memory_used_mib=[1])]})
     for state in (a_node_state("node2", 1, memory_used_mib=[2]), a_node_state("node2", 1, revision=99)):
         index.recent_states.put(state, encode(state).value)
-    rows, note = await devices_in(index, "node1", "node2")
+    rows, note = await fetch_devices(index, "node1", "node2")
     # That of another revision is none that the verdict refers to.
     assert [row.memory_used_mib for row in rows] == [1, 2]
     assert note == ""
@@ -110,7 +112,7 @@ async def test_a_state_in_memory_is_not_asked_for() -> None:
 async def test_devices_have_their_verdicts_and_the_state_that_the_record_names() -> None:
     record = build_devices_judged(["node1", "node2"], per_node=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1, 1, 1])
     states = [a_node_state("node2", 2), a_node_state("node1", 2, memory_used_mib=[0, 4096])]
-    rows, note = await devices_in(Devices(record, states={"2026.11.21": states}), "node1")
+    rows, note = await fetch_devices(Devices(record, states={"2026.11.21": states}), "node1")
     assert [(row.node, row.uuid, row.verdict, row.memory_used_mib) for row in rows] == [
         ("node1", "GPU-node1-0", "fits", 0),
         ("node1", "GPU-node1-1", "NumaNotFit", 4096),
@@ -122,7 +124,7 @@ async def test_devices_have_their_verdicts_and_the_state_that_the_record_names()
 @pytest.mark.parametrize("day", ["2026.11.20", "2026.11.22"])
 async def test_the_state_may_be_written_the_day_before_or_at_midnight(day: str) -> None:
     index = Devices(build_devices_judged(["node1"], per_node=1), states={day: [a_node_state(devices=1)]})
-    ((row,), note) = await devices_in(index, "node1")
+    ((row,), note) = await fetch_devices(index, "node1")
     assert (row.uuid, note) == ("GPU-node1-0", "")
 
 
@@ -132,7 +134,7 @@ async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_show
     )
     other_revision = a_node_state("node2", 1, revision=4)
     index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, revision=5), other_revision]})
-    rows, note = await devices_in(index, "node1", "node2")
+    rows, note = await fetch_devices(index, "node1", "node2")
     assert [(row.uuid, row.verdict, row.model, row.memory_used_mib) for row in rows] == [
         ("GPU-node1-0", "CardCordoned", "NVIDIA A100-SXM4-80GB", 1024),
         ("", "CardCordoned", "", None),
@@ -142,6 +144,6 @@ async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_show
 
 async def test_a_node_of_which_the_source_reports_no_state_is_noted_too() -> None:
     index = Devices(build_devices_judged(["node1"], per_node=1, revision=[-1]), states={})
-    ((row,), note) = await devices_in(index, "node1")
+    ((row,), note) = await fetch_devices(index, "node1")
     assert (row.uuid, row.slots_used) == ("", None)
     assert note == "the verdicts are shown without their devices where the source reports no state of the node"

@@ -26,9 +26,9 @@ class Index:
             {
                 "_id": record.id,
                 "_source": orjson.loads(encode_value(build_devices_document(record, encode(record).value))),
-                "sort": [-place, record.attempt_id],
+                "sort": [-index, record.attempt_id],
             }
-            for place, record in enumerate(records)
+            for index, record in enumerate(records)
         ]
         for hit, record in zip(self.hits, records, strict=True):
             hit["sort"] = [int(record.started_at.timestamp() * 1000), record.attempt_id]

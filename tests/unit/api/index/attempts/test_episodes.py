@@ -19,7 +19,7 @@ def an_outline(number: int, episode: str = "attempt-0", status: str = "failed", 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["failed", "pending"])), max_size=40))
 def test_every_attempt_is_in_exactly_one_episode_in_order(kinds: list[tuple[str, str]]) -> None:
-    outlines = [an_outline(len(kinds) - place, *kind) for place, kind in enumerate(kinds)]
+    outlines = [an_outline(len(kinds) - index, *kind) for index, kind in enumerate(kinds)]
     runs = list(group_runs(outlines))
     assert [run.attempts for run in runs] == [len(list(group)) for _, group in groupby(kinds)]
     assert [name for run in runs for name in run.attempt_ids] == [outline.attempt_id for outline in outlines]

@@ -44,7 +44,7 @@ class Index:
         return [self._documents.get(document["_id"]) for document in requested]
 
 
-async def episodes(
+async def read_episodes(
     index: Index, newest: AttemptSummarized | None = None, position: HistoryPosition | None = None
 ) -> list[Episode]:
     pod = PodName("default", "llm", "deepseek-a")
@@ -53,10 +53,10 @@ async def episodes(
 
 
 async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
-    from_index = await episodes(Index(PLACED, REFUSED))
+    from_index = await read_episodes(Index(PLACED, REFUSED))
     assert [episode.changes for episode in from_index] == [BECAME_FIT, []]
-    assert await episodes(Index(REFUSED), PLACED) == from_index, "the index does not show it yet"
-    assert await episodes(Index(PLACED, REFUSED), PLACED) == from_index, "both have it"
+    assert await read_episodes(Index(REFUSED), PLACED) == from_index, "the index does not show it yet"
+    assert await read_episodes(Index(PLACED, REFUSED), PLACED) == from_index, "both have it"
 
 
 async def test_an_attempt_in_memory_belongs_to_the_episode_that_it_names() -> None:
@@ -69,15 +69,15 @@ async def test_an_attempt_in_memory_belongs_to_the_episode_that_it_names() -> No
             "changes": [],
         }
     )
-    first, _ = await episodes(Index(PLACED, REFUSED), again)
+    first, _ = await read_episodes(Index(PLACED, REFUSED), again)
     assert (first.attempts, first.changes) == (2, BECAME_FIT)
 
 
 async def test_equal_attempts_of_two_episodes_are_not_counted_as_one() -> None:
     """A pod of the same name was made again, or another scheduler has tried it."""
     other = REFUSED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
-    assert [episode.attempts for episode in await episodes(Index(REFUSED), other)] == [1, 1]
-    assert [episode.attempts for episode in await episodes(Index(other, REFUSED))] == [1, 1]
+    assert [episode.attempts for episode in await read_episodes(Index(REFUSED), other)] == [1, 1]
+    assert [episode.attempts for episode in await read_episodes(Index(other, REFUSED))] == [1, 1]
 
 
 async def test_an_attempt_that_is_bound_after_the_next_one_began_is_an_item_of_its_own() -> None:
@@ -85,4 +85,4 @@ async def test_an_attempt_that_is_bound_after_the_next_one_began_is_an_item_of_i
         update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1), "episode": PLACED.attempt_id}
     )
     bound = PLACED.model_copy(update={"status": "succeeded"})
-    assert [episode.status for episode in await episodes(Index(waiting, bound))] == ["pending", "succeeded"]
+    assert [episode.status for episode in await read_episodes(Index(waiting, bound))] == ["pending", "succeeded"]

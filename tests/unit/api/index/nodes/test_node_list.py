@@ -1,4 +1,4 @@
-"""What a node of the list says of its free devices: by hand, from the amounts held."""
+"""Free devices of a node of the list: by hand, from the amounts held."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,9 @@ from schemas.placements import PodPlacement
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def registered(memory: list[int], healthy: list[bool] | None = None, cordoned: tuple[int, ...] = ()) -> NodeRegistered:
+def a_registered_node(
+    memory: list[int], healthy: list[bool] | None = None, cordoned: tuple[int, ...] = ()
+) -> NodeRegistered:
     count = len(memory)
     return NodeRegistered(
         cluster="default", node="node1", observed_at=NOON, scheduler="hami-scheduler", registered=True,
@@ -26,7 +28,7 @@ def registered(memory: list[int], healthy: list[bool] | None = None, cordoned: t
     )  # fmt: skip
 
 
-def held(device: int, memory_mib: int | None) -> PodPlacement:
+def a_pod_holding(device: int, memory_mib: int | None) -> PodPlacement:
     allocation = DeviceAllocation(uuid=f"GPU-{device}", container="main", memory_mib=memory_mib)
     return PodPlacement(
         cluster="default", id=f"p{device}", pod=PodRef(namespace="llm", name=f"p{device}"), node="node1",
@@ -34,7 +36,7 @@ def held(device: int, memory_mib: int | None) -> PodPlacement:
     )  # fmt: skip
 
 
-def listed(*observed: Observed, placements: tuple[PodPlacement, ...] = ()) -> NodeListed:
+def list_node(*observed: Observed, placements: tuple[PodPlacement, ...] = ()) -> NodeListed:
     return to_listed_node(Cluster("default"), "node1", NodeRecords(observed, placements, None), NOON)
 
 
@@ -54,19 +56,19 @@ def listed(*observed: Observed, placements: tuple[PodPlacement, ...] = ()) -> No
 def test_free_memory_is_what_is_registered_and_not_held(
     memory: list[int], held_mib: dict[int, int | None], expected: tuple[Any, ...]
 ) -> None:
-    placements = tuple(held(device, amount) for device, amount in held_mib.items())
-    node = listed(registered(memory), placements=placements)
+    placements = tuple(a_pod_holding(device, amount) for device, amount in held_mib.items())
+    node = list_node(a_registered_node(memory), placements=placements)
     assert (node.free_devices, node.memory_free_mib, node.largest_free_mib, node.fragmentation) == expected
     assert (node.devices, node.pods) == (len(memory), len(placements))
 
 
 def test_nothing_is_free_on_a_device_that_is_not_healthy() -> None:
-    node = listed(registered([100, 100], healthy=[True, False]))
+    node = list_node(a_registered_node([100, 100], healthy=[True, False]))
     assert (node.devices, node.unhealthy_devices, node.free_devices, node.memory_free_mib) == (2, 1, 1, 100)
 
 
 def test_nothing_is_free_on_a_device_that_is_cordoned() -> None:
-    node = listed(registered([100, 100, 100], cordoned=(1, 2)), placements=(held(2, 40),))
+    node = list_node(a_registered_node([100, 100, 100], cordoned=(1, 2)), placements=(a_pod_holding(2, 40),))
     assert (node.devices, node.cordoned_devices, node.free_devices) == (3, 2, 1)
     assert (node.memory_free_mib, node.largest_free_mib, node.fragmentation) == (100, 100, 0.0)
 
@@ -74,23 +76,23 @@ def test_nothing_is_free_on_a_device_that_is_cordoned() -> None:
 @pytest.mark.parametrize(("unschedulable", "free"), [(False, (1, 160, 100, 0.375)), (True, (0, 0, 0, 0.0))])
 def test_nothing_is_free_on_a_cordoned_node(unschedulable: bool, free: tuple[Any, ...]) -> None:
     earlier, later = (
-        NodeObserved(cluster="default", node="node1", observed_at=at, unschedulable=cordoned)
-        for at, cordoned in ((NOON, not unschedulable), (NOON + timedelta(seconds=1), unschedulable))
+        NodeObserved(cluster="default", node="node1", observed_at=observed_at, unschedulable=cordoned)
+        for observed_at, cordoned in ((NOON, not unschedulable), (NOON + timedelta(seconds=1), unschedulable))
     )
-    node = listed(registered([100, 100]), later, earlier, placements=(held(0, 40),))
+    node = list_node(a_registered_node([100, 100]), later, earlier, placements=(a_pod_holding(0, 40),))
     assert node.cordoned is unschedulable
     assert (node.free_devices, node.memory_free_mib, node.largest_free_mib, node.fragmentation) == free
     assert (node.devices, node.pods) == (2, 1)
 
 
 def test_whether_a_node_is_cordoned_is_not_known_without_its_status() -> None:
-    assert listed(registered([100])).cordoned is None
+    assert list_node(a_registered_node([100])).cordoned is None
 
 
 def test_a_node_has_its_registrations_problems_and_readiness() -> None:
     problem = NodeProblem(code="HandshakeTooOld", message="61 s old")
-    node = listed(
-        registered([100]),
+    node = list_node(
+        a_registered_node([100]),
         NodeChecked(cluster="default", node="node1", observed_at=NOON, problems=[problem]),
         NodeObserved(
             cluster="default", node="node1", observed_at=NOON, conditions=[Condition(type="Ready", status="True")]
@@ -113,10 +115,10 @@ def test_the_lock_of_a_node_is_that_of_its_latest_failed_bind() -> None:
         "ended_at": "2026-11-21T12:00:00Z",
     }
 
-    def bucket(node: str, bind: dict[str, Any]) -> dict[str, Any]:
+    def build_bucket(node: str, bind: dict[str, Any]) -> dict[str, Any]:
         return {"key": node, "latest": {"hits": {"hits": [{"_source": {"summary": {"bind": bind}}}]}}}
 
-    buckets = [bucket("node1", bind), bucket("node2", bind | {"lock_holder": None})]
+    buckets = [build_bucket("node1", bind), build_bucket("node2", bind | {"lock_holder": None})]
     locks = parse_locks({"aggregations": {"nodes": {"buckets": buckets}}})
     assert list(locks) == ["node1"]
     assert (locks["node1"].pod, locks["node1"].locked_at) == ("llm/qwen-0", "2026-11-21T11:59:00.000000Z")

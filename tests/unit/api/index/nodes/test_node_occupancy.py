@@ -1,4 +1,4 @@
-"""Which pods hold how much of the devices of a node at one time."""
+"""Pods that hold the devices of a node at one time, and the amounts that they hold."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ def a_device(uuid: str = "GPU-1", **fields: Any) -> DeviceRegistered:
     return DeviceRegistered.model_validate({"uuid": uuid} | plain | numbers | fields)
 
 
-def held(uuid: str = "GPU-1", memory_mib: int | None = 1000, **fields: Any) -> DeviceAllocation:
+def an_allocation(uuid: str = "GPU-1", memory_mib: int | None = 1000, **fields: Any) -> DeviceAllocation:
     return DeviceAllocation.model_validate(
         {"uuid": uuid, "container": "main", "memory_mib": memory_mib, "cores_percent": 10} | fields
     )
@@ -43,7 +43,7 @@ def a_placement(name: str, *rows: DeviceAllocation, **fields: Any) -> PodPlaceme
     return PodPlacement.model_validate(plain | fields)
 
 
-def at_noon(
+def describe_noon(
     *placements: PodPlacement, devices: tuple[DeviceRegistered, ...] = (a_device(),), **fields: Any
 ) -> NodeOccupancy:
     return describe_occupancy(Cluster("default"), "node1", NOON, placements, devices, **fields)
@@ -51,15 +51,17 @@ def at_noon(
 
 def test_free_are_the_devices_that_a_pod_could_get_whole() -> None:
     devices = (a_device("free"), a_device("held"), a_device("broken", healthy=False), a_device("kept", cordoned=True))
-    occupancy = at_noon(a_placement("a", held("held")), devices=devices)
+    occupancy = describe_noon(a_placement("a", an_allocation("held")), devices=devices)
     assert [device.cordoned for device in occupancy.devices] == [False, False, False, True]
     assert (occupancy.free_devices, occupancy.cordoned) == (1, None)
-    assert at_noon(devices=devices, cordoned=False).free_devices == 2
-    assert at_noon(devices=devices, cordoned=True).free_devices == 0
+    assert describe_noon(devices=devices, cordoned=False).free_devices == 2
+    assert describe_noon(devices=devices, cordoned=True).free_devices == 0
 
 
 def test_a_device_shows_how_much_of_it_which_pod_holds_and_since_when() -> None:
-    occupancy = at_noon(a_placement("a", held(memory_mib=30000)), a_placement("b", held(memory_mib=20000, slots=2)))
+    occupancy = describe_noon(
+        a_placement("a", an_allocation(memory_mib=30000)), a_placement("b", an_allocation(memory_mib=20000, slots=2))
+    )
     (device,) = occupancy.devices
     assert (device.memory_total_mib, device.memory_held_mib) == (81920, 50000)
     assert (device.cores_total_percent, device.cores_held_percent) == (100, 20)
@@ -77,11 +79,11 @@ def test_a_placement_counts_from_its_start_until_just_before_its_end() -> None:
     beginning, ending = a_placement("beginning", started_at=NOON), a_placement("ending", ended_at=NOON)
     later = a_placement("later", started_at=NOON + timedelta(microseconds=1))
     just = a_placement("just", ended_at=NOON + timedelta(microseconds=1))
-    assert [pod.name for pod in at_noon(beginning, ending, later, just).pods] == ["just", "beginning"]
+    assert [pod.name for pod in describe_noon(beginning, ending, later, just).pods] == ["just", "beginning"]
 
 
 def test_an_idle_device_and_an_unregistered_one_are_shown_too() -> None:
-    occupancy = at_noon(a_placement("a", held("GPU-9", model="NVIDIA T4")), devices=(a_device("GPU-0"),))
+    occupancy = describe_noon(a_placement("a", an_allocation("GPU-9", model="NVIDIA T4")), devices=(a_device("GPU-0"),))
     idle, unregistered = occupancy.devices
     assert (idle.uuid, idle.memory_held_mib, idle.slots_held, idle.held_by) == ("GPU-0", 0, 0, [])
     assert (unregistered.uuid, unregistered.model, unregistered.memory_total_mib) == ("GPU-9", "NVIDIA T4", None)
@@ -89,26 +91,32 @@ def test_an_idle_device_and_an_unregistered_one_are_shown_too() -> None:
 
 
 def test_init_containers_hold_one_after_the_other_and_the_others_together() -> None:
-    first, second = (held(memory_mib=size, container=f"i{size}", init=True) for size in (5000, 3000))
-    main, side = held(memory_mib=1000), held(memory_mib=2500, container="side")
-    assert at_noon(a_placement("a", first, second, main, side)).devices[0].memory_held_mib == 5000
-    assert at_noon(a_placement("a", second, main, side)).devices[0].memory_held_mib == 3500
+    first, second = (an_allocation(memory_mib=size, container=f"i{size}", init=True) for size in (5000, 3000))
+    main, side = an_allocation(memory_mib=1000), an_allocation(memory_mib=2500, container="side")
+    assert describe_noon(a_placement("a", first, second, main, side)).devices[0].memory_held_mib == 5000
+    assert describe_noon(a_placement("a", second, main, side)).devices[0].memory_held_mib == 3500
     # Two pods at the same time: each may be at its largest init container, so both count.
-    assert at_noon(a_placement("a", first, main), a_placement("b", first, main)).devices[0].memory_held_mib == 10000
+    assert (
+        describe_noon(a_placement("a", first, main), a_placement("b", first, main)).devices[0].memory_held_mib == 10000
+    )
 
 
 def test_an_unknown_amount_makes_the_sum_null() -> None:
-    (device,) = at_noon(a_placement("a", held(memory_mib=None)), a_placement("b", held(memory_mib=5))).devices
+    (device,) = describe_noon(
+        a_placement("a", an_allocation(memory_mib=None)), a_placement("b", an_allocation(memory_mib=5))
+    ).devices
     assert (device.memory_held_mib, device.cores_held_percent) == (None, 20)
 
 
 def test_one_device_alone_can_be_requested() -> None:
-    occupancy = at_noon(a_placement("a", held("GPU-1")), devices=(a_device("GPU-0"), a_device("GPU-1")), device="GPU-1")
+    occupancy = describe_noon(
+        a_placement("a", an_allocation("GPU-1")), devices=(a_device("GPU-0"), a_device("GPU-1")), device="GPU-1"
+    )
     assert [device.uuid for device in occupancy.devices] == ["GPU-1"]
 
 
 def test_pods_without_devices_are_listed_too() -> None:
-    occupancy = at_noon(a_placement("web"), devices=())
+    occupancy = describe_noon(a_placement("web"), devices=())
     assert ([pod.name for pod in occupancy.pods], occupancy.devices) == (["web"], [])
 
 
@@ -118,15 +126,17 @@ def test_the_sum_of_a_device_is_that_of_the_pods_that_are_there(
 ) -> None:
     placements = [
         a_placement(
-            f"p{place}",
-            held(f"GPU-{gpu}", memory),
+            f"p{index}",
+            an_allocation(f"GPU-{gpu}", memory),
             started_at=NOON + start * HOUR,
             ended_at=NOON + (start + length) * HOUR,
         )
-        for place, (start, gpu, length, memory) in enumerate(drawn)
+        for index, (start, gpu, length, memory) in enumerate(drawn)
     ]
     expected: dict[str, int] = {}
     for start, gpu, length, memory in drawn:
         if start <= 0 < start + length:
             expected[f"GPU-{gpu}"] = expected.get(f"GPU-{gpu}", 0) + memory
-    assert {device.uuid: device.memory_held_mib for device in at_noon(*placements, devices=()).devices} == expected
+    assert {
+        device.uuid: device.memory_held_mib for device in describe_noon(*placements, devices=()).devices
+    } == expected

@@ -24,13 +24,13 @@ class Clock:
         return self.now
 
 
-def time_out(circuit: Circuit) -> None:
+def fail_by_timeout(circuit: Circuit) -> None:
     with pytest.raises(TimeoutError), circuit.request():
         raise TimeoutError
 
 
-def refused(circuit: Circuit) -> bool:
-    """Of a caller who goes away before there is an answer."""
+def is_refused(circuit: Circuit) -> bool:
+    """Tell whether the circuit refuses a request; its caller goes away before there is an answer."""
     request = circuit.request()
     try:
         request.__enter__()
@@ -44,38 +44,38 @@ def test_m14_time_outs_in_a_row_open_it_and_one_request_a_second_tries() -> None
     clock = Clock()
     circuit = Circuit(clock)
     for _ in range(TIMEOUTS):
-        assert not refused(circuit)
-        time_out(circuit)
-    assert [refused(circuit) for _ in range(2)] == [True, True]
+        assert not is_refused(circuit)
+        fail_by_timeout(circuit)
+    assert [is_refused(circuit) for _ in range(2)] == [True, True]
     for _ in range(3):
         clock.now += OPEN_SECONDS
-        assert [refused(circuit) for _ in range(3)] == [False, True, True]
+        assert [is_refused(circuit) for _ in range(3)] == [False, True, True]
     clock.now += OPEN_SECONDS
     with circuit.request():
         pass
-    assert [refused(circuit) for _ in range(3)] == [False, False, False]
+    assert [is_refused(circuit) for _ in range(3)] == [False, False, False]
 
 
 def test_m14_an_answer_between_them_keeps_it_closed_and_so_does_an_error() -> None:
     circuit = Circuit(Clock())
     for _ in range(5):
-        time_out(circuit)
-        time_out(circuit)
+        fail_by_timeout(circuit)
+        fail_by_timeout(circuit)
         with pytest.raises(IndexDownError), circuit.request():
             raise IndexDownError("HTTP 503")
-    assert not refused(circuit)
+    assert not is_refused(circuit)
 
 
 def test_m14_a_trial_that_takes_long_keeps_no_other_from_trying() -> None:
     clock = Clock()
     circuit = Circuit(clock)
     for _ in range(TIMEOUTS):
-        time_out(circuit)
+        fail_by_timeout(circuit)
     clock.now += OPEN_SECONDS
     with circuit.request():
-        assert refused(circuit)
+        assert is_refused(circuit)
         clock.now += OPEN_SECONDS
-        assert not refused(circuit)
+        assert not is_refused(circuit)
 
 
 def test_a_wait_begins_with_the_first_read() -> None:
@@ -109,13 +109,13 @@ async def test_m14_the_reads_for_one_caller_take_so_long_together() -> None:
 
 
 async def test_m14_a_refused_request_is_not_sent_and_a_ping_is() -> None:
-    async def hanging(_: httpx.Request) -> httpx.Response:
+    async def hang(_: httpx.Request) -> httpx.Response:
         sent.append(1)
         await asyncio.sleep(60)
         raise AssertionError
 
     sent: list[int] = []
-    index = OpenSearch(index_of(hanging), lambda *_: None, 0.01)
+    index = OpenSearch(index_of(hang), lambda *_: None, 0.01)
     for _ in range(TIMEOUTS):
         with pytest.raises(IndexTimeoutError):
             await index.search("a", EVERYTHING)

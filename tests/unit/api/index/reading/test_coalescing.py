@@ -35,7 +35,7 @@ class Network:
         self.bodies.append(orjson.loads(request.content))
         number = len(self.bodies)
         await self.is_open.wait()
-        hits = [self._hit(pod) for pod in reversed(pods_of(self.bodies[number - 1])) if pod != "none"]
+        hits = [self._hit(pod) for pod in reversed(parse_pods(self.bodies[number - 1])) if pod != "none"]
         return httpx.Response(self.status, json={"number": number, "hits": {"hits": hits}})
 
     @staticmethod
@@ -45,7 +45,7 @@ class Network:
         return {"_index": "i", "_id": summary.attempt_id, "_source": source, "fields": {"pod": [pod]}}
 
 
-def pods_of(body: dict[str, Any]) -> list[str]:
+def parse_pods(body: dict[str, Any]) -> list[str]:
     clauses = body["query"].get("bool", {}).get("filter", [])
     return next((clause["terms"]["pod"] for clause in clauses if "terms" in clause), [])
 
@@ -62,20 +62,20 @@ def index(network: Network, monkeypatch: pytest.MonkeyPatch) -> OpenSearch:
     return OpenSearch(index_of(network), lambda *_: None, 10)
 
 
-async def idle() -> None:
+async def let_tasks_run() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-def asked(index: OpenSearch, *bodies: dict[str, Any]) -> list["asyncio.Task[dict[str, Any]]"]:
+def start_searches(index: OpenSearch, *bodies: dict[str, Any]) -> list["asyncio.Task[dict[str, Any]]"]:
     return [asyncio.create_task(index.search("a", body)) for body in bodies]
 
 
 async def test_equal_questions_that_wait_are_one_request(index: OpenSearch, network: Network) -> None:
-    first = asked(index, QUERY)
-    await idle()
-    others = asked(index, QUERY, QUERY, {"query": {"match_none": {}}}, QUERY)
-    await idle()
+    first = start_searches(index, QUERY)
+    await let_tasks_run()
+    others = start_searches(index, QUERY, QUERY, {"query": {"match_none": {}}}, QUERY)
+    await let_tasks_run()
     assert len(network.bodies) == 1
     network.is_open.set()
     assert [answer["number"] for answer in await asyncio.gather(*first, *others)] == [1, 2, 2, 3, 2]
@@ -84,9 +84,9 @@ async def test_equal_questions_that_wait_are_one_request(index: OpenSearch, netw
 async def test_who_asks_after_a_request_was_sent_gets_an_answer_of_their_own(
     index: OpenSearch, network: Network
 ) -> None:
-    (first,) = asked(index, QUERY)
-    await idle()
-    (second,) = asked(index, QUERY)
+    (first,) = start_searches(index, QUERY)
+    await let_tasks_run()
+    (second,) = start_searches(index, QUERY)
     network.is_open.set()
     assert [(await task)["number"] for task in (first, second)] == [1, 2]
 
@@ -94,19 +94,19 @@ async def test_who_asks_after_a_request_was_sent_gets_an_answer_of_their_own(
 async def test_who_leaves_takes_the_answer_from_none_and_the_last_one_ends_the_request(
     index: OpenSearch, network: Network
 ) -> None:
-    first, second = asked(index, QUERY, QUERY)
-    await idle()
+    first, second = start_searches(index, QUERY, QUERY)
+    await let_tasks_run()
     first.cancel()
-    await idle()
+    await let_tasks_run()
     assert not second.done()
     network.is_open.set()
     assert (await second)["number"] == 1
     network.is_open.clear()
-    (third,) = asked(index, QUERY)
-    await idle()
+    (third,) = start_searches(index, QUERY)
+    await let_tasks_run()
     third.cancel()
-    (fourth,) = asked(index, QUERY)
-    await idle()
+    (fourth,) = start_searches(index, QUERY)
+    await let_tasks_run()
     network.is_open.set()
     assert (await fourth)["number"] == 3, "its turn came as soon as the third caller left"
 
@@ -124,29 +124,29 @@ async def test_each_waits_no_longer_than_their_own_time(index: OpenSearch, netwo
 async def test_an_error_reaches_all_who_asked(index: OpenSearch, network: Network) -> None:
     network.status = 503
     network.is_open.set()
-    answers = await asyncio.gather(*asked(index, QUERY, QUERY), return_exceptions=True)
+    answers = await asyncio.gather(*start_searches(index, QUERY, QUERY), return_exceptions=True)
     assert [type(answer) for answer in answers] == [IndexDownError] * 2
 
 
-async def latest(index: OpenSearch, namespace: str, name: str) -> str | None:
-    """The name of the pod whose attempt was found."""
-    found = await read_latest_attempt(index, PodName("default", namespace, name))
-    return found[0].pod.name if found else None
+async def read_latest_pod(index: OpenSearch, namespace: str, name: str) -> str | None:
+    """Return the name of the pod whose attempt was found."""
+    attempt = await read_latest_attempt(index, PodName("default", namespace, name))
+    return attempt[0].pod.name if attempt else None
 
 
 async def test_pods_of_a_namespace_are_asked_for_together_and_each_caller_gets_their_own(
     index: OpenSearch, network: Network
 ) -> None:
-    (before,) = asked(index, QUERY)
-    await idle()
+    (before,) = start_searches(index, QUERY)
+    await let_tasks_run()
     names = ["a", "b", "none", "a", *(f"pod-{number}" for number in range(MAX_ITEMS))]
-    callers = [asyncio.create_task(latest(index, "llm", name)) for name in names]
-    others = [asyncio.create_task(latest(index, "others", "a"))]
+    callers = [asyncio.create_task(read_latest_pod(index, "llm", name)) for name in names]
+    others = [asyncio.create_task(read_latest_pod(index, "others", "a"))]
     network.is_open.set()
-    found = await asyncio.gather(*callers)
-    assert found == [None if name == "none" else name for name in names]
+    answers = await asyncio.gather(*callers)
+    assert answers == [None if name == "none" else name for name in names]
     await asyncio.gather(before, *others)
-    asked_for = [pods_of(body) for body in network.bodies[1:]]
+    asked_for = [parse_pods(body) for body in network.bodies[1:]]
     assert asked_for == [names[:3] + names[4 : MAX_ITEMS + 1], names[MAX_ITEMS + 1 :], ["a"]]
 
 
@@ -160,7 +160,7 @@ async def test_a_request_that_fails_when_its_last_caller_has_left_is_no_error_of
     unexpected: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unexpected.append(context))
 
-    async def fails_at_its_end(_: Any) -> dict[str, Any]:
+    async def fail_at_its_end(_: Any) -> dict[str, Any]:
         try:
             await asyncio.Event().wait()
         finally:
@@ -168,7 +168,7 @@ async def test_a_request_that_fails_when_its_last_caller_has_left_is_no_error_of
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await Coalescing().answer("key", "", fails_at_its_end)
+            await Coalescing().answer("key", "", fail_at_its_end)
     await asyncio.sleep(0)
     # asyncio reports it when the task is deleted.
     gc.collect()

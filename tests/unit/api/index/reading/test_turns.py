@@ -8,7 +8,7 @@ import pytest
 from api.index.reading.turns import Turns
 
 
-async def idle() -> None:
+async def let_tasks_run() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -30,7 +30,7 @@ class Callers:
 
     async def end(self, name: str) -> None:
         self.ends[name].set()
-        await idle()
+        await let_tasks_run()
 
 
 @pytest.fixture
@@ -41,31 +41,31 @@ def callers() -> Callable[[int], Callers]:
 async def test_so_many_ask_at_a_time_and_the_next_one_is_who_has_waited_longest(
     callers: Callable[[int], Callers],
 ) -> None:
-    asked = callers(2)
+    waiting_callers = callers(2)
     for name, until in {"a": 9.0, "b": 8.0, "late": 7.0, "later": 7.0, "early": 1.0}.items():
-        asked.come(name, until)
-        await idle()
-    assert asked.begun == ["a", "b"]
+        waiting_callers.come(name, until)
+        await let_tasks_run()
+    assert waiting_callers.begun == ["a", "b"]
     for name in ("a", "b", "early", "late", "later"):
-        await asked.end(name)
-    assert asked.begun == ["a", "b", "early", "late", "later"]
+        await waiting_callers.end(name)
+    assert waiting_callers.begun == ["a", "b", "early", "late", "later"]
 
 
 async def test_who_gives_up_takes_no_turn(callers: Callable[[int], Callers]) -> None:
-    asked = callers(1)
+    waiting_callers = callers(1)
     for name in ("a", "gives up", "b", "c"):
-        asked.come(name, 1)
-    await idle()
-    asked.tasks["gives up"].cancel()
-    await idle()
+        waiting_callers.come(name, 1)
+    await let_tasks_run()
+    waiting_callers.tasks["gives up"].cancel()
+    await let_tasks_run()
     # In the moment in which its turn came.
-    asked.ends["a"].set()
+    waiting_callers.ends["a"].set()
     await asyncio.sleep(0)
-    assert asked.tasks["a"].done()
-    asked.tasks["b"].cancel()
-    await idle()
-    assert asked.begun == ["a", "c"]
-    await asked.end("c")
-    asked.come("d", 1)
-    await idle()
-    assert asked.begun == ["a", "c", "d"]
+    assert waiting_callers.tasks["a"].done()
+    waiting_callers.tasks["b"].cancel()
+    await let_tasks_run()
+    assert waiting_callers.begun == ["a", "c"]
+    await waiting_callers.end("c")
+    waiting_callers.come("d", 1)
+    await let_tasks_run()
+    assert waiting_callers.begun == ["a", "c", "d"]
