@@ -1,4 +1,4 @@
-"""Who selects whom in deploy/kustomize: Services, budgets, scrapes, scaling, and what network policies let through."""
+"""Selectors of deploy/kustomize: Services, budgets, scrapes, scaling, and what network policies let through."""
 
 from collections.abc import Iterator
 from inspect import signature
@@ -17,70 +17,74 @@ KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 OURS = "ghcr.io/schedulerlog/schedulerlog"
 
 
-def documents(pattern: str = "**/*.yaml") -> list[dict[str, Any]]:
+def read_documents(pattern: str = "**/*.yaml") -> list[dict[str, Any]]:
     texts = (path.read_text() for path in sorted(KUSTOMIZE.glob(pattern)))
-    return [found for text in texts for found in yaml.load_all(text, yaml.CSafeLoader) if isinstance(found, dict)]
+    return [
+        document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader) if isinstance(document, dict)
+    ]
 
 
-ALL = documents()
+ALL = read_documents()
 
 
-def of_kind(*kinds: str) -> list[dict[str, Any]]:
-    return [found for found in ALL if found.get("kind") in kinds]
+def select_kind(*kinds: str) -> list[dict[str, Any]]:
+    return [document for document in ALL if document.get("kind") in kinds]
 
 
-def templates() -> Iterator[dict[str, Any]]:
-    for found in of_kind("Deployment", "StatefulSet", "Job", "CronJob"):
-        spec = found["spec"]
+def iterate_templates() -> Iterator[dict[str, Any]]:
+    for document in select_kind("Deployment", "StatefulSet", "Job", "CronJob"):
+        spec = document["spec"]
         template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
         if any(container["image"] == OURS for container in template["spec"]["containers"]):
             yield template
 
 
-def component(template: dict[str, Any]) -> str:
+def get_component(template: dict[str, Any]) -> str:
     return str(template["metadata"]["labels"]["app.kubernetes.io/component"])
 
 
 def matches(selector: dict[str, Any], labels: dict[str, str]) -> bool:
-    """As Kubernetes reads ``matchLabels`` and ``matchExpressions`` with the operator In."""
+    """Tell whether the selector matches, as Kubernetes reads ``matchLabels`` and ``matchExpressions`` (operator In)."""
     return all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items()) and all(
         labels.get(rule["key"]) in rule["values"] for rule in selector.get("matchExpressions", ())
     )
 
 
-def ports_of(template: dict[str, Any]) -> set[str]:
+def list_port_names(template: dict[str, Any]) -> set[str]:
     return {port["name"] for container in template["spec"]["containers"] for port in container.get("ports", ())}
 
 
 @pytest.mark.parametrize(
     "service",
-    [found for found in of_kind("Service") if found["metadata"]["name"].startswith("schedulerlog-")],
-    ids=lambda found: str(found["metadata"]["name"]),
+    [document for document in select_kind("Service") if document["metadata"]["name"].startswith("schedulerlog-")],
+    ids=lambda document: str(document["metadata"]["name"]),
 )
 def test_a_service_leads_to_pods_that_have_its_port(service: Any) -> None:
     selected = [
         template
-        for template in templates()
+        for template in iterate_templates()
         if matches({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
     ]
     assert selected
-    assert all(any(port["targetPort"] in ports_of(pod) for pod in selected) for port in service["spec"]["ports"])
+    assert all(any(port["targetPort"] in list_port_names(pod) for pod in selected) for port in service["spec"]["ports"])
 
 
 def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
-    (monitor,) = of_kind("ServiceMonitor")
+    (monitor,) = select_kind("ServiceMonitor")
     services = [
-        item for item in of_kind("Service") if matches(monitor["spec"]["selector"], item["metadata"].get("labels", {}))
+        item
+        for item in select_kind("Service")
+        if matches(monitor["spec"]["selector"], item["metadata"].get("labels", {}))
     ]
     (service,) = services
     assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} == {
         port["name"] for port in service["spec"]["ports"]
     }
     scraped = {
-        component(template)
-        for template in templates()
+        get_component(template)
+        for template in iterate_templates()
         if matches({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
-        and "metrics" in ports_of(template)
+        and "metrics" in list_port_names(template)
     }
     assert scraped == {
         "worker", "index", "placements", "alerts", "api", "events", "alertmanager", "scheduler", "kube-events",
@@ -89,9 +93,9 @@ def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
 
 
 def test_a_budget_is_about_pods_that_there_are() -> None:
-    budgets = of_kind("PodDisruptionBudget")
+    budgets = select_kind("PodDisruptionBudget")
     protected = {
-        component(template) for budget in budgets for template in templates()
+        get_component(template) for budget in budgets for template in iterate_templates()
         if matches(budget["spec"]["selector"], template["metadata"]["labels"])
     }  # fmt: skip
     assert len(protected) == len(budgets) == 5
@@ -103,66 +107,73 @@ def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process
         "schedulerlog-index": signature(index).parameters["group"].default,
     }
     partitions = {topic.name: topic.partitions for topic in TOPICS}
-    workloads = {(found["kind"], found["metadata"]["name"]) for found in of_kind("Deployment", "StatefulSet")}
-    scaled = of_kind("ScaledObject")
+    workloads = {
+        (document["kind"], document["metadata"]["name"]) for document in select_kind("Deployment", "StatefulSet")
+    }
+    scaled = select_kind("ScaledObject")
     assert len(scaled) == 2
-    for found in scaled:
-        target, (trigger,) = found["spec"]["scaleTargetRef"], found["spec"]["triggers"]
+    for document in scaled:
+        target, (trigger,) = document["spec"]["scaleTargetRef"], document["spec"]["triggers"]
         assert (target["kind"], target["name"]) in workloads
         assert trigger["metadata"]["consumerGroup"] == groups[target["name"]]
-        assert partitions[trigger["metadata"]["topic"]] == found["spec"]["maxReplicaCount"]
+        assert partitions[trigger["metadata"]["topic"]] == document["spec"]["maxReplicaCount"]
 
 
-def policy(name: str) -> dict[str, Any]:
-    (found,) = [item for item in of_kind("NetworkPolicy") if item["metadata"]["name"] == f"schedulerlog-{name}"]
-    spec: dict[str, Any] = found["spec"]
+def get_policy_spec(name: str) -> dict[str, Any]:
+    (document,) = [item for item in select_kind("NetworkPolicy") if item["metadata"]["name"] == f"schedulerlog-{name}"]
+    spec: dict[str, Any] = document["spec"]
     return spec
 
 
-def selected(name: str) -> set[str]:
+def select_components(name: str) -> set[str]:
     return {
-        component(template)
-        for template in templates()
-        if matches(policy(name)["podSelector"], template["metadata"]["labels"])
+        get_component(template)
+        for template in iterate_templates()
+        if matches(get_policy_spec(name)["podSelector"], template["metadata"]["labels"])
     }
 
 
 def lets_out(name: str, port: int) -> bool:
-    ports = [span for rule in policy(name)["egress"] for span in rule.get("ports", ())]
+    ports = [span for rule in get_policy_spec(name)["egress"] for span in rule.get("ports", ())]
     return any(
         isinstance(span["port"], int) and span["port"] <= port <= span.get("endPort", span["port"]) for span in ports
     )
 
 
-def addresses(setting: str) -> set[int]:
-    """The ports that settings of deploy/ name."""
+def list_ports(setting: str) -> set[int]:
+    """List the ports that settings of deploy/ name."""
     texts = [(KUSTOMIZE / "base/settings.env").read_text().splitlines()]
     texts += [
-        source["literals"] for found in ALL for source in found.get("configMapGenerator", ()) if "literals" in source
+        source["literals"]
+        for document in ALL
+        for source in document.get("configMapGenerator", ())
+        if "literals" in source
     ]
     values = [line.partition("=")[2] for lines in texts for line in lines if line.startswith(f"{setting}=")]
     return {urlsplit(value if "://" in value else f"//{value}").port or 0 for value in values}
 
 
 def test_nothing_is_let_through_that_no_policy_names() -> None:
-    everybody = {component(template) for template in templates()}
-    assert selected("default") == selected("dns") == everybody
-    assert policy("default").keys() == {"podSelector", "policyTypes"}
+    everybody = {get_component(template) for template in iterate_templates()}
+    assert select_components("default") == select_components("dns") == everybody
+    assert get_policy_spec("default").keys() == {"podSelector", "policyTypes"}
 
 
 def test_kafka_is_reached_by_those_that_use_it() -> None:
-    users = {found["metadata"]["name"].removeprefix("schedulerlog-") for found in of_kind("KafkaUser")}
-    assert selected("kafka") == users | {"provision"}
-    ports = addresses("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS")
+    users = {document["metadata"]["name"].removeprefix("schedulerlog-") for document in select_kind("KafkaUser")}
+    assert select_components("kafka") == users | {"provision"}
+    ports = list_ports("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS")
     assert len(ports) > 1
     assert all(lets_out("kafka", port) for port in ports)
 
 
 def test_those_that_have_a_right_there_reach_the_api_server() -> None:
     with_token = {
-        component(template) for template in templates() if template["spec"].get("automountServiceAccountToken")
+        get_component(template)
+        for template in iterate_templates()
+        if template["spec"].get("automountServiceAccountToken")
     }
-    assert selected("api-server") == with_token
+    assert select_components("api-server") == with_token
     assert all(lets_out("api-server", port) for port in (443, 6443))
 
 
@@ -171,33 +182,37 @@ def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
     text = (KUSTOMIZE / "components/tls/opensearch/kustomization.yaml").read_text()
     patched = set(text.partition("schedulerlog-(")[2].partition(")")[0].split("|"))
     jobs = {
-        component(template) for template in templates()
+        get_component(template) for template in iterate_templates()
         for variable in template["spec"]["containers"][0].get("env", ()) if "OPENSEARCH" in variable["name"]
     }  # fmt: skip
     assert jobs == {"roles", "policies"}
-    assert selected("opensearch") == patched | jobs
-    ports = addresses("SCHEDULERLOG_OPENSEARCH_URL")
+    assert select_components("opensearch") == patched | jobs
+    ports = list_ports("SCHEDULERLOG_OPENSEARCH_URL")
     assert ports == {9200}
     assert all(lets_out("opensearch", port) for port in {*ports, 443})
 
 
 @pytest.mark.parametrize("name", ["api", "mcp", "metrics"])
 def test_callers_reach_the_port_that_is_theirs(name: str) -> None:
-    (rule,) = policy(name)["ingress"]
+    (rule,) = get_policy_spec(name)["ingress"]
     assert [port["port"] for port in rule["ports"]] == [name]
-    assert all(name in ports_of(template) for template in templates() if component(template) in {"api", "mcp"} & {name})
+    assert all(
+        name in list_port_names(template)
+        for template in iterate_templates()
+        if get_component(template) in {"api", "mcp"} & {name}
+    )
 
 
 def test_each_client_of_others_reaches_the_address_that_it_is_given() -> None:
-    given = {
-        component(template): word.partition("=")[2]
-        for template in templates()
+    urls = {
+        get_component(template): word.partition("=")[2]
+        for template in iterate_templates()
         for word in template["spec"]["containers"][0]["args"]
         if word.startswith("--url=")
     }
-    assert given.keys() == {"alertmanager", "dashboards"}
-    assert all(lets_out(name, urlsplit(url).port or 443) for name, url in given.items())
-    (to_api,) = [rule for rule in policy("mcp")["egress"] if rule["ports"] == [{"port": "api"}]]
+    assert urls.keys() == {"alertmanager", "dashboards"}
+    assert all(lets_out(name, urlsplit(url).port or 443) for name, url in urls.items())
+    (to_api,) = [rule for rule in get_policy_spec("mcp")["egress"] if rule["ports"] == [{"port": "api"}]]
     assert matches(
         to_api["to"][0]["podSelector"], {"app.kubernetes.io/name": "schedulerlog", "app.kubernetes.io/component": "api"}
     )

@@ -27,10 +27,10 @@ def test_m8_the_policy_has_the_annotations_of_every_vendor_and_none_that_users_w
     names = re.compile(quoted.strip("'"))
     written = OF_SCHEDULERS | {name for vendor in VENDORS for name in (vendor.pod.allocated, vendor.pod.to_allocate)}
     assert {name for name in written if name and not names.match(name)} == set()
-    asked = OF_USERS | {
+    user_annotations = OF_USERS | {
         name
         for vendor in VENDORS
         for name in (vendor.pod.use_type, vendor.pod.no_use_type, vendor.pod.use_uuid, vendor.pod.no_use_uuid)
     }
-    assert {name for name in asked if names.match(name)} == set()
+    assert {name for name in user_annotations if names.match(name)} == set()
     assert len(written) > 20

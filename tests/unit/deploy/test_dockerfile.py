@@ -1,4 +1,4 @@
-"""What the Dockerfile promises to Kubernetes and to ``docker run``, read without Docker."""
+"""Promises of the Dockerfile to Kubernetes and to ``docker run``, read without Docker."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from runtime.settings.variables import PREFIX
 ROOT = Path(__file__).parents[3]
 
 
-def last_stage() -> list[tuple[str, str]]:
-    """The instructions of the stage that becomes the image, each as its name and its arguments."""
+def read_last_stage() -> list[tuple[str, str]]:
+    """Read the instructions of the stage that becomes the image, each as its name and its arguments."""
     text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
     lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
     instructions = [(words[0].upper(), words[1]) for words in lines]
@@ -24,30 +24,30 @@ def last_stage() -> list[tuple[str, str]]:
     return instructions[starts[-1] :]
 
 
-def arguments_of(name: str) -> list[str]:
-    return [arguments for instruction, arguments in last_stage() if instruction == name]
+def list_arguments(name: str) -> list[str]:
+    return [arguments for instruction, arguments in read_last_stage() if instruction == name]
 
 
-def environment() -> dict[str, str]:
-    """The variables that the image sets."""
-    return dict(pair.split("=", 1) for arguments in arguments_of("ENV") for pair in arguments.split())
+def read_environment() -> dict[str, str]:
+    """Read the variables that the image sets."""
+    return dict(pair.split("=", 1) for arguments in list_arguments("ENV") for pair in arguments.split())
 
 
 def test_the_user_is_a_number_that_a_kubelet_can_distinguish_from_root() -> None:
-    user, group = re.fullmatch(r"(\d+):(\d+)", arguments_of("USER")[-1]).groups()  # type: ignore[union-attr]
+    user, group = re.fullmatch(r"(\d+):(\d+)", list_arguments("USER")[-1]).groups()  # type: ignore[union-attr]
     assert int(user) > 0
     assert int(group) > 0
 
 
 def test_every_command_of_the_project_is_an_argument_of_the_image() -> None:
-    assert json.loads(arguments_of("ENTRYPOINT")[-1]) == ["schedulerlog"]
-    assert json.loads(arguments_of("CMD")[-1]) == ["--help"]
+    assert json.loads(list_arguments("ENTRYPOINT")[-1]) == ["schedulerlog"]
+    assert json.loads(list_arguments("CMD")[-1]) == ["--help"]
 
 
 def test_the_api_listens_where_the_outside_reaches_it() -> None:
-    (listening,) = (name for name in environment() if name.startswith(f"{PREFIX}API_"))
+    (listening,) = (name for name in read_environment() if name.startswith(f"{PREFIX}API_"))
     assert listening.removeprefix(PREFIX).lower() in Settings.model_fields
-    assert ip_address(environment()[listening].partition(":")[0]).is_unspecified
+    assert ip_address(read_environment()[listening].partition(":")[0]).is_unspecified
 
 
 def test_the_base_is_named_by_its_content_and_compose_takes_the_same() -> None:
@@ -58,7 +58,7 @@ def test_the_base_is_named_by_its_content_and_compose_takes_the_same() -> None:
 
 
 def test_the_labels_are_those_of_the_open_container_initiative() -> None:
-    labels = set(re.findall(r"org\.opencontainers\.image\.(\w+)=", arguments_of("LABEL")[-1]))
+    labels = set(re.findall(r"org\.opencontainers\.image\.(\w+)=", list_arguments("LABEL")[-1]))
     assert labels == {"title", "description", "source", "licenses", "version", "revision"}
 
 
@@ -73,19 +73,21 @@ def test_compose_and_the_manifests_run_only_commands_that_the_image_has() -> Non
     commands = [service["command"] for service in services if "command" in service]
     for path in (ROOT / "deploy" / "kustomize").rglob("*.yaml"):
         commands += [
-            found for document in yaml.safe_load_all(path.read_text("utf-8")) for found in arguments_in(document)
+            arguments
+            for document in yaml.safe_load_all(path.read_text("utf-8"))
+            for arguments in iterate_arguments(document)
         ]
     assert len(commands) > 15
     assert {command[0] for command in commands} <= COMMANDS.keys()
 
 
-def arguments_in(document: object) -> Iterator[list[str]]:
-    """The arguments of this project's containers in a manifest."""
+def iterate_arguments(document: object) -> Iterator[list[str]]:
+    """Iterate over the arguments of this project's containers in a manifest."""
     if isinstance(document, dict):
         if str(document.get("image", "")).startswith("ghcr.io/schedulerlog/") and "args" in document:
             yield document["args"]
         for value in document.values():
-            yield from arguments_in(value)
+            yield from iterate_arguments(value)
     elif isinstance(document, list):
         for value in document:
-            yield from arguments_in(value)
+            yield from iterate_arguments(value)

@@ -1,4 +1,4 @@
-"""What deploy/kustomize starts and sets exists: every command line of `schedulerlog`, every variable."""
+"""Command lines and variables of deploy/kustomize, each of which `schedulerlog` has."""
 
 import re
 from collections.abc import Iterator
@@ -19,49 +19,49 @@ KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 IMAGE = "ghcr.io/schedulerlog/schedulerlog"
 
 
-def documents() -> Iterator[Any]:
+def iterate_documents() -> Iterator[Any]:
     for path in sorted(KUSTOMIZE.rglob("*.yaml")):
-        yield from (found for found in yaml.safe_load_all(path.read_text()) if isinstance(found, dict))
+        yield from (document for document in yaml.safe_load_all(path.read_text()) if isinstance(document, dict))
 
 
-def command_lines() -> Iterator[list[str]]:
-    for found in documents():
-        for container in containers(found):
+def iterate_command_lines() -> Iterator[list[str]]:
+    for document in iterate_documents():
+        for container in iterate_containers(document):
             if container["image"] == IMAGE:
                 yield container["args"]
 
 
-def containers(document: Any) -> Iterator[Any]:
+def iterate_containers(document: Any) -> Iterator[Any]:
     spec = document.get("spec") or {}
     template = spec.get("jobTemplate", {}).get("spec", spec).get("template") or {}
     yield from template.get("spec", {}).get("containers", ())
 
 
-def settings() -> set[str]:
-    """The variables of the ConfigMap and of single containers."""
+def list_settings() -> set[str]:
+    """List the variables of the ConfigMap and of single containers."""
     literals = [line for path in KUSTOMIZE.rglob("kustomization.yaml") for line in path.read_text().splitlines()]
     lines = [*(KUSTOMIZE / "base/settings.env").read_text().splitlines(), *literals]
     in_pods = re.findall(
         r"name: (SCHEDULERLOG_\w+), valueFrom", "".join(p.read_text() for p in KUSTOMIZE.rglob("*.yaml"))
     )
-    return {found[1] for line in lines if (found := re.match(r"(?:\s+- )?(SCHEDULERLOG_\w+)=", line))} | set(in_pods)
+    return {match[1] for line in lines if (match := re.match(r"(?:\s+- )?(SCHEDULERLOG_\w+)=", line))} | set(in_pods)
 
 
 def test_there_are_commands_and_settings() -> None:
-    assert len(list(command_lines())) >= 14
-    assert "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS" in settings()
+    assert len(list(iterate_command_lines())) >= 14
+    assert "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS" in list_settings()
 
 
-@pytest.mark.parametrize("words", list(command_lines()), ids=" ".join)
+@pytest.mark.parametrize("words", list(iterate_command_lines()), ids=" ".join)
 def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> None:
-    command, rest = get_command(app), words
+    command, remaining_words = get_command(app), words
     context: Any = None
     while hasattr(command, "resolve_command"):
         context = command.make_context("schedulerlog", [], parent=context, resilient_parsing=True)
-        _, command, rest = command.resolve_command(context, rest)
+        _, command, remaining_words = command.resolve_command(context, remaining_words)
     parser = command.make_parser(command.context_class(command, parent=context))
     # Raises where an option is not known; what is left over would be arguments that no container has.
-    assert parser.parse_args(list(rest))[1] == []
+    assert parser.parse_args(list(remaining_words))[1] == []
 
 
 def test_l13_kubelet_and_prometheus_reach_what_each_process_says_about_itself() -> None:
@@ -69,8 +69,8 @@ def test_l13_kubelet_and_prometheus_reach_what_each_process_says_about_itself() 
     (address,) = re.findall(r"SCHEDULERLOG_METRICS_ADDRESS=(\S+)", (KUSTOMIZE / "base/settings.env").read_text())
     ports = [
         port["containerPort"]
-        for found in documents()
-        for container in containers(found)
+        for document in iterate_documents()
+        for container in iterate_containers(document)
         for port in container.get("ports", ())
         if port["name"] == "metrics"
     ]
@@ -81,14 +81,14 @@ def test_l13_kubelet_and_prometheus_reach_what_each_process_says_about_itself() 
 def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() -> None:
     """The API server asks for the right to the resource of the path, before it sends the request on."""
     rights = yaml.safe_load_all((KUSTOMIZE / "base/rights.yaml").read_text())
-    (role,) = [found for found in rights if found["metadata"]["name"] == "schedulerlog-view"]
+    (role,) = [document for document in rights if document["metadata"]["name"] == "schedulerlog-view"]
     allowed = {resource for rule in role["rules"] for resource in rule["resources"]}
     assert allowed == {"pods/schedulerlog", "simulations", *LISTS}
     assert {group for rule in role["rules"] for group in rule["apiGroups"]} == {GROUP}
 
 
 def test_every_variable_is_a_setting() -> None:
-    assert settings() <= read_variable_names()
+    assert list_settings() <= read_variable_names()
 
 
 def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -> None:

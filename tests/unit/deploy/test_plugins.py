@@ -13,17 +13,17 @@ KREW = Path("deploy/krew/schedulerlog.yaml")
 K9S = Path("deploy/k9s/plugins.yaml")
 
 
-def krew(tag: str = "v0.1.0") -> Any:
-    """The manifest as krew-release-bot fills it in."""
+def render_krew_manifest(tag: str = "v0.1.0") -> Any:
+    """Render the manifest as krew-release-bot fills it in."""
     text = KREW.read_text()
     archives = re.compile(r'\{\{addURIAndSha "([^"]+)" \.TagName \}\}')
-    text = archives.sub(lambda found: f"uri: {found[1]}\n      sha256: {'0' * 64}", text)
+    text = archives.sub(lambda match: f"uri: {match[1]}\n      sha256: {'0' * 64}", text)
     return yaml.safe_load(text.replace("{{ .TagName }}", tag))
 
 
 def test_the_manifest_of_krew_has_what_krew_asks_for() -> None:
     """https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/"""
-    manifest = krew()
+    manifest = render_krew_manifest()
     assert (manifest["kind"], manifest["metadata"]["name"]) == ("Plugin", KREW.stem)
     spec = manifest["spec"]
     assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])

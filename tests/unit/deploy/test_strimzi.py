@@ -17,50 +17,50 @@ WITHOUT_KAFKA = {f"schedulerlog-{name}" for name in PARTS}
 """``provision`` makes the index templates alone there."""
 
 
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [found for found in yaml.load_all(path.read_text(), yaml.CSafeLoader) if isinstance(found, dict)]
+def read_documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.load_all(path.read_text(), yaml.CSafeLoader) if isinstance(document, dict)]
 
 
-def users() -> dict[str, list[dict[str, Any]]]:
-    """The rules of each."""
-    found = documents(COMPONENT / "users.yaml")
-    return {user["metadata"]["name"]: user["spec"]["authorization"]["acls"] for user in found}
+def read_users() -> dict[str, list[dict[str, Any]]]:
+    """Read the rules of each user."""
+    users = read_documents(COMPONENT / "users.yaml")
+    return {user["metadata"]["name"]: user["spec"]["authorization"]["acls"] for user in users}
 
 
 def test_each_topic_is_made_as_provision_would_make_it() -> None:
-    made = {
+    topics = {
         topic["metadata"]["name"]: (
             topic["spec"]["partitions"],
             {name: str(value) for name, value in topic["spec"]["config"].items()},
         )
-        for topic in documents(COMPONENT / "topics.yaml")
+        for topic in read_documents(COMPONENT / "topics.yaml")
     }
-    assert made == {topic.name: (topic.partitions, build_configuration(topic)) for topic in TOPICS}
+    assert topics == {topic.name: (topic.partitions, build_configuration(topic)) for topic in TOPICS}
 
 
 def test_each_process_that_uses_kafka_has_a_user() -> None:
     workloads = {
-        found["metadata"]["name"]
+        document["metadata"]["name"]
         for path in KUSTOMIZE.rglob("*.yaml")
-        for found in documents(path)
-        if found.get("kind") in ("Deployment", "StatefulSet", "Job", "CronJob") and "hami" not in path.parent.name
+        for document in read_documents(path)
+        if document.get("kind") in ("Deployment", "StatefulSet", "Job", "CronJob") and "hami" not in path.parent.name
     }
     started = {name for name in workloads if name.startswith("schedulerlog-")} | {"schedulerlog-hami-log"}
-    assert set(users()) == started - WITHOUT_KAFKA
+    assert set(read_users()) == started - WITHOUT_KAFKA
 
 
 @pytest.mark.parametrize("component", ["kafka-certificate", "kafka-scram"])
 def test_the_secret_of_kafka_is_given_to_those_that_use_it(component: str) -> None:
-    """Where Strimzi does not make users; `provision` makes topics then."""
-    (patch,) = documents(KUSTOMIZE / "components/tls" / component / "kustomization.yaml")[0]["patches"]
+    """Components for clusters where Strimzi does not make users; `provision` makes topics then."""
+    (patch,) = read_documents(KUSTOMIZE / "components/tls" / component / "kustomization.yaml")[0]["patches"]
     assert set(re.findall(r"[\w-]+", patch["target"]["name"].removeprefix("schedulerlog-"))) == {
-        name.removeprefix("schedulerlog-") for name in {*users(), "schedulerlog-provision"}
+        name.removeprefix("schedulerlog-") for name in {*read_users(), "schedulerlog-provision"}
     }
 
 
 def test_a_right_is_about_one_topic_of_the_contract_or_one_group() -> None:
     names = {topic.name for topic in TOPICS}
-    resources = [rule["resource"] for rules in users().values() for rule in rules]
+    resources = [rule["resource"] for rules in read_users().values() for rule in rules]
     assert {resource["name"] for resource in resources if resource["type"] == "topic"} <= names
     assert {resource["type"] for resource in resources} == {"topic", "group"}
     # Of a process whose group has the cluster's name in it.

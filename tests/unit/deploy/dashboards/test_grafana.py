@@ -23,21 +23,21 @@ HAMI = {
     "hami_vgpu_memory_allocated_bytes": {"namespace", "node", "pod", "container_index", "device_uuid"},
 }
 RECORDED = {rule["record"] for group in build_rules()["spec"]["groups"] for rule in group["rules"] if "record" in rule}
-KNOWN: dict[str, frozenset[str]] = (
+LABELS_BY_METRIC: dict[str, frozenset[str]] = (
     read_labels()
     | {name: frozenset(labels) for name, labels in HAMI.items()}
     | dict.fromkeys(RECORDED, frozenset[str]())
 )
 
 
-def panels(dashboard: Json) -> list[Json]:
+def list_panels(dashboard: Json) -> list[Json]:
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
 TARGETS = [
     pytest.param(target, id=f"{name}-{panel['title']}-{target['refId']}")
     for name, dashboard in DASHBOARDS.items()
-    for panel in panels(dashboard)
+    for panel in list_panels(dashboard)
     for target in panel["targets"]
 ]
 
@@ -46,17 +46,17 @@ TARGETS = [
 def test_an_expression_asks_for_series_and_labels_that_there_are(target: Json) -> None:
     tree = parse(target["expr"])
     for series in list_selected(tree):
-        assert series.labels <= KNOWN[series.name], series
+        assert series.labels <= LABELS_BY_METRIC[series.name], series
     for labels, names in list_groups(tree):
-        assert all(labels <= KNOWN[name] for name in names), labels
+        assert all(labels <= LABELS_BY_METRIC[name] for name in names), labels
     assert list(list_selected(tree))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_legend_names_labels_by_which_the_series_are_grouped(target: Json) -> None:
-    shown = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
-    by = {label for labels, _ in list_groups(parse(target["expr"])) for label in labels}
-    assert shown <= by
+    legend_labels = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
+    grouped_labels = {label for labels, _ in list_groups(parse(target["expr"])) for label in labels}
+    assert legend_labels <= grouped_labels
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -66,10 +66,10 @@ def test_panels_have_ids_of_their_own_and_do_not_overlap(name: str) -> None:
     assert len(set(ids)) == len(ids)
     for panel in dashboard["panels"]:
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
-    for one, other in combinations((panel["gridPos"] for panel in dashboard["panels"]), 2):
-        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-        assert beside or below, (one, other)
+    for first, other in combinations((panel["gridPos"] for panel in dashboard["panels"]), 2):
+        beside = first["x"] + first["w"] <= other["x"] or other["x"] + other["w"] <= first["x"]
+        below = first["y"] + first["h"] <= other["y"] or other["y"] + other["h"] <= first["y"]
+        assert beside or below, (first, other)
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -87,7 +87,7 @@ def test_a_dashboard_can_be_provisioned(name: str) -> None:
 def test_every_panel_reads_the_chosen_datasource_and_says_what_it_shows(name: str) -> None:
     variables = {variable["name"]: variable for variable in DASHBOARDS[name]["templating"]["list"]}
     assert variables["datasource"]["type"] == "datasource"
-    for panel in panels(DASHBOARDS[name]):
+    for panel in list_panels(DASHBOARDS[name]):
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         assert panel["title"]
         assert panel["description"]
@@ -101,7 +101,7 @@ def test_a_variable_lists_values_of_a_label_that_its_metric_has(name: str) -> No
     for variable in DASHBOARDS[name]["templating"]["list"]:
         if variable["type"] == "query":
             metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["definition"]).groups()  # type: ignore[union-attr]
-            assert label in KNOWN[metric]
+            assert label in LABELS_BY_METRIC[metric]
 
 
 def test_titles_and_uids_are_used_once() -> None:

@@ -26,7 +26,7 @@ def stand_in() -> Iterator[DashboardsStandIn]:
         yield running
 
 
-def called(*arguments: str, **environment: str) -> Result:
+def invoke(*arguments: str, **environment: str) -> Result:
     return CliRunner().invoke(app, ["install", *arguments], env=environment)
 
 
@@ -113,30 +113,30 @@ def test_other_references_than_were_sent_are_a_difference(stand_in: DashboardsSt
     dashboard = OBJECTS[-1]
     changed = stand_in.stored["dashboard", dashboard.id]
     stand_in.answer = {"success": True, "successCount": len(OBJECTS)}
-    changed["references"] = [*changed["references"], vars_of(Reference("panel_99", "search", "gone"))]
+    changed["references"] = [*changed["references"], describe_reference(Reference("panel_99", "search", "gone"))]
     with pytest.raises(ImportRefusedError, match=f"dashboard {dashboard.id}: Dashboards stored other references"):
         install(DashboardsServer(stand_in.url), OBJECTS)
 
 
-def vars_of(reference: Reference) -> dict[str, str]:
+def describe_reference(reference: Reference) -> dict[str, str]:
     return {"name": reference.name, "type": reference.type, "id": reference.id}
 
 
 def test_the_command_takes_a_user_and_a_file_with_the_password(tmp_path: Path) -> None:
     (tmp_path / "password").write_text(f"{OF_ADMIN}\n")
     with dashboards_stand_in(asks_for=OF_ADMIN) as stand_in:
-        wrong = called("--url", stand_in.url)
+        wrong = invoke("--url", stand_in.url)
         assert wrong.exit_code == 2
         assert "answers 401" in wrong.output
         assert "give --username and --password-file" in wrong.output
-        right = called("--url", stand_in.url, "--user", "admin", "--password-file", str(tmp_path / "password"))
+        right = invoke("--url", stand_in.url, "--user", "admin", "--password-file", str(tmp_path / "password"))
     assert right.exit_code == 0, right.output
     assert right.output.startswith(f"{len(OBJECTS)} objects are installed: {stand_in.url}/app/dashboards#/view/")
 
 
 def test_a_user_and_password_may_stand_in_the_url_and_are_not_shown() -> None:
     with dashboards_stand_in(asks_for="p@ss/word") as stand_in:
-        result = called("--url", stand_in.url.replace("://", "://admin:p%40ss%2Fword@"))
+        result = invoke("--url", stand_in.url.replace("://", "://admin:p%40ss%2Fword@"))
     assert result.exit_code == 0, result.output
     assert "p%40ss" not in result.output
 
@@ -144,7 +144,7 @@ def test_a_user_and_password_may_stand_in_the_url_and_are_not_shown() -> None:
 def test_the_command_reads_its_settings_from_the_environment_and_sends_the_tenant() -> None:
     with dashboards_stand_in(asks_for=OF_ADMIN) as stand_in:
         variables = {"URL": stand_in.url, "USERNAME": "admin", "PASSWORD": OF_ADMIN, "TENANT": "global"}
-        result = called(**{f"SCHEDULERLOG_DASHBOARDS_{name}": value for name, value in variables.items()})
+        result = invoke(**{f"SCHEDULERLOG_DASHBOARDS_{name}": value for name, value in variables.items()})
         assert result.exit_code == 0, result.output
         assert stand_in.imports[0]["securitytenant"] == "global"
 
@@ -152,15 +152,15 @@ def test_the_command_reads_its_settings_from_the_environment_and_sends_the_tenan
 def test_over_tls_the_certificate_is_checked_against_the_given_authority(tmp_path: Path) -> None:
     pair = a_pair(tmp_path)
     with dashboards_stand_in(pair.certificate, pair.key) as stand_in:
-        unknown = called("--url", stand_in.url)
+        unknown = invoke("--url", stand_in.url)
         assert unknown.exit_code == 1
         assert "CERTIFICATE_VERIFY_FAILED" in unknown.output
-        known = called("--url", stand_in.url, "--ca-file", str(pair.certificate))
-        assert known.exit_code == 0, known.output
+        trusted = invoke("--url", stand_in.url, "--ca-file", str(pair.certificate))
+        assert trusted.exit_code == 0, trusted.output
 
 
 def test_without_a_url_the_command_ends_with_one_line() -> None:
-    result = called()
+    result = invoke()
     assert result.exit_code == 2
     assert result.output.startswith("SCHEDULERLOG_DASHBOARDS_URL is not set: Base URL of OpenSearch Dashboards")
 

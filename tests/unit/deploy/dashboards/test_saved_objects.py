@@ -18,12 +18,12 @@ from tests.support.panel_search import Imported, collect_fields, list_aggs, quer
 
 API = "https://schedulerlog.example/base"
 FILE = export(API)
-FOUND = Imported.read(FILE)
-ALL = [pytest.param(saved, id=f"{kind}-{name}") for (kind, name), saved in FOUND.objects.items()]
+IMPORTED = Imported.read(FILE)
+ALL = [pytest.param(saved, id=f"{kind}-{name}") for (kind, name), saved in IMPORTED.objects.items()]
 SEARCHING = [
     pytest.param(saved, id=name)
-    for (kind, name), saved in FOUND.objects.items()
-    if kind in ("search", "visualization") and FOUND.get_pattern(saved)
+    for (kind, name), saved in IMPORTED.objects.items()
+    if kind in ("search", "visualization") and IMPORTED.get_pattern(saved)
 ]
 PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
     index.alias: index.properties for index in INDICES
@@ -31,15 +31,15 @@ PROPERTIES = {f"{index.alias}-*": index.properties for index in INDICES} | {
 _IN_QUERIES = re.compile(r"(?:_exists_:(\w+))|(?:(?<![\w:])(?!_exists_)(\w+):)")
 
 
-def pattern(saved: Any) -> Any:
-    found = FOUND.get_pattern(saved)
-    assert found is not None
-    return found
+def get_pattern(saved: Any) -> Any:
+    pattern = IMPORTED.get_pattern(saved)
+    assert pattern is not None
+    return pattern
 
 
-def fields(saved: Any) -> dict[str, Any]:
-    """Name to mapping of the fields of the object's pattern, those that Dashboards computes included."""
-    attributes = pattern(saved)["attributes"]
+def map_fields(saved: Any) -> dict[str, Any]:
+    """Map the fields of the object's pattern by their names, those that Dashboards computes included."""
+    attributes = get_pattern(saved)["attributes"]
     computed = {field["name"]: {"type": "scripted"} for field in json.loads(attributes.get("fields", "[]"))}
     return PROPERTIES[attributes["title"]] | computed
 
@@ -68,7 +68,7 @@ def test_attributes_that_hold_json_are_strings_of_it(saved: Any) -> None:
 def test_every_reference_is_used_and_leads_to_an_object_of_the_file(saved: Any) -> None:
     names = [ref["name"] for ref in saved["references"]]
     assert len(set(names)) == len(names)
-    assert {(ref["type"], ref["id"]) for ref in saved["references"]} <= set(FOUND.objects)
+    assert {(ref["type"], ref["id"]) for ref in saved["references"]} <= set(IMPORTED.objects)
     if saved["type"] == "dashboard":
         assert sorted(names) == sorted(panel["panelRefName"] for panel in json.loads(saved["attributes"]["panelsJSON"]))
     elif saved["type"] != "index-pattern":
@@ -84,7 +84,7 @@ def test_ids_are_readable_and_used_once() -> None:
 
 
 def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
-    patterns = [saved["attributes"] for saved in FOUND.select_type("index-pattern").values()]
+    patterns = [saved["attributes"] for saved in IMPORTED.select_type("index-pattern").values()]
     assert {f"{index.alias}-*" for index in INDICES} <= {index_pattern["title"] for index_pattern in patterns}
     for attributes in patterns:
         if "timeFieldName" in attributes:
@@ -94,20 +94,25 @@ def test_every_index_family_has_a_pattern_whose_time_field_is_a_date() -> None:
 
 @pytest.mark.parametrize("saved", SEARCHING)
 def test_every_field_of_a_panel_a_column_and_a_query_is_in_the_mapping(saved: Any) -> None:
-    known = fields(saved)
-    asked = collect_fields(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
-    asked |= {field for field, _ in saved["attributes"].get("sort", [])}
+    mappings = map_fields(saved)
+    used_fields = collect_fields(saved) if saved["type"] == "visualization" else {*saved["attributes"]["columns"]}
+    used_fields |= {field for field, _ in saved["attributes"].get("sort", [])}
     words = search_source(saved)["query"]["query"]
-    asked |= {name for pair in _IN_QUERIES.findall(words) for name in pair if name}
-    assert asked <= set(known)
+    used_fields |= {name for pair in _IN_QUERIES.findall(words) for name in pair if name}
+    assert used_fields <= set(mappings)
     # What is stored and not indexed is shown by no column and found by no query.
-    assert all(is_indexed(known[name]) for name in asked)
+    assert all(is_indexed(mappings[name]) for name in used_fields)
 
 
 @pytest.mark.parametrize("saved", SEARCHING)
 def test_aggregations_are_of_fields_that_have_values_in_columns(saved: Any) -> None:
     if saved["type"] == "visualization":
-        assert {fields(saved)[name]["type"] for name in collect_fields(saved)} <= {"keyword", "date", "long", "double"}
+        assert {map_fields(saved)[name]["type"] for name in collect_fields(saved)} <= {
+            "keyword",
+            "date",
+            "long",
+            "double",
+        }
 
 
 @pytest.mark.parametrize("saved", SEARCHING)
@@ -129,41 +134,41 @@ def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
         "repeats": f"{API}/api/v1/attempts/{{{{value}}}}",
         "pod_link": f"{API}/api/v1{{{{rawValue}}}}/schedulerlog",
     }
-    attempts = FOUND.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
+    attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     formats = json.loads(attempts["fieldFormatMap"])
     assert {name: field_format["params"]["urlTemplate"] for name, field_format in formats.items()} == wanted
     assert {field_format["id"] for field_format in formats.values()} == {"url"}
 
 
 def test_every_search_of_attempts_and_findings_has_a_column_with_a_link() -> None:
-    for saved_search in FOUND.select_type("search").values():
-        links = json.loads(pattern(saved_search)["attributes"]["fieldFormatMap"])
+    for saved_search in IMPORTED.select_type("search").values():
+        links = json.loads(get_pattern(saved_search)["attributes"]["fieldFormatMap"])
         assert set(saved_search["attributes"]["columns"]) & set(links), saved_search["id"]
 
 
 def test_panels_lie_on_the_grid_side_by_side() -> None:
-    (overview,) = FOUND.select_type("dashboard").values()
+    (overview,) = IMPORTED.select_type("dashboard").values()
     panels = json.loads(overview["attributes"]["panelsJSON"])
     grids = [panel["gridData"] for panel in panels]
     assert all(panel["gridData"]["i"] == panel["panelIndex"] for panel in panels)
     assert all(grid["x"] >= 0 and grid["x"] + grid["w"] <= COLUMNS == 48 for grid in grids)
-    for one, other in combinations(grids, 2):
-        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-        assert beside or below, (one, other)
+    for first, other in combinations(grids, 2):
+        beside = first["x"] + first["w"] <= other["x"] or other["x"] + other["w"] <= first["x"]
+        below = first["y"] + first["h"] <= other["y"] or other["y"] + other["h"] <= first["y"]
+        assert beside or below, (first, other)
 
 
 def test_the_dashboard_has_every_visualization() -> None:
-    (overview,) = FOUND.select_type("dashboard").values()
-    shown = {ref["id"] for ref in overview["references"] if ref["type"] == "visualization"}
-    assert shown == set(FOUND.select_type("visualization"))
+    (overview,) = IMPORTED.select_type("dashboard").values()
+    visualizations = {ref["id"] for ref in overview["references"] if ref["type"] == "visualization"}
+    assert visualizations == set(IMPORTED.select_type("visualization"))
 
 
 def test_the_time_range_of_the_dashboard_counts() -> None:
-    (overview,) = FOUND.select_type("dashboard").values()
+    (overview,) = IMPORTED.select_type("dashboard").values()
     assert overview["attributes"]["timeRestore"] is True
 
 
 def test_a_query_of_a_pattern_without_a_time_field_has_no_time_range() -> None:
-    now = FOUND.objects["search", "schedulerlog-placements-now"]
-    assert "range" not in str(query_of(now, pattern(now), "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"))
+    now = IMPORTED.objects["search", "schedulerlog-placements-now"]
+    assert "range" not in str(query_of(now, get_pattern(now), "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"))

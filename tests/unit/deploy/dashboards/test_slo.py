@@ -22,11 +22,11 @@ DELAY = "schedulerlog_api_decision_delay_seconds"
 
 
 def burn(name: str, *rates: tuple[str, dict[str, str], float]) -> float | None:
-    """Of an hour."""
+    """Evaluate the burn rate of an hour."""
     return evaluate(RECORDED[f"slo:schedulerlog_{name}:burn_rate1h"], Numbers(rates=rates))
 
 
-def late_decisions(all_of_them: float, within_5_s: float, source: str = "scheduler") -> list[Any]:
+def build_delays(all_of_them: float, within_5_s: float, source: str = "scheduler") -> list[Any]:
     return [
         (f"{DELAY}_count", {"source": source}, all_of_them),
         (f"{DELAY}_bucket", {"source": source, "le": "2.5"}, within_5_s / 2),
@@ -36,24 +36,24 @@ def late_decisions(all_of_them: float, within_5_s: float, source: str = "schedul
 
 
 def test_the_rules_are_yaml_of_a_prometheus_rule() -> None:
-    found = yaml.safe_load(write_rules())
-    assert (found["apiVersion"], found["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
-    assert json.loads(json.dumps(found)) == json.loads(json.dumps(build_rules()))
+    manifest = yaml.safe_load(write_rules())
+    assert (manifest["apiVersion"], manifest["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+    assert json.loads(json.dumps(manifest)) == json.loads(json.dumps(build_rules()))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.get("record") or rule["alert"])
 def test_a_rule_parses_and_asks_for_series_that_there_are(rule: Rule) -> None:
-    known = read_labels()
+    labels = read_labels()
     for series in list_selected(parse(rule["expr"])):
         if series.name in RECORDED:
             assert not series.labels
         else:
-            assert series.labels <= known[series.name], series
+            assert series.labels <= labels[series.name], series
 
 
 def test_each_objective_has_a_rule_for_every_window_that_an_alert_asks_for() -> None:
-    asked = {series.name for alert in ALERTS for series in list_selected(parse(alert["expr"]))}
-    assert asked == set(RECORDED)
+    selected = {series.name for alert in ALERTS for series in list_selected(parse(alert["expr"]))}
+    assert selected == set(RECORDED)
 
 
 @pytest.mark.parametrize("expression", RECORDED.values(), ids=RECORDED)
@@ -67,12 +67,12 @@ def test_the_bound_of_an_objective_is_a_bucket_of_its_histogram(expression: str)
 
 # 1,000 decisions a second, of which 2 are late: twice the 1 in 1,000 that may be.
 def test_two_late_decisions_in_a_thousand_use_up_the_budget_twice_as_fast_as_it_lasts() -> None:
-    assert burn("decision_to_api", *late_decisions(1000, 998)) == pytest.approx(2)
+    assert burn("decision_to_api", *build_delays(1000, 998)) == pytest.approx(2)
 
 
 def test_decisions_that_were_read_from_a_log_do_not_count() -> None:
-    read = late_decisions(500, 0, source="hami-log")
-    assert burn("decision_to_api", *late_decisions(1000, 998), *read) == pytest.approx(2)
+    read = build_delays(500, 0, source="hami-log")
+    assert burn("decision_to_api", *build_delays(1000, 998), *read) == pytest.approx(2)
 
 
 def test_three_late_documents_in_a_hundred_use_up_the_budget_three_times_as_fast() -> None:
@@ -81,30 +81,35 @@ def test_three_late_documents_in_a_hundred_use_up_the_budget_three_times_as_fast
     assert burn("accepted_to_visible", accepted, visible) == pytest.approx(3)
 
 
-def answers(route: str, status: str, rate: float) -> tuple[str, dict[str, str], float]:
+def an_answer_rate(route: str, status: str, rate: float) -> tuple[str, dict[str, str], float]:
     return "schedulerlog_api_requests_total", {"route": route, "status": status}, rate
 
 
 def test_statuses_of_500_and_above_count_as_failures_and_those_of_callers_do_not() -> None:
-    found = burn("api_availability", answers("/p", "200", 97), answers("/p", "404", 2), answers("/p", "503", 1))
-    assert found == pytest.approx(10)  # 1 in 100, where 1 in 1,000 may fail
+    burn_rate = burn(
+        "api_availability",
+        an_answer_rate("/p", "200", 97),
+        an_answer_rate("/p", "404", 2),
+        an_answer_rate("/p", "503", 1),
+    )
+    assert burn_rate == pytest.approx(10)  # 1 in 100, where 1 in 1,000 may fail
 
 
 def test_probes_do_not_count() -> None:
-    assert burn("api_availability", answers("/p", "200", 100), answers("/readyz", "503", 100)) == 0
+    assert burn("api_availability", an_answer_rate("/p", "200", 100), an_answer_rate("/readyz", "503", 100)) == 0
 
 
 def test_without_a_failure_there_is_a_value_and_it_is_zero() -> None:
-    assert burn("api_availability", answers("/p", "200", 100)) == 0
+    assert burn("api_availability", an_answer_rate("/p", "200", 100)) == 0
 
 
 def test_without_any_decision_there_is_no_value_to_compare() -> None:
-    assert math.isnan(burn("decision_to_api", *late_decisions(0, 0)) or 0.0)
+    assert math.isnan(burn("decision_to_api", *build_delays(0, 0)) or 0.0)
     assert burn("decision_to_api") is None
 
 
-def fires(objective: str, severity: str, **burns: float) -> bool:
-    """Whether the alert fires, where the windows have these burn rates and all others none."""
+def is_firing(objective: str, severity: str, **burns: float) -> bool:
+    """Tell whether the alert fires, where the windows have these burn rates and all others none."""
     windows = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
     gauges = {f"slo:schedulerlog_{objective}:burn_rate{w}": burns.get(f"of_{w}", 0.0) for w in windows}
     alert = next(candidate.alert for candidate in OBJECTIVES if candidate.name == objective)
@@ -128,6 +133,6 @@ def test_an_alert_needs_the_long_window_and_the_short_one(
     objective: str, severity: str, long: str, short: str, rate: float
 ) -> None:
     above, below = rate * 1.01, rate * 0.99
-    assert fires(objective, severity, **{long: above, short: above})
-    assert not fires(objective, severity, **{long: above, short: below})
-    assert not fires(objective, severity, **{long: below, short: above})
+    assert is_firing(objective, severity, **{long: above, short: above})
+    assert not is_firing(objective, severity, **{long: above, short: below})
+    assert not is_firing(objective, severity, **{long: below, short: above})

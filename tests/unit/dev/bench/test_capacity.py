@@ -25,15 +25,15 @@ from dev.bench.capacity import (
 PAGE = Path("docs/operations.md").read_text()
 
 
-def results(first: float, retry: float) -> list[dict[str, Any]]:
-    """Measured at 10 and 1,000 nodes: a first attempt costs ``first`` a node in every respect, a retry ``retry``."""
+def build_results(first: float, retry: float) -> list[dict[str, Any]]:
+    """Build results at 10 and 1,000 nodes: for all costs, a first attempt has ``first`` a node, a retry ``retry``."""
     figures = [
         {"path": path.format(nodes=f"{nodes:,}", which=which), "unit": unit, "value": cost * nodes}
         for nodes in (10, 1_000)
         for which, cost in ((FIRST, first), (RETRY, retry))
         for path, unit in COSTS.values()
     ]
-    figures += [{"path": "the state of a node", "unit": f"{place} bytes", "value": 0} for place in ("Kafka", "index")]
+    figures += [{"path": "the state of a node", "unit": f"{store} bytes", "value": 0} for store in ("Kafka", "index")]
     call = "{:,} nodes, {} changed, {:,} pods, a tenth of the nodes fits, recorded"
     calls = [
         {"path": call.format(nodes, nodes // 100, pods), "value": ms}
@@ -43,9 +43,9 @@ def results(first: float, retry: float) -> list[dict[str, Any]]:
 
 
 def test_a_line_goes_through_the_costs_that_lie_on_one() -> None:
-    found = line({10: 3.0, 500: 52.0, 5_000: 502.0})
-    assert found == pytest.approx((2.0, 0.1))
-    assert found.at(100_000) == pytest.approx(10_002)
+    cost = line({10: 3.0, 500: 52.0, 5_000: 502.0})
+    assert cost == pytest.approx((2.0, 0.1))
+    assert cost.at(100_000) == pytest.approx(10_002)
 
 
 @pytest.mark.parametrize(("points", "expected"), [({10: 10.0, 20: 40.0}, (0, 1.2)), ({10: 4.0, 1_000: 2.0}, (2.4, 0))])
@@ -54,20 +54,20 @@ def test_no_part_of_a_line_is_below_zero(points: dict[int, float], expected: tup
 
 
 def test_what_a_fleet_needs_is_what_its_attempts_need() -> None:
-    found = needs(model(results(2, 0.5)), 1_000, AttemptRates(first=1, retries=4, states=0))
+    fleet = needs(model(build_results(2, 0.5)), 1_000, AttemptRates(first=1, retries=4, states=0))
     # 2,000 ms of the first attempt and 4 x 500 ms of the retries in each second.
-    assert found.worker_cores == found.index_cores == found.opensearch_cores == pytest.approx(4)
-    assert found.workers == found.index_writers == 8
+    assert fleet.worker_cores == fleet.index_cores == fleet.opensearch_cores == pytest.approx(4)
+    assert fleet.workers == fleet.index_writers == 8
     # 4,000 bytes a second.
-    assert found.index_gb_a_day == pytest.approx(0.3456)
-    assert found.kafka_gb == pytest.approx(7 * 0.3456)
+    assert fleet.index_gb_a_day == pytest.approx(0.3456)
+    assert fleet.kafka_gb == pytest.approx(7 * 0.3456)
     # 20 ms a call beside the most pods.
-    assert found.scheduler_cores == pytest.approx(0.1)
+    assert fleet.scheduler_cores == pytest.approx(0.1)
 
 
 def test_without_attempts_one_process_of_each_is_enough() -> None:
-    found = needs(model(results(2, 0.5)), 10, AttemptRates(0, 0, 0))
-    assert (found.workers, found.index_writers, found.worker_cores) == (1, 1, 0)
+    fleet = needs(model(build_results(2, 0.5)), 10, AttemptRates(0, 0, 0))
+    assert (fleet.workers, fleet.index_writers, fleet.worker_cores) == (1, 1, 0)
 
 
 def test_the_page_for_operators_has_the_tables_of_the_measured_figures() -> None:
@@ -87,7 +87,7 @@ def test_the_model_is_near_what_it_was_made_from(which: str) -> None:
 
 
 def test_more_nodes_need_more() -> None:
-    found = [needs(measured(), nodes, AttemptRates()) for nodes in SIZES]
-    for smaller, larger in pairwise(found):
+    fleets = [needs(measured(), nodes, AttemptRates()) for nodes in SIZES]
+    for smaller, larger in pairwise(fleets):
         assert smaller.worker_cores < larger.worker_cores
         assert smaller.index_gb_a_day < larger.index_gb_a_day

@@ -13,11 +13,11 @@ SECONDS = [2.0 * number for number in range(600)]
 
 
 def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
-    found = slope(SECONDS, [100 + second / 3600 * 6 for second in SECONDS])
-    assert found.mean == pytest.approx(101, abs=0.01)
-    assert found.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
-    assert not found.may_be_flat
-    assert not found.is_certainly_flat
+    trend = slope(SECONDS, [100 + second / 3600 * 6 for second in SECONDS])
+    assert trend.mean == pytest.approx(101, abs=0.01)
+    assert trend.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
+    assert not trend.may_be_flat
+    assert not trend.is_certainly_flat
 
 
 def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
@@ -28,10 +28,10 @@ def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
 
 def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> None:
     chance = random.Random(1)
-    wandering, at = [], 150.0
+    wandering, level = [], 150.0
     for _ in SECONDS:
-        at += chance.gauss(0, 0.1)
-        wandering.append(at)
+        level += chance.gauss(0, 0.1)
+        wandering.append(level)
     noisy = [150 + chance.gauss(0, 0.5) for _ in SECONDS]
     assert slope(SECONDS, wandering).error > slope(SECONDS, noisy).error
 

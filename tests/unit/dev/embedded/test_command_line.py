@@ -33,9 +33,11 @@ def embedded(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 def test_help_explains_every_command() -> None:
     # As a process of its own: this one test starts it as a user does.
-    shown = subprocess.run([sys.executable, "-m", "dev.embedded", "--help"], capture_output=True, text=True, check=True)
+    completed = subprocess.run(
+        [sys.executable, "-m", "dev.embedded", "--help"], capture_output=True, text=True, check=True
+    )
     for command in ("up", "down", "status", "env", "install"):
-        assert f" {command} " in shown.stdout
+        assert f" {command} " in completed.stdout
 
 
 def test_where_nothing_was_started_every_command_says_so(embedded: Callable[..., Ended], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def a_cluster(brokers: int) -> list[Address]:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """As java.util.Properties reads what we write: name=value lines with \\uXXXX escapes."""
+    """Read name=value lines with \\uXXXX escapes, as java.util.Properties does."""
     pairs = (line.split("=", 1) for line in text.splitlines())
     return {
         name: value.encode("ascii").decode("unicode_escape").encode("utf-16", "surrogatepass").decode("utf-16")

@@ -20,7 +20,7 @@ def a_jar(path: str = "org/example/thing/1.0/thing-1.0.jar", content: bytes = CO
     return Jar(path, len(content), hashlib.sha256(content).hexdigest())
 
 
-def part_of(cache: Path, jar: Jar) -> Path:
+def derive_part_path(cache: Path, jar: Jar) -> Path:
     return cache / f"{jar.path}.part"
 
 
@@ -68,7 +68,7 @@ def test_a_broken_connection_is_continued_where_it_broke(source: FakeRepository,
 
 
 def test_a_part_of_a_killed_run_is_continued(source: FakeRepository, tmp_path: Path) -> None:
-    part = part_of(tmp_path, a_jar())
+    part = derive_part_path(tmp_path, a_jar())
     part.parent.mkdir(parents=True)
     part.write_bytes(CONTENT[:1000])
     fetch(source, tmp_path)
@@ -85,7 +85,7 @@ def test_a_repository_without_ranges_sends_all_again(source: FakeRepository, tmp
 
 @pytest.mark.parametrize("left", [b"x" * len(CONTENT), b"x" * (len(CONTENT) + 1), b"x" * 10], ids=len)
 def test_wrong_bytes_left_by_another_run_are_thrown_away(source: FakeRepository, tmp_path: Path, left: bytes) -> None:
-    part = part_of(tmp_path, a_jar())
+    part = derive_part_path(tmp_path, a_jar())
     part.parent.mkdir(parents=True)
     part.write_bytes(left)
     fetch(source, tmp_path)
@@ -165,7 +165,7 @@ def test_a_cache_that_cannot_be_written_names_the_setting(source: FakeRepository
 
 
 def test_a_full_disk_is_an_error_that_names_the_place(source: FakeRepository, tmp_path: Path) -> None:
-    part = part_of(tmp_path, a_jar())
+    part = derive_part_path(tmp_path, a_jar())
     part.parent.mkdir(parents=True)
     # Whatever is written to this device meets a disk without room.
     part.symlink_to("/dev/full")

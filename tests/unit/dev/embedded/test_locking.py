@@ -16,7 +16,7 @@ with file_lock(Path(sys.argv[1])):
 """
 
 
-def holder(lock: Path) -> "subprocess.Popen[str]":
+def start_holder(lock: Path) -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDS_IT, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -34,14 +34,14 @@ def test_a_free_lock_is_taken_without_waiting_and_given_back(tmp_path: Path) -> 
 
 
 def test_a_held_lock_is_waited_for_until_its_holder_is_killed(tmp_path: Path) -> None:
-    process = holder(tmp_path / ".lock")
+    process = start_holder(tmp_path / ".lock")
     waited: list[str] = []
 
-    def while_waiting() -> None:
+    def on_waiting() -> None:
         waited.append("again")
         process.kill()
 
-    with process, file_lock(tmp_path / ".lock", lambda: waited.append("once"), while_waiting):
+    with process, file_lock(tmp_path / ".lock", lambda: waited.append("once"), on_waiting):
         assert waited[:2] == ["once", "again"]
 
 

@@ -1,4 +1,4 @@
-"""What the log of an OpenSearch that died says about the cause."""
+"""Log of an OpenSearch that died, and the cause that it names."""
 
 from pathlib import Path
 

@@ -17,14 +17,14 @@ DEAF = [
 ]
 
 
-def started(command: list[str], folder: Path, parent_watch: ParentWatch | None = None) -> Child:
+def start_child(command: list[str], folder: Path, parent_watch: ParentWatch | None = None) -> Child:
     child = spawn(command, folder / "log", os.environ, parent_watch)
     eventually(lambda: (folder / "log").read_text() == "here\n")
     return child
 
 
 def test_a_process_is_known_by_its_id_and_its_start(tmp_path: Path) -> None:
-    child = started(SLEEPS, tmp_path)
+    child = start_child(SLEEPS, tmp_path)
     assert child.id.is_alive()
     assert (child.id.memory_mib() or 0) > 1
     assert child.id.kill()
@@ -34,7 +34,7 @@ def test_a_process_is_known_by_its_id_and_its_start(tmp_path: Path) -> None:
 
 
 def test_a_stranger_with_a_recycled_id_is_never_signalled(tmp_path: Path) -> None:
-    stranger = started(SLEEPS, tmp_path)
+    stranger = start_child(SLEEPS, tmp_path)
     remembered = ProcessId(stranger.id.pid, "long ago")
     assert not remembered.is_alive()
     assert remembered.stop(grace_seconds=0)
@@ -63,13 +63,13 @@ def test_a_name_with_spaces_and_parentheses_does_not_confuse(tmp_path: Path) -> 
 
 
 def test_who_does_not_listen_to_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
-    child = started(DEAF, tmp_path)
+    child = start_child(DEAF, tmp_path)
     assert child.id.stop(grace_seconds=0.3)
     assert child.popen.wait() == -signal.SIGKILL
 
 
 def test_a_paused_process_is_stopped_in_order(tmp_path: Path) -> None:
-    child = started(SLEEPS, tmp_path)
+    child = start_child(SLEEPS, tmp_path)
     child.id.send(signal.SIGSTOP)
     assert child.id.stop(grace_seconds=5)
     assert child.popen.wait() == -signal.SIGTERM
@@ -77,7 +77,7 @@ def test_a_paused_process_is_stopped_in_order(tmp_path: Path) -> None:
 
 def test_a_watched_process_is_the_command_itself(tmp_path: Path) -> None:
     parent_watch = ParentWatch()
-    child = started(SLEEPS, tmp_path, parent_watch)
+    child = start_child(SLEEPS, tmp_path, parent_watch)
     assert Path(f"/proc/{child.id.pid}/cmdline").read_bytes().split(b"\0")[2].startswith(b"import time; print")
     assert child.id.kill()
     assert child.popen.wait() == -signal.SIGKILL
@@ -86,14 +86,14 @@ def test_a_watched_process_is_the_command_itself(tmp_path: Path) -> None:
 
 def test_a_watched_process_dies_when_the_watch_is_closed(tmp_path: Path) -> None:
     parent_watch = ParentWatch()
-    child = started(SLEEPS, tmp_path, parent_watch)
+    child = start_child(SLEEPS, tmp_path, parent_watch)
     parent_watch.close()
     assert child.popen.wait(timeout=120) == -signal.SIGKILL
 
 
 def test_the_watcher_ends_with_the_process_that_it_watches(tmp_path: Path) -> None:
     parent_watch = ParentWatch()
-    child = started(SLEEPS, tmp_path, parent_watch)
+    child = start_child(SLEEPS, tmp_path, parent_watch)
     children = Path(f"/proc/{child.id.pid}/task/{child.id.pid}/children")
     watcher = int(children.read_text())
     child.id.kill()

@@ -1,4 +1,4 @@
-"""What a control plane keeps in its folder: credentials, and a note of what runs."""
+"""Files of a control plane: credentials, and a note of what runs."""
 
 import ssl
 from pathlib import Path
