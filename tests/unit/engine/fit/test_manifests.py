@@ -13,18 +13,18 @@ from tests.support.stress import count_examples
 FILE = Path("cluster.yaml")
 
 
-def parsed(text: str) -> Manifest:
+def parse_text(text: str) -> Manifest:
     return parse(text.encode(), FILE)
 
 
-def mistake(text: str | bytes) -> str:
+def get_mistake(text: str | bytes) -> str:
     with pytest.raises(ManifestError) as refused:
         parse(text if isinstance(text, bytes) else text.encode(), FILE)
     return str(refused.value)
 
 
 def test_documents_and_lists_may_be_mixed() -> None:
-    manifest = parsed(
+    manifest = parse_text(
         """
 apiVersion: v1
 kind: Node
@@ -54,18 +54,21 @@ spec: {hard: {limits.nvidia.com/gpu: 4}}
 
 def test_a_pod_without_uid_gets_the_same_one_each_time() -> None:
     text = "{kind: Pod, metadata: {name: p}}"
-    first, again = (parsed(text).pods["default", "p"]["metadata"]["uid"] for _ in range(2))
+    first, again = (parse_text(text).pods["default", "p"]["metadata"]["uid"] for _ in range(2))
     assert first == again != ""
 
 
 def test_a_date_in_an_annotation_remains_text() -> None:
     text = "{kind: Node, metadata: {name: n, annotations: {since: 2026-11-21T03:00:00Z, day: 2026-11-21}}}"
-    assert parsed(text).nodes["n"]["metadata"]["annotations"] == {"since": "2026-11-21T03:00:00Z", "day": "2026-11-21"}
+    assert parse_text(text).nodes["n"]["metadata"]["annotations"] == {
+        "since": "2026-11-21T03:00:00Z",
+        "day": "2026-11-21",
+    }
 
 
 def test_a_broken_hami_annotation_is_no_mistake_of_the_file() -> None:
     text = "{kind: Node, metadata: {name: n, annotations: {hami.io/node-nvidia-register: 'nonsense'}}}"
-    assert "n" in parsed(text).nodes
+    assert "n" in parse_text(text).nodes
 
 
 @pytest.mark.parametrize(
@@ -101,14 +104,14 @@ def test_a_broken_hami_annotation_is_no_mistake_of_the_file() -> None:
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_the_way_out(text: str, line: int, words: str) -> None:
-    content = mistake(text)
+    content = get_mistake(text)
     assert content.startswith(f"cluster.yaml:{line}: ")
     assert words in content
 
 
 @pytest.mark.parametrize("text", [b"kind: Node\nmetadata: {name: \xff}", b"kind: Node\nmetadata: {name: \x00}"])
 def test_bytes_that_are_no_text_are_named_with_their_line(text: bytes) -> None:
-    assert mistake(text).startswith("cluster.yaml:2: ")
+    assert get_mistake(text).startswith("cluster.yaml:2: ")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -123,8 +126,8 @@ def test_a_pod_file_describes_one_pod(tmp_path: Path) -> None:
         read_pod(path)
 
 
-def mistake_in(text: bytes) -> str:
-    """What is wrong with the text; empty where nothing is."""
+def find_mistake(text: bytes) -> str:
+    """Return what is wrong with the text; empty where nothing is."""
     try:
         parse(text, FILE)
     except ManifestError as error:
@@ -135,7 +138,7 @@ def mistake_in(text: bytes) -> str:
 @settings(max_examples=count_examples(30))
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_no_bytes_fail_otherwise_than_with_a_named_mistake(text: bytes) -> None:
-    assert mistake_in(text).startswith("cluster.yaml:") or parse(text, FILE)
+    assert find_mistake(text).startswith("cluster.yaml:") or parse(text, FILE)
 
 
 FIELDS = st.sampled_from(
@@ -162,6 +165,6 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 
 @settings(max_examples=count_examples(30))
 @given(st.dictionaries(FIELDS, VALUES, max_size=5), st.sampled_from(["Node", "Pod", "List", "ResourceQuota"]))
-def test_no_object_fails_otherwise_than_with_a_named_mistake(found: dict[str, object], kind: str) -> None:
-    text = yaml.safe_dump({**found, "kind": kind}).encode()
-    assert mistake_in(text).startswith("cluster.yaml:") or parse(text, FILE)
+def test_no_object_fails_otherwise_than_with_a_named_mistake(fields: dict[str, object], kind: str) -> None:
+    text = yaml.safe_dump({**fields, "kind": kind}).encode()
+    assert find_mistake(text).startswith("cluster.yaml:") or parse(text, FILE)

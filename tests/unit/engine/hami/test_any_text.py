@@ -1,4 +1,4 @@
-"""Whatever text stands in an annotation, its reader returns, or raises its own error."""
+"""Readers of annotations: whatever text stands there, they return, or raise their own error."""
 
 import contextlib
 from collections.abc import Callable
@@ -38,7 +38,7 @@ READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
         node_lock.NodeLockError,
     ),
 }
-"""What reads a text, and the one exception that it may raise; AssertionError: none."""
+"""Readers of a text, each with the one exception that it may raise; AssertionError: none."""
 
 
 @pytest.mark.parametrize("name", READERS)

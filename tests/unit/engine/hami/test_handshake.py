@@ -12,7 +12,7 @@ CHINA = timezone(timedelta(hours=8))
 
 
 @pytest.mark.parametrize(
-    ("text", "is_request", "at"),
+    ("text", "is_request", "written_at"),
     [
         ("Requesting_2026-01-02 15:04:05", True, datetime(2026, 1, 2, 7, 4, 5, tzinfo=UTC)),
         ("Requesting_2024.01.10 04:30:04", True, datetime(2024, 1, 9, 20, 30, 4, tzinfo=UTC)),
@@ -31,9 +31,9 @@ CHINA = timezone(timedelta(hours=8))
         ("", False, None),
     ],
 )
-def test_every_spelling_of_a_handshake_is_read(text: str, is_request: bool, at: datetime | None) -> None:
+def test_every_spelling_of_a_handshake_is_read(text: str, is_request: bool, written_at: datetime | None) -> None:
     handshake = parse_handshake(text)
-    assert (handshake.is_request, handshake.to_utc(CHINA)) == (is_request, at)
+    assert (handshake.is_request, handshake.to_utc(CHINA)) == (is_request, written_at)
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(Requesting_|Reported )?\d{1,12}[-.]\d\d[-.]\d\d \d\d:\d\d:\d\d.*"))

@@ -1,4 +1,4 @@
-"""What pods carry is what they hold: the review's cluster, whose devices were full and looked empty."""
+"""Devices that pods hold by their annotations: the review's cluster, whose devices were full and looked empty."""
 
 from collections import Counter
 from pathlib import Path
@@ -37,22 +37,22 @@ class Collected(list[Event]):
     write = list.extend
 
 
-def observed_by_the_scheduler() -> list[Event]:
-    found = Collected()
-    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
+def observe_as_scheduler() -> list[Event]:
+    events = Collected()
+    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), events, lambda: NOW)  # type: ignore[arg-type]
     cluster = SimulatedCluster(observer)
     cluster.apply(manifests.read(CLUSTER))
-    return found
+    return events
 
 
-def observed_by_kube_events() -> list[Event]:
+def observe_as_kube_events() -> list[Event]:
     reader, manifest = KubeEvents(), manifests.read(CLUSTER)
     created = {"creationTimestamp": "2026-11-21T03:00:00Z"}
     pods = [pod | {"metadata": pod["metadata"] | created} for pod in manifest.pods.values()]
     return [event for pod in pods for event in reader.read_object("pod", pod, 0.0)]
 
 
-@pytest.mark.parametrize("observe", [observed_by_the_scheduler, observed_by_kube_events])
+@pytest.mark.parametrize("observe", [observe_as_scheduler, observe_as_kube_events])
 def test_pods_that_were_placed_before_hold_what_they_carry(observe: Any) -> None:
     pods = [event for event in observe() if isinstance(event, PodObserved) and event.node == "node1"]
     held: Counter[str] = Counter()
@@ -67,7 +67,7 @@ def test_pods_that_were_placed_before_hold_what_they_carry(observe: Any) -> None
     ]  # fmt: skip
 
 
-def annotated(text: str, containers: list[Json], init: list[Json] | None = None) -> Json:
+def an_allocated_pod(text: str, containers: list[Json], init: list[Json] | None = None) -> Json:
     pod = a_pod(containers=containers, annotations={ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: text})
     pod["spec"]["initContainers"] = init or []
     return pod
@@ -75,7 +75,9 @@ def annotated(text: str, containers: list[Json], init: list[Json] | None = None)
 
 def test_init_containers_come_first_and_empty_places_are_kept() -> None:
     text = ";GPU-1,NVIDIA,1000,10:;;GPU-1,NVIDIA,2000,20:GPU-2,NVIDIA,2000,20:;"
-    pod = annotated(text, [a_container("side"), a_container("main")], [a_container("plain"), a_container("warm")])
+    pod = an_allocated_pod(
+        text, [a_container("side"), a_container("main")], [a_container("plain"), a_container("warm")]
+    )
     assert list_allocations(pod) == [
         DeviceAllocation(uuid="GPU-1", container="warm", init=True, memory_mib=1000, cores_percent=10),
         DeviceAllocation(uuid="GPU-1", container="main", memory_mib=2000, cores_percent=20),
@@ -84,7 +86,7 @@ def test_init_containers_come_first_and_empty_places_are_kept() -> None:
 
 
 def test_without_the_empty_places_the_containers_are_not_known_but_the_amounts_are() -> None:
-    pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("side"), a_container("main")])
+    pod = an_allocated_pod("GPU-1,NVIDIA,1000,10:;", [a_container("side"), a_container("main")])
     assert list_allocations(pod) == [DeviceAllocation(uuid="GPU-1", container="", memory_mib=1000, cores_percent=10)]
 
 
@@ -102,7 +104,7 @@ def test_any_object_is_read_without_an_error(pod: Json) -> None:
 
 
 def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:
-    pod = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
+    pod = an_allocated_pod("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
     pod["metadata"]["creationTimestamp"] = "2026-11-21T03:00:00Z"
     (waiting,) = KubeEvents().read_object("pod", pod, 0.0)
     assert isinstance(waiting, PodObserved)
@@ -110,11 +112,11 @@ def test_a_pod_that_is_not_bound_holds_nothing_yet() -> None:
 
 
 def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself() -> None:
-    found = Collected()
-    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), found, lambda: NOW)  # type: ignore[arg-type]
+    events = Collected()
+    observer = Observer(Identity("default", "hami"), ClusterColumns(), Claims(), events, lambda: NOW)  # type: ignore[arg-type]
     observer.on_node(a_node("node1"))
-    found.clear()
-    earlier = annotated("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
+    events.clear()
+    earlier = an_allocated_pod("GPU-1,NVIDIA,1000,10:;", [a_container("main")])
     earlier["spec"]["nodeName"] = "node1"
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-20T03:00:00Z"}
     earlier["status"] = {"phase": "Running", "conditions": [scheduled]}
@@ -125,17 +127,17 @@ def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself
     earlier = slim_pod(earlier)
     observer.on_pod(earlier)
     observer.on_pod(earlier)
-    (event,) = found
+    (event,) = events
     assert isinstance(event, PodObserved)
     assert [device.uuid for device in event.allocations] == ["GPU-1"]
     assert event.description is not None
     assert (event.description.workload, event.description.queue) == ("Job/train", "blue")
     assert event.description.service_account == "trainer"
     assert str(event.conditions[0].last_transition_at) == "2026-11-20 03:00:00+00:00"
-    found.clear()
-    ours = annotated("GPU-2,NVIDIA,1000,10:;", [a_container("main")])
+    events.clear()
+    ours = an_allocated_pod("GPU-2,NVIDIA,1000,10:;", [a_container("main")])
     ours["metadata"] |= {"name": "pod2", "uid": "uid-pod2"}
     observer.on_pod(ours)
     ours = ours | {"spec": ours["spec"] | {"nodeName": "node1"}}
     observer.on_pod(ours)
-    assert found == []
+    assert events == []

@@ -44,7 +44,7 @@ def test_no_other_module_writes_a_code_out(package: str) -> None:
         for path in sorted((ROOT / package).rglob("*.py"))
         if path != HOME and not any(path.is_relative_to(folder) for folder in LEFT_OUT)
         if _holds_a_code(path.read_text())
-        for line, text in _texts(path)
+        for line, text in _iterate_texts(path)
         if _holds_a_code(text)
     ]
     assert written == [], "use engine.hami.reason_codes.ReasonCode"
@@ -54,8 +54,8 @@ def _holds_a_code(text: str) -> bool:
     return SPELLED_IN_CAPITALS.search(text) is not None or any(word in text for word in WORDS)
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The strings of a module with their lines, without docstrings."""
+def _iterate_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Iterate over the strings of a module with their lines, without docstrings."""
     tree = ast.parse(path.read_text())
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -46,7 +46,7 @@ def a_node(annotations: Mapping[str, str], capacity: Mapping[str, str] | None = 
     }
 
 
-def of_the_scheduler(node: dict[str, Any]) -> NodeRegistered:
+def observe_as_scheduler(node: dict[str, Any]) -> NodeRegistered:
     collector = Collector()
     observer = Observer(Identity("default", "hami"), ClusterColumns(VENDORS), Claims(), collector, lambda: NOW)  # type: ignore[arg-type]
     observer.on_node(node)
@@ -54,18 +54,18 @@ def of_the_scheduler(node: dict[str, Any]) -> NodeRegistered:
     return event
 
 
-def of_ingest(node: dict[str, Any]) -> NodeRegistered:
+def observe_as_ingest(node: dict[str, Any]) -> NodeRegistered:
     (event,) = (event for event in KubeEvents().read_object("node", node, 0.0) if isinstance(event, NodeRegistered))
     return event
 
 
-def fields(event: NodeRegistered) -> dict[str, Any]:
-    """All fields but who observed the node, and when."""
+def select_fields(event: NodeRegistered) -> dict[str, Any]:
+    """Select all fields but who observed the node, and when."""
     value = json.loads(encode(event).value)
     return {name: value[name] for name in TWO_DEVICES if name in value}
 
 
-def registered(**columns: list[Any]) -> dict[str, Any]:
+def build_registration(**columns: list[Any]) -> dict[str, Any]:
     return {
         "node": "node1",
         "handshake": "Requesting_2026-11-21 02:59:59",
@@ -75,7 +75,7 @@ def registered(**columns: list[Any]) -> dict[str, Any]:
     }
 
 
-TWO_DEVICES = registered(
+TWO_DEVICES = build_registration(
     uuid=["GPU-a", "GPU-b"],
     model=["NVIDIA A100", "NVIDIA A100"],
     mode=["mig", ""],
@@ -90,7 +90,7 @@ ONE_DEVICE = {key: value[:1] if isinstance(value, list) else value for key, valu
 NO_DEVICE = {key: [] if isinstance(value, list) else value for key, value in TWO_DEVICES.items()}
 
 
-def refused(cause: str) -> dict[str, Any]:
+def build_refusal(cause: str) -> dict[str, Any]:
     return NO_DEVICE | {"registered": False, "cause": f"annotation hami.io/node-nvidia-register, device 0, {cause}"}
 
 
@@ -109,20 +109,20 @@ def refused(cause: str) -> dict[str, Any]:
         ),
         pytest.param(
             json.dumps([A100 | {"health": "true"}]),
-            refused("field health: is a string, write true or false"),
+            build_refusal("field health: is a string, write true or false"),
             id="health as a string",
         ),
         pytest.param(
             json.dumps([A100 | {"devmem": 2**40}]),
-            refused("field devmem: is 1099511627776, write a number from -2147483648 to 2147483647"),
+            build_refusal("field devmem: is 1099511627776, write a number from -2147483648 to 2147483647"),
             id="memory of more than 32 bits",
         ),
     ],
 )
 def test_both_sources_report_the_same_registration(text: str, expected: dict[str, Any]) -> None:
     node = a_node({REGISTER: text})
-    assert fields(of_the_scheduler(node)) == expected
-    assert fields(of_ingest(node)) == expected
+    assert select_fields(observe_as_scheduler(node)) == expected
+    assert select_fields(observe_as_ingest(node)) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,19 +142,19 @@ def test_both_sources_report_the_same_devices_of_every_vendor(
     annotations: dict[str, str], capacity: dict[str, str], uuids: list[str]
 ) -> None:
     node = a_node(annotations, capacity)
-    assert fields(of_the_scheduler(node)) == fields(of_ingest(node))
-    assert of_ingest(node).uuid == uuids
+    assert select_fields(observe_as_scheduler(node)) == select_fields(observe_as_ingest(node))
+    assert observe_as_ingest(node).uuid == uuids
 
 
 def test_both_sources_report_the_same_cordoned_devices() -> None:
     node = a_node({REGISTER: USUAL, "hami.io/device-cordon": "GPU-b,GPU-elsewhere"})
-    assert of_the_scheduler(node).cordoned == of_ingest(node).cordoned == ["GPU-b"]
+    assert observe_as_scheduler(node).cordoned == observe_as_ingest(node).cordoned == ["GPU-b"]
 
 
 def test_a_column_takes_the_largest_index_that_fits() -> None:
-    found = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
-    assert isinstance(found, Registration)
-    record = encode(to_node_registered("default", "node1", NOW, found))
+    registration = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
+    assert isinstance(registration, Registration)
+    record = encode(to_node_registered("default", "node1", NOW, registration))
     event = decode(record.value, record.headers)
     assert isinstance(event, NodeRegistered)
     assert event.index.tolist() == [0, 2**63 - 1]

@@ -58,18 +58,18 @@ def gpus(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
     }
     mig = {"migProfiles": st.sampled_from([A100_PROFILES, A100_PROFILES[:1]]), "health": st.booleans()}
     listed = []
-    for place in range(draw(st.integers(1, 5))):
+    for number in range(draw(st.integers(1, 5))):
         make, fields = draw(st.sampled_from([(a_device, plain), (a_device, plain), (a_mig_device, mig)]))
-        listed.append(make(f"{node}-{place}", **{field: draw(values) for field, values in fields.items()}))
+        listed.append(make(f"{node}-{number}", **{field: draw(values) for field, values in fields.items()}))
     return listed
 
 
 @st.composite
 def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
-    known = [f"{node}-{place}" for place in range(draw(st.sampled_from([0, 0, 4])))]
+    uuids = [f"{node}-{number}" for number in range(draw(st.sampled_from([0, 0, 4])))]
     score = st.sampled_from([0, 10, 20, -5])
-    rows = [{"uuid": uuid, "score": {other: draw(score) for other in known}} for uuid in known]
-    return {"node_nvidia_score": json.dumps(rows)} if known else {}
+    rows = [{"uuid": uuid, "score": {other: draw(score) for other in uuids}} for uuid in uuids]
+    return {"node_nvidia_score": json.dumps(rows)} if uuids else {}
 
 
 @st.composite
@@ -80,17 +80,17 @@ def nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
     annotations = node["metadata"]["annotations"]
     if draw(st.booleans()):
         devices = (
-            f"{name}-d{place},4,16368,100,DCU-Z100L,0,{draw(st.sampled_from(['true', 'false']))}" for place in (0, 1)
+            f"{name}-d{number},4,16368,100,DCU-Z100L,0,{draw(st.sampled_from(['true', 'false']))}" for number in (0, 1)
         )
         annotations["hami.io/node-dcu-register"] = ":".join((*devices, ""))
     return node
 
 
 def an_instance(uuid: str, start: int, size: int) -> str:
-    place = {"start": start, "size": size}
+    placement = {"start": start, "size": size}
     profile = "1g.5gb" if size == 1 else "3g.20gb"
     return json.dumps(
-        [{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": uuid, "profile": profile, "placement": place}]
+        [{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": uuid, "profile": profile, "placement": placement}]
     )
 
 
@@ -151,24 +151,24 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
         "nvidia.com/vgpu-mode": draw(st.sampled_from(["", "", "mig", "hami-core"])),
         "hami.io/gpu-scheduler-policy": draw(st.sampled_from(["binpack", "spread", "numa", "mutex", "topology-aware"])),
     }
-    asked = draw(st.lists(containers(), min_size=1, max_size=3))
-    return a_pod(*asked, init=draw(st.lists(containers(), max_size=1)), annotations=annotations)
+    drawn_containers = draw(st.lists(containers(), min_size=1, max_size=3))
+    return a_pod(*drawn_containers, init=draw(st.lists(containers(), max_size=1)), annotations=annotations)
 
 
-def recorded(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> list[Event]:
-    """What readers of Kafka get of the attempt; nothing where the pod asks for no device."""
+def record_attempt(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> list[Event]:
+    """Return what readers of Kafka get of the attempt; nothing where the pod asks for no device."""
     # As the scheduler does before it decides.
     release(columns, "uid-pod")
     answer = decide(columns, pod, names, SchedulingPolicy())
     return read_back(build_events(ATTEMPT, answer, STARTED, epoch=LIFE.epoch)) if isinstance(answer, Decision) else []
 
 
-def about_devices_and_nodes(events: list[Event]) -> list[DevicesJudged | NodesJudged]:
+def select_judgements(events: list[Event]) -> list[DevicesJudged | NodesJudged]:
     return [event for event in events if isinstance(event, DevicesJudged | NodesJudged)]
 
 
-def fields_of(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """All that the events say but the revisions, which a rebuilt cluster counts by itself."""
+def list_fields(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """List all fields of the events but the revisions, which a rebuilt cluster counts by itself."""
     plain = [orjson.loads(encode(event).value) for event in events]
     return [{field: value for field, value in record.items() if field != "revision"} for record in plain]
 
@@ -181,10 +181,10 @@ def test_a_score_of_a_device_with_itself_is_in_the_state() -> None:
         {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 4000}}},
         annotations={"hami.io/gpu-scheduler-policy": "topology-aware"},
     )
-    events, states = recorded(columns, pod, ["n0"]), build_states(columns)
+    events, states = record_attempt(columns, pod, ["n0"]), build_states(columns)
     [concluded] = [event for event in events if isinstance(event, AttemptConcluded)]
     assert [picked.uuid for picked in concluded.picked] == ["n0-1", "n0-1"]
-    assert fields_of(recorded(rebuild_columns(states, VENDORS), pod, ["n0"])) == fields_of(events)
+    assert list_fields(record_attempt(rebuild_columns(states, VENDORS), pod, ["n0"])) == list_fields(events)
 
 
 @given(clusters(), pods(), st.randoms(use_true_random=False))
@@ -194,26 +194,28 @@ def test_judging_the_rebuilt_cluster_again_gives_the_same_records(
 ) -> None:
     names = [*columns.node_names, "unheard-of"]
     order.shuffle(names)
-    events = recorded(columns, pod, names)
+    events = record_attempt(columns, pod, names)
     states = build_states(columns)
-    cluster = look_up_cluster(about_devices_and_nodes(events), build_lookup(states))
-    assert fields_of(build_states(rebuild_columns(states, VENDORS))) == fields_of(states)
+    cluster = look_up_cluster(select_judgements(events), build_lookup(states))
+    assert list_fields(build_states(rebuild_columns(states, VENDORS))) == list_fields(states)
     if events:
         assert list(cluster.states) == names
         assert cluster.unknown == ()
-        found = [state for state in cluster.states.values() if state]
-        assert fields_of(recorded(rebuild_columns(found, VENDORS), pod, names)) == fields_of(events)
+        registered_states = [state for state in cluster.states.values() if state]
+        assert list_fields(record_attempt(rebuild_columns(registered_states, VENDORS), pod, names)) == list_fields(
+            events
+        )
 
 
 def test_a_state_that_no_reader_has_is_named() -> None:
     columns = ClusterColumns(VENDORS)
     for name in ("n0", "n1"):
         columns.apply_node(a_node(name))
-    events = recorded(columns, a_pod(), ["n0", "n1", "cpu"])
-    known = [state for state in build_states(columns) if state.node == "n0"]
-    cluster = look_up_cluster(about_devices_and_nodes(events), build_lookup(known))
+    events = record_attempt(columns, a_pod(), ["n0", "n1", "cpu"])
+    stored_states = [state for state in build_states(columns) if state.node == "n0"]
+    cluster = look_up_cluster(select_judgements(events), build_lookup(stored_states))
     assert cluster.unknown == ("n1",)
-    assert cluster.states == {"n0": known[0], "n1": None, "cpu": None}
+    assert cluster.states == {"n0": stored_states[0], "n1": None, "cpu": None}
     assert any(isinstance(event, AttemptConcluded) for event in events)
 
 
@@ -232,43 +234,43 @@ def read_again(written: ClusterObjects) -> ClusterColumns:
     return columns
 
 
-def only_nvidia(state: NodeStateChanged) -> bool:
+def has_only_nvidia(state: NodeStateChanged) -> bool:
     return all(kind.vendor in ("", "NVIDIA") for kind in state.kinds)
 
 
 def has_its_own_reasons(state: NodeStateChanged) -> bool:
-    """Each device of which nobody knows what is left has a share without an instance; a reservation of a device that
-    the node does not have takes all its MIG devices out, and no pod of a file stands for that."""
+    """Tell whether each device of which nobody knows what is left has a share without an instance. A reservation of a
+    device that the node does not have takes all its MIG devices out, and no pod of a file stands for that.
+    """
     return all(not use.unknown or int(state.slots_used[use.device]) > len(use.spans) for use in state.mig)
 
 
 @settings(max_examples=count_examples(15), deadline=None)
 @given(clusters())
 def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
-    states = [state for state in build_states(columns) if only_nvidia(state) and has_its_own_reasons(state)]
+    states = [state for state in build_states(columns) if has_only_nvidia(state) and has_its_own_reasons(state)]
     written = build_cluster_objects(states)
     assert written.left_out == []
-    assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuild_columns(states))
+    assert merge_holders(read_again(written)) == merge_holders(rebuild_columns(states))
 
 
 def test_instances_on_a_device_that_is_no_longer_cut_into_instances_come_back() -> None:
     columns = ClusterColumns(VENDORS)
-    columns.apply_node(a_node("n0", [a_device(f"n0-{place}") for place in range(3)]))
+    columns.apply_node(a_node("n0", [a_device(f"n0-{number}") for number in range(3)]))
     for uid, uuid in (("uid-1", "n0-1"), ("uid-2", "n0-1"), ("uid-3", "n0-2")):
         pod = a_running_pod(f"{uuid},NVIDIA,0,0:;", "n0", uid)
         pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(uuid, 0, 1)
         columns.apply_pod(pod)
     states = build_states(columns)
     assert [(use.device, len(use.spans), use.unknown) for use in states[0].mig] == [(1, 2, 2), (2, 1, 1)]
-    assert in_the_hands_of_one(read_again(build_cluster_objects(states))) == in_the_hands_of_one(
-        rebuild_columns(states)
-    )
+    assert merge_holders(read_again(build_cluster_objects(states))) == merge_holders(rebuild_columns(states))
 
 
-def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:
-    """One pod of the file holds what several held: how many instances are not known is then one, and as with several
-    of them nothing more fits on the device."""
-    records = fields_of(build_states(columns))
+def merge_holders(columns: ClusterColumns) -> list[dict[str, Any]]:
+    """Merge the unknown instances of a device into one: one pod of the file holds what several held, and as with
+    several of them nothing more fits on the device.
+    """
+    records = list_fields(build_states(columns))
     for record in records:
         record["mig"] = [use | {"unknown": min(use["unknown"], 1)} for use in record["mig"]]
     return records

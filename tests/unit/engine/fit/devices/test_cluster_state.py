@@ -21,8 +21,8 @@ from tests.support.builders.nodes_to_judge import (
 NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local times without a zone
 
 
-def used(columns: ClusterColumns, node: str) -> list[tuple[int, ...]]:
-    """(slots, cores, memory) used of each device of a node."""
+def list_used(columns: ClusterColumns, node: str) -> list[tuple[int, ...]]:
+    """List (slots, cores, memory) used of each device of a node."""
     entry = columns.get_entry(node)
     assert entry
     return [
@@ -34,32 +34,32 @@ def test_a_pod_counts_from_its_annotation_until_it_ends() -> None:
     columns = a_cluster()
     pod = a_running_pod("GPU-0,NVIDIA,3000,30:;GPU-0,NVIDIA,1000,0:;")
     columns.apply_pod(pod)
-    assert used(columns, "node-a") == [(2, 30, 4000)]
+    assert list_used(columns, "node-a") == [(2, 30, 4000)]
     columns.apply_pod({**pod, "status": {"phase": "Succeeded"}})
-    assert used(columns, "node-a") == [(0, 0, 0)]
+    assert list_used(columns, "node-a") == [(0, 0, 0)]
 
 
 def test_a_pod_reported_twice_counts_once() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")] * 3)
-    assert used(columns, "node-a") == [(1, 30, 3000)]
+    assert list_used(columns, "node-a") == [(1, 30, 3000)]
 
 
 def test_a_pod_that_came_before_its_node_counts_when_the_node_comes() -> None:
     columns = ClusterColumns()
     columns.apply_pod(a_running_pod("GPU-0,NVIDIA,3000,30:;"))
     columns.apply_node(a_node())
-    assert used(columns, "node-a") == [(1, 30, 3000)]
+    assert list_used(columns, "node-a") == [(1, 30, 3000)]
 
 
 def test_a_node_that_registers_other_devices_keeps_what_its_pods_hold() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")])
     columns.apply_node(a_node(devices=[a_device("GPU-1"), a_device("GPU-0")]))
-    assert used(columns, "node-a") == [(0, 0, 0), (1, 30, 3000)]
+    assert list_used(columns, "node-a") == [(0, 0, 0), (1, 30, 3000)]
 
 
 def test_an_unreadable_pod_annotation_holds_nothing() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,lots,30:;")])
-    assert used(columns, "node-a") == [(0, 0, 0)]
+    assert list_used(columns, "node-a") == [(0, 0, 0)]
 
 
 def test_init_containers_hold_the_biggest_share_until_they_have_all_succeeded() -> None:
@@ -67,13 +67,13 @@ def test_init_containers_hold_the_biggest_share_until_they_have_all_succeeded() 
         "GPU-0,NVIDIA,9000,10:;GPU-0,NVIDIA,1000,50:;GPU-0,NVIDIA,2000,20:;", init=[ask_for(), ask_for()]
     )
     columns = a_cluster(pods=[pod])
-    assert used(columns, "node-a") == [(1, 50, 9000)]
+    assert list_used(columns, "node-a") == [(1, 50, 9000)]
     done = {"state": {"terminated": {"exitCode": 0}}}
     pod["status"] = {"phase": "Running", "initContainerStatuses": [done, {"state": {"running": {}}}]}
     columns.apply_pod(pod)
-    assert used(columns, "node-a") == [(1, 50, 9000)]
+    assert list_used(columns, "node-a") == [(1, 50, 9000)]
     columns.apply_pod({**pod, "status": {"phase": "Running", "initContainerStatuses": [done, done]}})
-    assert used(columns, "node-a") == [(1, 20, 2000)]
+    assert list_used(columns, "node-a") == [(1, 20, 2000)]
 
 
 def test_a_malformed_annotation_unregisters_only_its_node_and_says_where() -> None:
@@ -162,10 +162,10 @@ def test_increments_in_any_order_end_where_a_fresh_start_does(seed: int) -> None
     fresh = a_cluster(*nodes.values(), pods=list(pods.values())) if nodes else ClusterColumns()
     assert sorted(columns.node_names) == sorted(fresh.node_names)
     for name in fresh.node_names:
-        assert used(columns, name) == used(fresh, name)
+        assert list_used(columns, name) == list_used(fresh, name)
         ours, theirs = columns.get_entry(name), fresh.get_entry(name)
         assert ours
         assert theirs
         sums = [[int(c.nodes[col][e.id]) for col in (*USED, *TOTAL)] for c, e in ((columns, ours), (fresh, theirs))]
         assert sums[0] == sums[1]
-        assert np.sum(used(columns, name), axis=0).tolist() == sums[0][:3]
+        assert np.sum(list_used(columns, name), axis=0).tolist() == sums[0][:3]

@@ -9,54 +9,54 @@ HOUR = 3_600_000_000
 NOW = 500_000 * HOUR
 
 
-def revision(columns: ClusterColumns, name: str = "node-a") -> int:
-    (found,) = columns.revisions.get_revisions(columns.look_up_ids([name])).tolist()
-    return int(found)
+def get_revision(columns: ClusterColumns, name: str = "node-a") -> int:
+    (revision,) = columns.revisions.get_revisions(columns.look_up_ids([name])).tolist()
+    return int(revision)
 
 
-def write(columns: ClusterColumns, at: int = NOW) -> list[str]:
-    """The nodes whose states are due, which are then written."""
-    due = columns.revisions.list_due(at - HOUR)
-    columns.revisions.record_written(due, at)
+def write(columns: ClusterColumns, now: int = NOW) -> list[str]:
+    """Write the nodes whose states are due, and return their names."""
+    due = columns.revisions.list_due(now - HOUR)
+    columns.revisions.record_written(due, now)
     return [entry.fragment.name for entry in columns.get_entries(due.tolist())]
 
 
 def test_every_kind_of_change_of_a_node_is_a_new_revision_and_nothing_else_is() -> None:
     columns = a_cluster()
-    seen = [revision(columns)]
+    seen = [get_revision(columns)]
 
-    def changes(does_change: bool) -> None:
+    def expect_change(does_change: bool) -> None:
         assert write(columns) == (["node-a"] if does_change else [])
-        seen.append(revision(columns))
+        seen.append(get_revision(columns))
 
-    changes(True)
+    expect_change(True)
     columns.apply_node(a_node())
-    changes(False)
+    expect_change(False)
     columns.apply_pod(a_running_pod("GPU-0,NVIDIA,3000,30:;"))
-    changes(True)
+    expect_change(True)
     columns.apply_pod(a_running_pod("GPU-0,NVIDIA,3000,30:;"))
-    changes(False)
+    expect_change(False)
     columns.apply_node(a_node(device_cordon="GPU-0"))
-    changes(True)
+    expect_change(True)
     columns.apply_node(a_node(device_cordon="GPU-0, GPU-9"))
-    changes(False)
+    expect_change(False)
     columns.apply_node(a_node(devices=[a_device(health=False)], device_cordon="GPU-0"))
-    changes(True)
+    expect_change(True)
     columns.apply_quota({"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {}}})
-    changes(False)
+    expect_change(False)
     columns.delete_pod("uid-running")
-    changes(True)
+    expect_change(True)
     assert seen == sorted(seen)
     assert len(set(seen)) == 5
 
 
 def test_changes_before_the_state_is_written_are_one_revision() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")])
-    assert revision(columns) == 1
+    assert get_revision(columns) == 1
     write(columns)
     columns.delete_pod("uid-running")
     columns.apply_node(a_node(device_cordon="GPU-0"))
-    assert revision(columns) == 2
+    assert get_revision(columns) == 2
 
 
 def test_a_node_that_registers_again_continues_above_all_its_revisions() -> None:
@@ -64,13 +64,13 @@ def test_a_node_that_registers_again_continues_above_all_its_revisions() -> None
     for pod in ("uid-1", "uid-2", "uid-3"):
         write(columns)
         columns.apply_pod(a_running_pod("GPU-0,NVIDIA,100,0:;", uid=pod))
-    last = revision(columns)
+    last = get_revision(columns)
     columns.delete_node("node-a")
-    assert revision(columns) == -1
+    assert get_revision(columns) == -1
     columns.delete_node("node-b")
     columns.apply_node(a_node("node-b"))
     columns.apply_node(a_node())
-    assert revision(columns) > last
+    assert get_revision(columns) > last
     assert sorted(write(columns)) == ["node-a", "node-b"]
 
 
@@ -87,9 +87,9 @@ def test_a_state_is_due_again_when_it_was_written_too_long_ago() -> None:
     columns = a_cluster(a_node(), a_node("node-b"))
     columns.revisions.record_written(columns.look_up_ids(["node-a"]), NOW - 2 * HOUR)
     columns.revisions.record_written(columns.look_up_ids(["node-b"]), NOW)
-    before = revision(columns)
+    before = get_revision(columns)
     assert write(columns) == ["node-a"]
-    assert revision(columns) == before
+    assert get_revision(columns) == before
 
 
 def test_the_oldest_states_come_first() -> None:

@@ -25,14 +25,14 @@ def a_cluster(name: str) -> ClusterColumns:
     return columns
 
 
-def decided(columns: ClusterColumns, pod: dict[str, Any]) -> Decision:
+def decide_pod(columns: ClusterColumns, pod: dict[str, Any]) -> Decision:
     answer = decide(columns, pod, columns.node_names, SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
 
-def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
-    (recorded,) = decided(columns, pod).list_failed_nodes().values()
+def read_reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
+    (recorded,) = decide_pod(columns, pod).list_failed_nodes().values()
     return recorded
 
 
@@ -51,7 +51,7 @@ def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
 )
 def test_a_pod_gets_a_part_of_a_device_under_its_vendors_keys(name: str, key: str, devices: str) -> None:
     columns = a_cluster(name)
-    decision = decided(columns, read_pod(name))
+    decision = decide_pod(columns, read_pod(name))
     node = decision.chosen
     written = {"hami.io/vgpu-node": node, f"{key}-to-allocate": devices, f"{key}-allocated": devices}
     assert decision.annotations.items() >= written.items()
@@ -61,7 +61,7 @@ def test_a_pod_gets_a_part_of_a_device_under_its_vendors_keys(name: str, key: st
 def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
     columns = a_cluster(name)
     pod = read_pod(name)
-    decision = decided(columns, pod)
+    decision = decide_pod(columns, pod)
     annotated = {**pod, "metadata": {**pod["metadata"], "annotations": decision.annotations}}
     columns.apply_pod(annotated)
     assert columns.devices["used_slots"].sum() > 0
@@ -95,7 +95,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", WITH_CORES)
 def test_more_devices_than_the_node_has_are_refused(name: str) -> None:
-    assert reason(a_cluster(name), read_pod(name, limits={COUNTS[name]: 9})) == "NodeInsufficientDevice"
+    assert read_reason(a_cluster(name), read_pod(name, limits={COUNTS[name]: 9})) == "NodeInsufficientDevice"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_more_devices_than_the_node_has_are_refused(name: str) -> None:
     ],
 )
 def test_health_memory_and_uuid_are_reported_in_nvidias_words(name: str, limits: dict[str, Any], recorded: str) -> None:
-    assert reason(a_cluster(name), read_pod(name, limits=limits)) == recorded
+    assert read_reason(a_cluster(name), read_pod(name, limits=limits)) == recorded
 
 
 def test_a_type_that_is_not_wanted_is_reported() -> None:
     pod = read_pod("hygon")
     pod["metadata"]["annotations"] = {"hygon.com/use-dcutype": "K100"}
-    assert reason(a_cluster("hygon"), pod) == "1/4 CardNotHealth, 3/4 CardTypeMismatch"
+    assert read_reason(a_cluster("hygon"), pod) == "1/4 CardNotHealth, 3/4 CardTypeMismatch"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +123,7 @@ def test_cores_are_shared_out_until_there_are_none(name: str) -> None:
     columns, placed = a_cluster(name), 0
     for number in range(200):
         pod = read_pod(name, uid=f"uid-{number}")
-        decision = decided(columns, pod)
+        decision = decide_pod(columns, pod)
         if decision.chosen is None:
             break
         reserve(columns, decision, pod)
@@ -136,12 +136,14 @@ def test_cores_are_shared_out_until_there_are_none(name: str) -> None:
 
 
 def test_a_pod_for_one_vendor_does_not_see_the_devices_of_another() -> None:
-    assert reason(a_cluster("mixed"), read_pod("hygon", limits={"hygon.com/dcunum": 3})) == "NodeInsufficientDevice"
-    assert reason(a_cluster("metax"), read_pod("hygon")) == "NodeInsufficientDevice"
+    assert (
+        read_reason(a_cluster("mixed"), read_pod("hygon", limits={"hygon.com/dcunum": 3})) == "NodeInsufficientDevice"
+    )
+    assert read_reason(a_cluster("metax"), read_pod("hygon")) == "NodeInsufficientDevice"
 
 
 def test_a_container_may_ask_for_two_vendors_at_once() -> None:
-    decision = decided(a_cluster("mixed"), read_pod("mixed"))
+    decision = decide_pod(a_cluster("mixed"), read_pod("mixed"))
     assert decision.annotations == {
         "hami.io/vgpu-node": "mixed-node",
         "hami.io/vgpu-devices-to-allocate": ";GPU-0,NVIDIA,4096,0:;",
@@ -153,7 +155,7 @@ def test_a_container_may_ask_for_two_vendors_at_once() -> None:
 
 def test_a_node_that_lacks_either_vendor_is_refused() -> None:
     both = read_pod("mixed", limits={"hygon.com/dcunum": 3})
-    assert reason(a_cluster("mixed"), both) == "NodeInsufficientDevice"
+    assert read_reason(a_cluster("mixed"), both) == "NodeInsufficientDevice"
 
 
 def test_the_filter_asks_no_quota_for_hygon() -> None:
@@ -162,8 +164,8 @@ def test_the_filter_asks_no_quota_for_hygon() -> None:
     columns.apply_quota({"metadata": {"namespace": "default", "name": "q"}, "spec": {"hard": quota}})
     pod = read_pod("mixed")
     del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
-    assert decided(columns, pod).chosen == "mixed-node"
-    assert decided(columns, read_pod("mixed")).chosen == "mixed-node"
+    assert decide_pod(columns, pod).chosen == "mixed-node"
+    assert decide_pod(columns, read_pod("mixed")).chosen == "mixed-node"
 
 
 def test_a_vendor_that_is_not_in_the_table_is_not_ours() -> None:
@@ -192,7 +194,7 @@ def test_annotation_keys_of_nvidia_can_be_configured_too() -> None:
     columns.apply_node(node)
     pod = read_pod("mixed")
     del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
-    assert decided(columns, pod).annotations["example.com/held"] == ";GPU-0,NVIDIA,4096,0:;"
+    assert decide_pod(columns, pod).annotations["example.com/held"] == ";GPU-0,NVIDIA,4096,0:;"
 
 
 def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:

@@ -1,4 +1,4 @@
-"""What is published about a decision is what was decided, in records that every intermediary forwards."""
+"""Events of a decision: they say what was decided, in records that every intermediary forwards."""
 
 import random
 import uuid
@@ -40,43 +40,45 @@ ATTEMPT = AttemptRef.start(
 )
 
 
-def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
+def decide_pod(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
     answer = decide(columns, pod, names, SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
 
-def written(decision: Decision, error: str = "") -> list[Event]:
-    """The events as a reader of Kafka gets them."""
+def publish(decision: Decision, error: str = "") -> list[Event]:
+    """Return the events as a reader of Kafka gets them."""
     events = list(build_events(ATTEMPT, decision, STARTED, error, epoch=LIFE.epoch))
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
     return read_back(events)
 
 
-def device_verdicts(events: list[Event], columns: ClusterColumns) -> dict[tuple[int, str], list[tuple[str, str]]]:
+def collect_device_verdicts(
+    events: list[Event], columns: ClusterColumns
+) -> dict[tuple[int, str], list[tuple[str, str]]]:
     state_of = build_lookup(build_states(columns))
-    found: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    verdicts: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
             for row in event.iterate_devices(state_of):
-                found.setdefault((event.container, row.node), []).append((row.uuid, row.verdict))
-    return found
+                verdicts.setdefault((event.container, row.node), []).append((row.uuid, row.verdict))
+    return verdicts
 
 
-def node_verdicts(events: list[Event]) -> dict[str, tuple[str, Counter[str], str]]:
-    """Per node: verdict, typed counts of its refusal, bare reason."""
-    found = {}
+def collect_node_verdicts(events: list[Event]) -> dict[str, tuple[str, Counter[str], str]]:
+    """Collect per node: verdict, typed counts of its refusal, bare reason."""
+    verdicts = {}
     for event in events:
         if isinstance(event, NodesJudged):
             for row, name in enumerate(event.nodes):
                 code = int(event.refusal[row])
                 refusal = event.refusals[code] if code >= 0 else None
                 counts = Counter(refusal.counts if refusal else {})
-                found[name] = (event.verdicts[event.verdict[row]], counts, refusal.bare if refusal else "")
-    return found
+                verdicts[name] = (event.verdicts[event.verdict[row]], counts, refusal.bare if refusal else "")
+    return verdicts
 
 
-def conclusion(events: list[Event]) -> AttemptConcluded:
+def get_conclusion(events: list[Event]) -> AttemptConcluded:
     last = events[-1]
     assert isinstance(last, AttemptConcluded)
     return last
@@ -84,17 +86,17 @@ def conclusion(events: list[Event]) -> AttemptConcluded:
 
 def test_every_device_of_every_node_is_reported_also_when_the_pod_fits() -> None:
     columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
-    events = written(decided(columns, a_pod(), ["node1", "node2"]))
-    verdicts = device_verdicts(events, columns)
+    events = publish(decide_pod(columns, a_pod(), ["node1", "node2"]))
+    verdicts = collect_device_verdicts(events, columns)
     assert [len(verdicts[0, name]) for name in ("node1", "node2")] == [8, 2]
     assert {word for rows in verdicts.values() for _, word in rows} == {"picked", "not reached"}
-    assert conclusion(events).chosen == "node1"
-    assert conclusion(events).judged_devices == 10
+    assert get_conclusion(events).chosen == "node1"
+    assert get_conclusion(events).judged_devices == 10
 
 
 def test_a_node_that_is_not_registered_is_reported_with_what_is_wrong_with_it() -> None:
     columns = a_cluster(a_node("good"), a_node("bad", annotations={"hami.io/node-nvidia-register": "[{]"}))
-    events = written(decided(columns, a_pod(), ["bad", "good", "unheard-of"]))
+    events = publish(decide_pod(columns, a_pod(), ["bad", "good", "unheard-of"]))
     judged = next(event for event in events if isinstance(event, NodesJudged))
     causes = {
         name: judged.refusals[code].cause for name, code in zip(judged.nodes, judged.refusal, strict=True) if code >= 0
@@ -105,18 +107,18 @@ def test_a_node_that_is_not_registered_is_reported_with_what_is_wrong_with_it() 
 
 
 def test_a_decision_that_could_not_be_written_to_the_pod_chooses_nothing_and_keeps_its_verdicts() -> None:
-    events = written(decided(a_cluster(a_node()), a_pod(), ["node1"]), error='pods "pod1" not found')
-    assert conclusion(events).chosen is None
-    assert conclusion(events).error == 'pods "pod1" not found'
-    assert node_verdicts(events)["node1"][0] == "fits"
+    events = publish(decide_pod(a_cluster(a_node()), a_pod(), ["node1"]), error='pods "pod1" not found')
+    assert get_conclusion(events).chosen is None
+    assert get_conclusion(events).error == 'pods "pod1" not found'
+    assert collect_node_verdicts(events)["node1"][0] == "fits"
 
 
 def test_the_conclusion_counts_the_records_before_it() -> None:
     names = [f"node{number:0240}" for number in range(400)]
-    events = written(decided(a_cluster(*(a_node(name) for name in names)), a_pod(), names))
+    events = publish(decide_pod(a_cluster(*(a_node(name) for name in names)), a_pod(), names))
     kinds = Counter(type(event) for event in events)
-    assert conclusion(events).device_records == kinds[DevicesJudged] > 1
-    assert conclusion(events).node_records == kinds[NodesJudged]
+    assert get_conclusion(events).device_records == kinds[DevicesJudged] > 1
+    assert get_conclusion(events).node_records == kinds[NodesJudged]
     for kind in (DevicesJudged, NodesJudged):
         parts = [
             event.part for event in events if isinstance(event, (DevicesJudged, NodesJudged)) and type(event) is kind
@@ -133,7 +135,7 @@ def a_big_cluster(nodes: int) -> tuple[ClusterColumns, list[str]]:
 
 def test_a_verdict_on_a_device_of_a_big_cluster_is_less_than_two_bytes_on_the_wire() -> None:
     columns, names = a_big_cluster(1000)
-    decision = decided(columns, a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
+    decision = decide_pod(columns, a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
     records = [encode(event) for event in build_events(ATTEMPT, decision, STARTED, epoch=LIFE.epoch)]
     assert max(len(record.value) for record in records) < MAX_VALUE_BYTES
     compress = zstandard.ZstdCompressor(level=1).compress
@@ -143,7 +145,7 @@ def test_a_verdict_on_a_device_of_a_big_cluster_is_less_than_two_bytes_on_the_wi
 def test_rows_that_are_the_devices_of_the_state_in_order_name_no_positions() -> None:
     columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
     (judged,) = (
-        event for event in written(decided(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
+        event for event in publish(decide_pod(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
     )
     assert (judged.rows.tolist(), judged.device.tolist()) == ([8, 2], [])
 
@@ -152,7 +154,7 @@ def test_rows_count_the_models_of_their_devices() -> None:
     mixed = [a_device("GPU-0"), a_device("GPU-1", type="NVIDIA L4"), a_device("GPU-2", type="NVIDIA L4", devmem=1)]
     columns = a_cluster(a_node("node1", mixed), a_node("node2", devices=2))
     (judged,) = (
-        event for event in written(decided(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
+        event for event in publish(decide_pod(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
     )
     assert judged.models == {"NVIDIA A40": 3, "NVIDIA L4": 2}
 
@@ -162,24 +164,24 @@ def test_the_conclusion_has_the_picked_devices_as_they_stood_before() -> None:
     columns = a_cluster(a_node(devices=2))
     columns.apply_pod(running)
     share = a_container("second", gpus=2, **{"gpumem-percentage": 25})
-    asked = [a_container("first", gpumem=3000, gpucores=30), share]
-    found = conclusion(written(decided(columns, a_pod(containers=asked), ["node1"]))).picked
-    assert [(device.container, device.uuid, device.memory_mib, device.cores_percent) for device in found] == [
+    requested = [a_container("first", gpumem=3000, gpucores=30), share]
+    picked = get_conclusion(publish(decide_pod(columns, a_pod(containers=requested), ["node1"]))).picked
+    assert [(device.container, device.uuid, device.memory_mib, device.cores_percent) for device in picked] == [
         (0, "GPU-node1-0", 3000, 30),
         # A quarter of 45,912 MiB.
         (1, "GPU-node1-0", 11478, 0),
         (1, "GPU-node1-1", 11478, 0),
     ]
     # What the first container took counts for the second one.
-    used = [(device.memory_used_mib, device.cores_used_percent, device.slots_used) for device in found]
+    used = [(device.memory_used_mib, device.cores_used_percent, device.slots_used) for device in picked]
     assert used == [(0, 0, 0), (3000, 30, 1), (1000, 20, 1)]
     assert {
-        (device.model, device.memory_total_mib, device.cores_total_percent, device.slots_total) for device in found
+        (device.model, device.memory_total_mib, device.cores_total_percent, device.slots_total) for device in picked
     } == {("NVIDIA A40", 45912, 100, 10)}
 
 
 def test_a_decision_that_was_not_written_has_no_picked_devices() -> None:
-    assert conclusion(written(decided(a_cluster(a_node()), a_pod(), ["node1"]), "refused")).picked == []
+    assert get_conclusion(publish(decide_pod(a_cluster(a_node()), a_pod(), ["node1"]), "refused")).picked == []
 
 
 def test_a_share_of_the_device_is_reported_as_a_percentage() -> None:
@@ -255,18 +257,18 @@ containers = st.builds(
 
 @settings(max_examples=count_examples(20))
 @given(clusters, st.lists(containers, min_size=1, max_size=3), st.booleans())
-def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], asked: list[Json], numa: bool) -> None:
+def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], requested: list[Json], numa: bool) -> None:
     columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))
     names = [*cluster, "unheard-of"]
     annotations = {"nvidia.com/numa-bind": "true"} if numa else {}
-    answer = decide(columns, a_pod(containers=asked, annotations=annotations), names, SchedulingPolicy())
+    answer = decide(columns, a_pod(containers=requested, annotations=annotations), names, SchedulingPolicy())
     if not isinstance(answer, Decision):
         return
-    events = written(answer)
-    rows, nodes = device_verdicts(events, columns), node_verdicts(events)
+    events = publish(answer)
+    rows, nodes = collect_device_verdicts(events, columns), collect_node_verdicts(events)
     reasons = answer.list_failed_nodes()
     assert list(nodes) == names
-    assert conclusion(events).chosen == answer.chosen
+    assert get_conclusion(events).chosen == answer.chosen
     for name, (verdict, counts, bare) in nodes.items():
         assert (verdict in ("refused", "unregistered")) == (name in reasons)
         content = ", ".join(sorted(f"{x}/{len(cluster.get(name, []))} {code}" for code, x in counts.items()))

@@ -1,4 +1,4 @@
-"""Whatever objects say, reading them ends in an answer and never in a crash."""
+"""Reading of objects: whatever they say, it ends in an answer and never in a crash."""
 
 import json
 from typing import Any
@@ -54,7 +54,7 @@ KEYS = st.sampled_from(
 )
 
 
-def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
+def apply_and_decide(node: Any, running: Any, quota: Any, pod: Any) -> None:
     columns = ClusterColumns()
     for applied in (node, a_node("node-b", [a_device("GPU-9")])):
         columns.apply_node(applied)
@@ -69,27 +69,31 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
 @given(st.lists(st.one_of(ONE_DEVICE, VALUES), max_size=3))
 @settings(max_examples=count_examples(25))
 def test_any_registration(gpus: list[Any]) -> None:
-    survives(a_node(devices=json.dumps(gpus)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
+    apply_and_decide(
+        a_node(devices=json.dumps(gpus)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod()
+    )
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=count_examples(25))
 def test_any_registration_text(text: str) -> None:
-    survives(a_node(devices=text), a_running_pod(text), a_quota(gpumem=text), a_pod())
+    apply_and_decide(a_node(devices=text), a_running_pod(text), a_quota(gpumem=text), a_pod())
 
 
 @given(DEVICES, VALUES)
 @settings(max_examples=count_examples(25))
 def test_any_pod_annotation(devices: str, mig: Any) -> None:
     running = a_running_pod(devices, annotations={MIG_ALLOCATIONS: json.dumps(mig)})
-    survives(a_node(devices=[a_mig_device()]), running, a_quota(), a_pod())
+    apply_and_decide(a_node(devices=[a_mig_device()]), running, a_quota(), a_pod())
 
 
 @given(st.dictionaries(st.sampled_from(["gpu", "gpumem", "gpucores", "gpumem-percentage"]), QUANTITIES), QUANTITIES)
 @settings(max_examples=count_examples(30))
 def test_any_quantity(amounts: dict[str, Any], hard: Any) -> None:
     container = {"name": "main", "resources": {"limits": {f"nvidia.com/{key}": v for key, v in amounts.items()}}}
-    survives(a_node(devices=[a_mig_device()]), a_running_pod(""), a_quota(gpumem=hard, gpucores=hard), a_pod(container))
+    apply_and_decide(
+        a_node(devices=[a_mig_device()]), a_running_pod(""), a_quota(gpumem=hard, gpucores=hard), a_pod(container)
+    )
 
 
 @given(QUANTITIES)
@@ -105,7 +109,7 @@ def test_any_annotations(annotations: dict[str, Any]) -> None:
     node, pod, running = a_node(), a_pod(ask_for(2)), a_running_pod("GPU-0,NVIDIA,1,1:;")
     for item in (node, pod, running):
         item["metadata"]["annotations"] |= annotations
-    survives(node, running, a_quota(), pod)
+    apply_and_decide(node, running, a_quota(), pod)
 
 
 @given(VALUES, VALUES)
@@ -113,4 +117,4 @@ def test_any_annotations(annotations: dict[str, Any]) -> None:
 def test_any_object(first: Any, second: Any) -> None:
     shapes = ({"metadata": first}, {"metadata": {"uid": "u", "name": "n"}, "spec": first, "status": second})
     for shape in shapes:
-        survives(shape, shape, shape, {**shape, "spec": {"containers": [first, second, ask_for()]}})
+        apply_and_decide(shape, shape, shape, {**shape, "spec": {"containers": [first, second, ask_for()]}})

@@ -21,12 +21,12 @@ from tests.support.builders.nodes_to_judge import (
 )
 
 
-def verdicts(decision: Decision, node: str = "node-a", container: int = 0) -> list[str]:
-    """The verdict of each row of one node, in registration order."""
+def list_verdicts(decision: Decision, node: str = "node-a", container: int = 0) -> list[str]:
+    """List the verdict of each row of one node, in registration order."""
     for judged in decision.judgements:
         if judged.container == container:
-            place = judged.nodes.tolist().index(decision.node_names.index(node))
-            rows = judged.verdict[judged.offsets[place] : judged.offsets[place + 1]].tolist()
+            index = judged.nodes.tolist().index(decision.node_names.index(node))
+            rows = judged.verdict[judged.offsets[index] : judged.offsets[index + 1]].tolist()
             return [verdict_codes.VERDICTS[code] for code in rows]
     raise AssertionError(f"container {container} was not judged")
 
@@ -102,7 +102,7 @@ def test_devices_found_but_too_few_are_counted_as_such() -> None:
 def test_the_walk_ends_when_there_are_enough_and_says_so() -> None:
     gpus = [a_device(f"GPU-{i}", health=i != 3) for i in range(4)]
     decision = decide_on(a_cluster(a_node(devices=gpus)), a_pod())
-    assert verdicts(decision) == ["not reached", "not reached", "picked", "CardNotHealth"]
+    assert list_verdicts(decision) == ["not reached", "not reached", "picked", "CardNotHealth"]
 
 
 def test_verdicts_are_kept_for_nodes_that_refuse_while_another_fits() -> None:
@@ -110,7 +110,7 @@ def test_verdicts_are_kept_for_nodes_that_refuse_while_another_fits() -> None:
     decision = decide_on(columns, a_pod(ask_for(gpumem=100)))
     assert decision.chosen == "node-b"
     assert get_reason(decision) == "1/1 CardInsufficientMemory"
-    assert verdicts(decision, "node-b") == ["picked"]
+    assert list_verdicts(decision, "node-b") == ["picked"]
 
 
 def test_a_change_of_numa_node_drops_what_was_taken() -> None:
@@ -118,7 +118,7 @@ def test_a_change_of_numa_node_drops_what_was_taken() -> None:
     pod = a_pod(ask_for(3), annotations={"nvidia.com/numa-bind": "true"})
     decision = decide_on(a_cluster(a_node(devices=gpus)), pod)
     assert get_reason(decision) == "1/3 AllocatedCardsInsufficientRequest, 2/3 NumaNotFit"
-    assert verdicts(decision) == ["AllocatedCardsInsufficientRequest", "NumaNotFit", "NumaNotFit"]
+    assert list_verdicts(decision) == ["AllocatedCardsInsufficientRequest", "NumaNotFit", "NumaNotFit"]
 
 
 def test_binpack_fills_the_fullest_node_and_spread_the_emptiest() -> None:
@@ -272,24 +272,24 @@ class TestQuota:
 
 
 class TestMig:
-    def columns(self) -> ClusterColumns:
+    def build_cluster(self) -> ClusterColumns:
         return a_cluster(a_node(devices=[a_mig_device()]))
 
     def test_one_device_may_give_several_instances(self) -> None:
-        decision = decide_on(self.columns(), a_pod(ask_for(2, gpumem=10_000)))
+        decision = decide_on(self.build_cluster(), a_pod(ask_for(2, gpumem=10_000)))
         assert list_granted_uuids(decision) == [["GPU-0", "GPU-0"]]
         assert decision.allocation is not None
         slices = [grant.mig for grant in decision.allocation.containers[0]]
         assert [(part.profile, part.start) for part in slices if part] == [("3g.20gb", 4), ("3g.20gb", 0)]
 
     def test_a_grant_has_the_memory_and_cores_of_its_profile(self) -> None:
-        decision = decide_on(self.columns(), a_pod(ask_for(gpumem=100, gpucores=5)))
+        decision = decide_on(self.build_cluster(), a_pod(ask_for(gpumem=100, gpucores=5)))
         assert decision.annotations["hami.io/vgpu-devices-allocated"] == "GPU-0,NVIDIA,4864,14:;"
 
     def test_each_look_at_a_device_is_a_row(self) -> None:
-        decision = decide_on(self.columns(), a_pod(ask_for(3, gpumem=10_000)))
+        decision = decide_on(self.build_cluster(), a_pod(ask_for(3, gpumem=10_000)))
         assert get_reason(decision) == "1/1 CardMigTopologyInfeasible, 2/1 AllocatedCardsInsufficientRequest"
-        assert verdicts(decision) == ["AllocatedCardsInsufficientRequest"] * 2 + ["CardMigTopologyInfeasible"]
+        assert list_verdicts(decision) == ["AllocatedCardsInsufficientRequest"] * 2 + ["CardMigTopologyInfeasible"]
         (judged,) = decision.judgements
         assert (judged.device.tolist(), judged.is_complete.tolist(), judged.devices.tolist()) == (
             [0, 0, 0],
@@ -298,7 +298,7 @@ class TestMig:
         )
 
     def test_a_reserved_instance_keeps_its_place(self) -> None:
-        columns = self.columns()
+        columns = self.build_cluster()
         first = a_pod(ask_for(gpumem=10_000), uid="uid-1")
         reserve(columns, decide_on(columns, first), first)
         decision = decide_on(columns, a_pod(ask_for(gpumem=10_000), uid="uid-2"))
@@ -308,7 +308,7 @@ class TestMig:
         assert part.start == 0
 
     def test_a_device_whose_instances_are_not_reported_is_not_healthy(self) -> None:
-        columns = self.columns()
+        columns = self.build_cluster()
         columns.apply_pod(a_running_pod("GPU-0,NVIDIA,4864,14:;"))
         assert get_reason(decide_on(columns, a_pod(ask_for(gpumem=100)))) == "1/1 CardNotHealth"
 
@@ -319,7 +319,7 @@ def test_topology_aware_takes_the_best_connected_devices() -> None:
     columns = a_cluster(a_node(devices=gpus, node_nvidia_score=scores))
     decision = decide_on(columns, a_pod(ask_for(2)), policy=SchedulingPolicy(device="topology-aware"))
     assert sorted(list_granted_uuids(decision)[0]) == ["GPU-0", "GPU-2"]
-    assert verdicts(decision) == ["picked", "fits", "picked"]
+    assert list_verdicts(decision) == ["picked", "fits", "picked"]
 
 
 @pytest.mark.parametrize("limit", ["9223372036854775807", "-9223372036854775808"])

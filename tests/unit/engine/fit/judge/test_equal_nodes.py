@@ -31,10 +31,10 @@ NODES = [f"n{number}" for number in range(3)]
 
 
 def an_instance(uuid: str, start: int, size: int) -> str:
-    place = {"start": start, "size": size}
+    placement = {"start": start, "size": size}
     profile = "1g.5gb" if size == 1 else "3g.20gb"
     return json.dumps(
-        [{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": uuid, "profile": profile, "placement": place}]
+        [{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": uuid, "profile": profile, "placement": placement}]
     )
 
 
@@ -72,12 +72,12 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
         for _ in range(draw(st.integers(1, 3)))
     ]
     policy = draw(st.sampled_from(["binpack", "topology-aware"]))
-    own = draw(st.sampled_from(["uid-pod", "uid-0"]))
-    return a_pod(*containers, annotations={"hami.io/gpu-scheduler-policy": policy}, uid=own)
+    uid = draw(st.sampled_from(["uid-pod", "uid-0"]))
+    return a_pod(*containers, annotations={"hami.io/gpu-scheduler-policy": policy}, uid=uid)
 
 
-def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
-    """By container and node, all that is decided about it."""
+def judge_nodes(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
+    """Return by container and node all that is decided about it."""
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     (batch,) = build_batches(columns, np.array([columns.look_up_ids([name])[0] for name in names]))
     trial = BatchEvaluation({NVIDIA.word: build_constraints(columns, pod["metadata"], annotations, NVIDIA)}, batch)
@@ -85,11 +85,11 @@ def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> di
     for container, request in enumerate(list_requests(pod, ONLY_NVIDIA)):
         if not trial.is_over:
             judgement = trial.judge(container, request)
-            value |= {(container, names[node]): rows for node, rows in _by_node(judgement)}
+            value |= {(container, names[node]): rows for node, rows in _split_by_node(judgement)}
     return value
 
 
-def _by_node(part: ContainerJudgement) -> list[tuple[int, list[Any]]]:
+def _split_by_node(part: ContainerJudgement) -> list[tuple[int, list[Any]]]:
     ends = np.cumsum(part.rows)
     columns = (part.device, part.verdict, part.used_memory_mib, part.used_cores, part.used_slots)
     return [
@@ -101,12 +101,12 @@ def _by_node(part: ContainerJudgement) -> list[tuple[int, list[Any]]]:
 @given(clusters(), pods())
 @settings(max_examples=count_examples(25))
 def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, pod: dict[str, Any]) -> None:
-    together = judged(columns, pod, NODES)
-    alone = [judged(columns, pod, [name]) for name in NODES]
+    together = judge_nodes(columns, pod, NODES)
+    alone = [judge_nodes(columns, pod, [name]) for name in NODES]
     assert together == {key: rows for verdicts in alone for key, rows in verdicts.items()}
 
 
-def holding(columns: ClusterColumns, gpu: str, *starts: int) -> None:
+def hold_instances(columns: ClusterColumns, gpu: str, *starts: int) -> None:
     for start in starts:
         pod = a_running_pod(f"{gpu},NVIDIA,4864,14:;", gpu.split("-")[0], f"uid-{gpu}-{start}")
         pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(gpu, start, 1)
@@ -115,15 +115,15 @@ def holding(columns: ClusterColumns, gpu: str, *starts: int) -> None:
 
 def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> None:
     columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
-    holding(columns, "n0-0", 0, 1)
-    holding(columns, "n1-0", 0, 4)
-    holding(columns, "n2-0", 2, 3)
-    value = judged(columns, a_pod(ask_for(1, gpumem=15000)), NODES)
+    hold_instances(columns, "n0-0", 0, 1)
+    hold_instances(columns, "n1-0", 0, 4)
+    hold_instances(columns, "n2-0", 2, 3)
+    value = judge_nodes(columns, a_pod(ask_for(1, gpumem=15000)), NODES)
     assert [value[0, name][0] for name in NODES] == [True, False, True]
 
 
 def test_what_the_pod_itself_took_counts_on_each_node_for_its_next_container() -> None:
     columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
-    holding(columns, "n1-0", 0)
-    value = judged(columns, a_pod(ask_for(1, gpumem=15000), ask_for(1, gpumem=15000)), NODES)
+    hold_instances(columns, "n1-0", 0)
+    value = judge_nodes(columns, a_pod(ask_for(1, gpumem=15000), ask_for(1, gpumem=15000)), NODES)
     assert [value[1, name][0] for name in NODES if (1, name) in value] == [True, False, True]

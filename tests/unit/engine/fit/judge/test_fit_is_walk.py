@@ -36,7 +36,7 @@ POLICIES = [
 def gpus(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
     return [
         a_device(
-            f"{node}-{place}",
+            f"{node}-{number}",
             index=draw(st.integers(0, 3)),
             numa=draw(st.integers(0, 2)),
             count=draw(st.integers(0, 4)),
@@ -45,17 +45,17 @@ def gpus(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
             type=draw(st.sampled_from(["NVIDIA", "NVIDIA A30", "NVIDIA A30", "Tesla P4"])),
             health=draw(st.booleans()) or draw(st.booleans()),
         )
-        for place in range(draw(st.integers(1, 9)))
+        for number in range(draw(st.integers(1, 9)))
     ]
 
 
 @st.composite
 def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
     """Few different scores, so that choices are often equal; some nodes say none, or not of every pair."""
-    known = [f"{node}-{place}" for place in range(draw(st.sampled_from([0, 0, 5, 9])))]
+    uuids = [f"{node}-{number}" for number in range(draw(st.sampled_from([0, 0, 5, 9])))]
     score = st.sampled_from([0, 10, 20, -5, 2**62])
-    rows = [{"uuid": uuid, "score": {other: draw(score) for other in known}} for uuid in known]
-    return {"node_nvidia_score": json.dumps(rows)} if known else {}
+    rows = [{"uuid": uuid, "score": {other: draw(score) for other in uuids}} for uuid in uuids]
+    return {"node_nvidia_score": json.dumps(rows)} if uuids else {}
 
 
 @st.composite
@@ -75,7 +75,7 @@ def clusters(draw: st.DrawFn) -> ClusterColumns:
 
 @st.composite
 def pods(draw: st.DrawFn) -> dict[str, Any]:
-    def container() -> dict[str, Any]:
+    def draw_container() -> dict[str, Any]:
         amounts = {"gpumem": [None, 500, 2500], "gpumem_percentage": [None, 40, 100], "gpucores": [None, 0, 30, 100]}
         drawn = {key: draw(st.sampled_from(values)) for key, values in amounts.items()}
         return ask_for(draw(st.integers(0, 4)), **{key: value for key, value in drawn.items() if value is not None})
@@ -86,12 +86,14 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
         "hami.io/gpu-scheduler-policy": draw(st.sampled_from(POLICIES)),
         "hami.io/device-scoring-weights": draw(st.sampled_from(["slot=1,core=1,memory=1", "slot=0,core=5,memory=1"])),
     }
-    init = [container() for _ in range(draw(st.integers(0, 1)))]
-    own = draw(st.sampled_from(["uid-pod", "uid-0"]))
-    return a_pod(*(container() for _ in range(draw(st.integers(1, 3)))), init=init, annotations=annotations, uid=own)
+    init = [draw_container() for _ in range(draw(st.integers(0, 1)))]
+    uid = draw(st.sampled_from(["uid-pod", "uid-0"]))
+    return a_pod(
+        *(draw_container() for _ in range(draw(st.integers(1, 3)))), init=init, annotations=annotations, uid=uid
+    )
 
 
-def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) -> list[ContainerJudgement]:
+def judge_containers(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) -> list[ContainerJudgement]:
     (batch,) = build_batches(columns, np.sort(columns.look_up_ids(columns.node_names)))
     trial = BatchEvaluation({NVIDIA.word: terms}, batch)
     requests = list_requests(pod, ONLY_NVIDIA)
@@ -108,8 +110,8 @@ def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, p
     annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     terms = build_constraints(columns, pod["metadata"], annotations, NVIDIA)
     assume(len(list(build_batches(columns, columns.look_up_ids(columns.node_names)))) == 1)
-    together = judged(columns, terms, pod)
-    singly = judged(columns, terms._replace(one_by_one=True), pod)
+    together = judge_containers(columns, terms, pod)
+    singly = judge_containers(columns, terms._replace(one_by_one=True), pod)
     assert len(together) == len(singly)
     for ours, theirs in zip(together, singly, strict=True):
         for name in ContainerJudgement.__dataclass_fields__.keys() - {"container"}:

@@ -17,8 +17,8 @@ POLICY = SchedulingPolicy()
 
 
 def is_chosen(columns: ClusterColumns, pod: dict[str, Any]) -> bool:
-    found = decide(columns, pod, columns.node_names, POLICY)
-    return isinstance(found, Decision) and found.chosen is not None
+    decision = decide(columns, pod, columns.node_names, POLICY)
+    return isinstance(decision, Decision) and decision.chosen is not None
 
 
 def fits_by_trial(columns: ClusterColumns, pod: dict[str, Any]) -> bool:

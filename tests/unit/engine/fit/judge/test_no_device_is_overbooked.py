@@ -24,20 +24,20 @@ POLICIES: Final = ("binpack", "spread")
 
 
 class Share(NamedTuple):
-    """Of a device, that a container holds. cores: percent, and for AWS Neuron a bit for each core."""
+    """Share of a device that a container holds. cores: percent, and for AWS Neuron a bit for each core."""
 
     memory_mib: int
     cores: int
 
 
-def some_limits(name: str, chance: random.Random) -> dict[str, Any]:
-    """The amounts of the example's pod, each changed at random: down to nothing, up to more than there is."""
+def draw_limits(name: str, chance: random.Random) -> dict[str, Any]:
+    """Draw the amounts of the example's pod, each changed at random: down to nothing, up to more than there is."""
     limits = read_pod(name)["spec"]["containers"][-1]["resources"]["limits"]
     return {key: max(0, round(int(value) * chance.choice((0, 0.3, 1, 1, 1, 2, 3, 7)))) for key, value in limits.items()}
 
 
-def shares(decision_annotations: Mapping[str, str]) -> Iterator[tuple[str, Share]]:
-    """What the annotations give of each device: ``uuid,vendor,memory,cores:`` of each container, ended by ``;``."""
+def iterate_shares(decision_annotations: Mapping[str, str]) -> Iterator[tuple[str, Share]]:
+    """Iterate over the shares of the annotations: ``uuid,vendor,memory,cores:`` of each container, ended by ``;``."""
     for vendor in VENDORS:
         text = decision_annotations.get(vendor.pod.allocated, "")
         for part in text.replace(";", ":").split(":"):
@@ -46,7 +46,7 @@ def shares(decision_annotations: Mapping[str, str]) -> Iterator[tuple[str, Share
                 yield uuid, Share(int(memory), int(cores))
 
 
-def over_its_limits(vendor: Vendor, device: Device, held: list[Share]) -> str:
+def describe_overbooking(vendor: Vendor, device: Device, held: list[Share]) -> str:
     if len(held) > device.slots:
         return f"{len(held)} containers on {device.slots} slots"
     memory_mib = sum(share.memory_mib for share in held)
@@ -68,22 +68,22 @@ def test_no_device_is_overbooked(name: str) -> None:
     devices: dict[str, tuple[Vendor, Device]] = {}
     for node in ("a", "b"):
         columns.apply_node(read_node(name, node))
-        found = columns.get_registration(node)
-        assert found
-        for device in found.devices:
+        registration = columns.get_registration(node)
+        assert registration
+        for device in registration.devices:
             owner = next(vendor for vendor in VENDORS if vendor.matches(device.model, vendor.word))
             # The examples' nodes name their devices alike where an annotation lists them.
             devices[f"{node} {device.uuid}"] = (owner, device)
     held: dict[str, dict[str, list[Share]]] = {}
     placed = 0
     for number in range(PODS):
-        pod = read_pod(name, f"uid-{number}", some_limits(name, chance))
+        pod = read_pod(name, f"uid-{number}", draw_limits(name, chance))
         pod["metadata"]["name"] = f"pod-{number}"
         pod["metadata"]["annotations"] = {"hami.io/gpu-scheduler-policy": chance.choice(POLICIES)}
         decision = decide(columns, pod, ["a", "b"], SchedulingPolicy(chance.choice(POLICIES), "spread"))
         if isinstance(decision, Decision) and decision.chosen is not None:
             taken: dict[str, list[Share]] = defaultdict(list)
-            for uuid, share in shares(decision.annotations):
+            for uuid, share in iterate_shares(decision.annotations):
                 taken[f"{decision.chosen} {uuid}"].append(share)
             held[f"uid-{number}"] = dict(taken)
             placed += bool(taken)
@@ -91,9 +91,9 @@ def test_no_device_is_overbooked(name: str) -> None:
             columns.apply_pod(pod)
         for device_name, (vendor, device) in devices.items():
             of_device = [share for pod_shares in held.values() for share in pod_shares.get(device_name, ())]
-            assert over_its_limits(vendor, device, of_device) == "", (number, device_name)
+            assert describe_overbooking(vendor, device, of_device) == "", (number, device_name)
         if held and chance.random() < 0.4:
-            gone = chance.choice(list(held))
-            del held[gone]
-            columns.delete_pod(gone)
+            deleted = chance.choice(list(held))
+            del held[deleted]
+            columns.delete_pod(deleted)
     assert placed > PODS / 20

@@ -46,7 +46,7 @@ def encode_parts(decision: Decision) -> list[NodesJudged]:
     return [record for record in decoded if isinstance(record, NodesJudged)]
 
 
-def decision_on(*nodes: str, memory: int) -> Decision:
+def decide_on(*nodes: str, memory: int) -> Decision:
     # Half as many slots and half as much memory on the second node: one pod there weighs twice as much.
     cluster = a_cluster(a_node("big", devices=2), a_node("small", devices=1), *(a_node(name) for name in nodes))
     for name, uuid in (("big", "GPU-big-0"), ("small", "GPU-small-0")):
@@ -59,7 +59,7 @@ def decision_on(*nodes: str, memory: int) -> Decision:
 
 
 def test_the_records_name_the_terms_of_the_nodes_that_fit() -> None:
-    (record,) = encode_parts(decision_on(memory=1000))
+    (record,) = encode_parts(decide_on(memory=1000))
     # One of ten slots, 25 of 100 percent, half of 45912 MiB; of two devices half of each.
     assert {name: np.round(column, 4).tolist() for name, column in record.score_terms.items()} == {
         "slots": [0.5, 1.0], "cores": [1.25, 2.5], "memory": [2.5, 5.0],
@@ -68,14 +68,14 @@ def test_the_records_name_the_terms_of_the_nodes_that_fit() -> None:
 
 
 def test_where_no_node_fits_there_are_no_terms() -> None:
-    (record,) = encode_parts(decision_on(memory=10**6))
+    (record,) = encode_parts(decide_on(memory=10**6))
     assert record.score_terms == {}
 
 
 @settings(max_examples=count_examples(2))
 @given(st.integers(1, 3000))
 def test_records_of_many_nodes_are_small_enough(nodes: int) -> None:
-    records = encode_parts(decision_on(*(f"node-{place:05}" for place in range(nodes)), memory=1000))
+    records = encode_parts(decide_on(*(f"node-{number:05}" for number in range(nodes)), memory=1000))
     assert sum(len(record.nodes) for record in records) == nodes + 2
 
 

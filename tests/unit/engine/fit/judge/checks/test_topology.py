@@ -6,12 +6,12 @@ import pytest
 from engine.fit.judge.checks.topology import MAX_COMBINATIONS, choose_devices
 
 
-def scores_of(uuids: list[str], seed: int) -> dict[str, dict[str, int]]:
+def draw_scores(uuids: list[str], seed: int) -> dict[str, dict[str, int]]:
     rnd = random.Random(seed)
-    return {one: {other: rnd.randrange(100) for other in uuids if other != one} for one in uuids}
+    return {uuid: {other: rnd.randrange(100) for other in uuids if other != uuid} for uuid in uuids}
 
 
-def bond(chosen: tuple[int, ...], uuids: list[str], scores: dict[str, dict[str, int]]) -> int:
+def sum_scores(chosen: tuple[int, ...], uuids: list[str], scores: dict[str, dict[str, int]]) -> int:
     return sum(scores[uuids[i]][uuids[j]] for i, j in itertools.combinations(chosen, 2))
 
 
@@ -19,8 +19,8 @@ def bond(chosen: tuple[int, ...], uuids: list[str], scores: dict[str, dict[str, 
 @pytest.mark.parametrize("seed", range(5))
 def test_of_several_the_best_bond_wins(count: int, seed: int) -> None:
     uuids = [f"GPU-{i}" for i in range(7)]
-    scores = scores_of(uuids, seed)
-    best = max(itertools.combinations(range(7), count), key=lambda chosen: bond(chosen, uuids, scores))
+    scores = draw_scores(uuids, seed)
+    best = max(itertools.combinations(range(7), count), key=lambda chosen: sum_scores(chosen, uuids, scores))
     assert choose_devices(uuids, count, scores) == list(best)
 
 
@@ -35,7 +35,7 @@ def test_without_scores_the_first_devices_are_taken() -> None:
 
 def test_more_combinations_than_can_be_compared_still_end_in_a_choice() -> None:
     uuids = [f"GPU-{i}" for i in range(128)]
-    chosen = choose_devices(uuids, 64, scores_of(uuids, 1))
+    chosen = choose_devices(uuids, 64, draw_scores(uuids, 1))
     assert len(set(chosen)) == 64
     assert MAX_COMBINATIONS < 10**6
 
