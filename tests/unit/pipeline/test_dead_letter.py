@@ -11,7 +11,7 @@ from pipeline.dead_letter import MAX_HEADER_BYTES, MAX_VALUE_BYTES, restore_orig
 from runtime.kafka.record import Outgoing
 from schemas.topics import DEAD_LETTERS
 
-AT = datetime(2026, 11, 21, 3, 6, 23, tzinfo=UTC)
+FAILED_AT = datetime(2026, 11, 21, 3, 6, 23, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -24,45 +24,45 @@ class Read:
     key: bytes | None = b"llm/trainer"
 
 
-def again(letter: Outgoing) -> Read:
-    """The dead letter as it is read from its topic."""
+def read_again(letter: Outgoing) -> Read:
+    """Return the dead letter as it is read from its topic."""
     return Read(letter.record.value, list(letter.record.headers), DEAD_LETTERS.name, 0, 3, letter.record.key)
 
 
 def test_a_record_comes_back_byte_for_byte() -> None:
-    topic, record = restore_original(again(to_dead_letter(Read(), "value: not JSON", AT)))
+    topic, record = restore_original(read_again(to_dead_letter(Read(), "value: not JSON", FAILED_AT)))
     assert (topic, record.key, record.value, list(record.headers)) == (
         "schedulerlog.decisions", b"llm/trainer", b"no JSON", Read().headers,
     )  # fmt: skip
 
 
 def test_a_value_that_no_topic_takes_is_cut_and_not_replayed() -> None:
-    letter = to_dead_letter(Read(b"x" * (MAX_VALUE_BYTES + 1)), "value: not JSON", AT)
+    letter = to_dead_letter(Read(b"x" * (MAX_VALUE_BYTES + 1)), "value: not JSON", FAILED_AT)
     assert len(letter.record.value) == 65_536
     assert dict(letter.record.headers)["dead_letter_cut"] == b"the value had 8388609 bytes, these are the first 65536"
     with pytest.raises(ValueError, match="offset 3 can't be replayed: the value had 8388609 bytes"):
-        restore_original(again(letter))
+        restore_original(read_again(letter))
 
 
 def test_headers_that_no_topic_takes_are_left_out() -> None:
-    letter = to_dead_letter(Read(headers=[("a", b"x" * MAX_HEADER_BYTES)]), "value: not JSON", AT)
+    letter = to_dead_letter(Read(headers=[("a", b"x" * MAX_HEADER_BYTES)]), "value: not JSON", FAILED_AT)
     assert sum(len(value) for _, value in letter.record.headers) < 1_000
     with pytest.raises(ValueError, match="its own headers, 1048577 bytes, were left out"):
-        restore_original(again(letter))
+        restore_original(read_again(letter))
 
 
 def test_a_key_that_no_topic_takes_is_left_out() -> None:
-    letter = to_dead_letter(Read(key=b"k" * 70_000), "value: not JSON", AT)
+    letter = to_dead_letter(Read(key=b"k" * 70_000), "value: not JSON", FAILED_AT)
     assert letter.record.key is None
     with pytest.raises(ValueError, match="its key, 70000 bytes, was left out"):
-        restore_original(again(letter))
+        restore_original(read_again(letter))
 
 
 def test_a_record_without_key_and_value_has_a_dead_letter_that_the_client_sends() -> None:
-    letter = to_dead_letter(Read(key=None, value=None), "value: the record has no value", AT)
+    letter = to_dead_letter(Read(key=None, value=None), "value: the record has no value", FAILED_AT)
     assert letter.record.value == b""
     with pytest.raises(ValueError, match="it had neither key nor value"):
-        restore_original(again(letter))
+        restore_original(read_again(letter))
 
 
 def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
@@ -70,7 +70,7 @@ def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
 
 
 def test_a_dead_letter_as_json_names_its_place_and_that_of_the_record() -> None:
-    line = to_json_line(again(to_dead_letter(Read(key=b"\xff\n"), "value: not JSON", AT)))
+    line = to_json_line(read_again(to_dead_letter(Read(key=b"\xff\n"), "value: not JSON", FAILED_AT)))
     assert "\n" not in line
     assert json.loads(line) == {
         "offset": 3, "topic": "schedulerlog.decisions", "partition": "7", "record_offset": "41", "bytes": 7,

@@ -1,4 +1,4 @@
-"""Who can produce fills no log: a few lines a minute, and the number of those that were left out."""
+"""Log of dead letters: a few lines a minute and the number of those left out, so that no producer can fill it."""
 
 import logging
 from dataclasses import dataclass, field

@@ -34,7 +34,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("fields", "line"),
     [
         (
             {"kafka_bootstrap_servers": None},
@@ -56,9 +56,9 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ),
     ],
 )
-def test_a_mistake_is_one_line_that_names_the_setting(given: dict[str, str | None], line: str) -> None:
+def test_a_mistake_is_one_line_that_names_the_setting(fields: dict[str, str | None], line: str) -> None:
     with pytest.raises(SettingError) as raised:
-        read(Settings, **(PLACES | given))
+        read(Settings, **(PLACES | fields))
     assert str(raised.value).startswith(line)
     assert "\n" not in str(raised.value)
 

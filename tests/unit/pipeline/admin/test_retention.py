@@ -1,4 +1,4 @@
-"""Which daily indices are kept no longer."""
+"""Daily indices that have expired."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -11,8 +11,8 @@ from schemas.indices import ATTEMPTS, POD_STATES
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def expired_of(*names: str, keep_days: int = 30) -> list[str]:
-    """Of indices that were made long ago."""
+def list_expired_names(*names: str, keep_days: int = 30) -> list[str]:
+    """List the expired of indices that were made long ago."""
     made_at = dict.fromkeys(names, datetime(2020, 1, 1, tzinfo=UTC))
     return [index.name for index in list_expired(ATTEMPTS, made_at, timedelta(days=keep_days), NOW)]
 
@@ -20,12 +20,12 @@ def expired_of(*names: str, keep_days: int = 30) -> list[str]:
 def test_an_index_is_deleted_when_its_day_ended_longer_ago_than_it_is_kept() -> None:
     # The 21st of October ended 30 days and 12 hours ago, the 22nd 29 days and 12 hours.
     last, first = "schedulerlog-attempts-2026.10.21", "schedulerlog-attempts-2026.10.22"
-    assert expired_of(first, last) == [last]
+    assert list_expired_names(first, last) == [last]
 
 
 def test_the_oldest_is_deleted_first() -> None:
     old = [f"schedulerlog-attempts-2026.0{month}.01" for month in (3, 1, 2)]
-    assert expired_of(*old) == sorted(old)
+    assert list_expired_names(*old) == sorted(old)
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def test_the_oldest_is_deleted_first() -> None:
     ],
 )
 def test_an_index_with_another_name_is_left(name: str) -> None:
-    assert expired_of(name) == []
+    assert list_expired_names(name) == []
 
 
 def test_an_index_of_the_future_is_left() -> None:
-    assert expired_of("schedulerlog-attempts-2031.01.01", keep_days=1) == []
+    assert list_expired_names("schedulerlog-attempts-2031.01.01", keep_days=1) == []
 
 
 def test_what_was_read_from_an_old_log_is_kept_as_long_after_that_day() -> None:
     name, read_at = "schedulerlog-attempts-2024.04.20", NOW - timedelta(days=10)
     for days, is_kept in ((9, False), (11, True)):
-        found = [index.name for index in list_expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
-        assert found == ([] if is_kept else [name])
+        names = [index.name for index in list_expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
+        assert names == ([] if is_kept else [name])
 
 
 def test_an_index_without_days_is_never_deleted_whole() -> None:

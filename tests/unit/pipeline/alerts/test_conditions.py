@@ -24,13 +24,13 @@ POD = {"cluster": "default", "namespace": "ml", "pod": "trainer"}
 LOCKED = "node node1 has been locked within 5m0s: node lock contention"
 
 
-def retries(times: range, *codes: str, pod: PodRef = TRAINER) -> list[tuple[float, AlertInput]]:
+def build_retries(times: range, *codes: str, pod: PodRef = TRAINER) -> list[tuple[float, AlertInput]]:
     return [(time, message) for time in times for message in a_refusal(time, *codes, pod=pod)]
 
 
 def test_a_pod_that_is_refused_for_the_same_reason_for_long_fires_until_it_is_bound(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
-    inputs = [*retries(range(0, 45, 5)), (47.1, a_success(47.1)), (47.1, a_success(47.1, "BindingSucceed"))]
+    inputs = [*build_retries(range(0, 45, 5)), (47.1, a_success(47.1)), (47.1, a_success(47.1, "BindingSucceed"))]
     alerts = run(pending, inputs, 60)
     assert list_shown(alerts) == [("firing", 30, POD), ("resolved", 47.25, POD)]
     assert alerts[0].summary == (
@@ -45,13 +45,13 @@ def test_a_pod_that_is_refused_for_the_same_reason_for_long_fires_until_it_is_bo
 
 def test_the_time_of_a_pod_starts_again_when_its_reason_changes(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
-    inputs = [*retries(range(0, 20, 5)), *retries(range(20, 60, 5), "CardCordoned")]
+    inputs = [*build_retries(range(0, 20, 5)), *build_retries(range(20, 60, 5), "CardCordoned")]
     assert list_shown(run(pending, inputs, 56)) == [("firing", 50, POD)]
 
 
 def test_one_reason_that_every_attempt_has_in_common_is_enough(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
-    inputs = [*retries(range(0, 20, 5), "A", "Common"), *retries(range(20, 60, 5), "Common", "B")]
+    inputs = [*build_retries(range(0, 20, 5), "A", "Common"), *build_retries(range(20, 60, 5), "Common", "B")]
     alerts = run(pending, inputs, 40)
     assert list_shown(alerts) == [("firing", 30, POD)]
     assert alerts[0].summary.startswith("ml/trainer has been refused for 30 minutes (6 attempts) for Common:")
@@ -59,7 +59,7 @@ def test_one_reason_that_every_attempt_has_in_common_is_enough(tmp_path: Path) -
 
 def test_half_an_attempt_at_a_tick_changes_nothing(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
-    inputs = retries(range(0, 35, 5), "A", "Common")
+    inputs = build_retries(range(0, 35, 5), "A", "Common")
     first, second, last = a_refusal(35, "B", "Common")
     inputs += [(35, first), (36, second), (36, last)]
     assert list_shown(run(pending, inputs, 40)) == [("firing", 30, POD)]
@@ -67,13 +67,16 @@ def test_half_an_attempt_at_a_tick_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_pod_without_an_attempt_for_long_does_not_wait(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30", "forget_minutes: 20")
-    assert list_shown(run(pending, retries(range(0, 35, 5)), 60)) == [("firing", 30, POD), ("resolved", 50.25, POD)]
+    assert list_shown(run(pending, build_retries(range(0, 35, 5)), 60)) == [
+        ("firing", 30, POD),
+        ("resolved", 50.25, POD),
+    ]
 
 
 def test_a_pod_that_has_ended_does_not_wait(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
     ended = PodObserved(cluster="default", pod=TRAINER, observed_at=to_time(31), phase="Failed")
-    assert list_shown(run(pending, [*retries(range(0, 35, 5)), (31, ended)], 34)) == [
+    assert list_shown(run(pending, [*build_retries(range(0, 35, 5)), (31, ended)], 34)) == [
         ("firing", 30, POD),
         ("resolved", 31.25, POD),
     ]
@@ -90,9 +93,9 @@ def test_binds_that_fail_again_and_again_are_pending_too(tmp_path: Path) -> None
 
 def test_only_the_reasons_and_namespaces_of_the_rule_count(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30", "reasons: [CardCordoned]", "namespaces: [ml]")
-    assert run(pending, retries(range(0, 60, 5)), 60) == []
+    assert run(pending, build_retries(range(0, 60, 5)), 60) == []
     elsewhere = PodRef(namespace="web", name="x", uid="u")
-    assert run(pending, retries(range(0, 60, 5), "CardCordoned", pod=elsewhere), 60) == []
+    assert run(pending, build_retries(range(0, 60, 5), "CardCordoned", pod=elsewhere), 60) == []
 
 
 def a_worker(number: int) -> PodRef:
@@ -140,7 +143,7 @@ def test_an_alert_of_a_workload_fires_until_none_of_its_pods_waits(tmp_path: Pat
     ]
 
 
-def many(start: float, end: float, a_minute: int) -> list[tuple[float, AlertInput]]:
+def build_refusals(start: float, end: float, a_minute: int) -> list[tuple[float, AlertInput]]:
     times = [start + step / a_minute for step in range(int((end - start) * a_minute))]
     return [(time, a_message(time, "CardInsufficientMemory")) for time in times]
 
@@ -148,7 +151,7 @@ def many(start: float, end: float, a_minute: int) -> list[tuple[float, AlertInpu
 def test_a_reason_five_times_as_often_as_the_hour_before_fires(tmp_path: Path) -> None:
     """1 a minute, then 10: the latest ten minutes reach 5 a minute before minute 75."""
     surge = load_rules(tmp_path, "kind: surge", "factor: 5", "window_minutes: 10", "at_least: 20")
-    inputs = [*many(0, 70, 1), *many(70, 90, 10)]
+    inputs = [*build_refusals(0, 70, 1), *build_refusals(70, 90, 10)]
     alerts = run(surge, inputs, 85)
     assert [(alert.state, alert.labels) for alert in alerts] == [
         ("firing", {"cluster": "default", "reason": "CardInsufficientMemory"})
@@ -159,13 +162,13 @@ def test_a_reason_five_times_as_often_as_the_hour_before_fires(tmp_path: Path) -
 
 def test_without_an_hour_before_nothing_surges(tmp_path: Path) -> None:
     surge = load_rules(tmp_path, "kind: surge", "factor: 5", "window_minutes: 10")
-    assert run(surge, many(0, 60, 10), 69) == []
+    assert run(surge, build_refusals(0, 60, 10), 69) == []
 
 
 def test_neither_a_steady_rate_nor_a_few_refusals_are_a_surge(tmp_path: Path) -> None:
     surge = load_rules(tmp_path, "kind: surge", "at_least: 20")
-    assert run(surge, many(0, 120, 5), 115) == []
-    assert run(surge, [*many(0, 1, 1), *many(80, 90, 1)], 95) == []
+    assert run(surge, build_refusals(0, 120, 5), 115) == []
+    assert run(surge, [*build_refusals(0, 1, 1), *build_refusals(80, 90, 1)], 95) == []
 
 
 def test_a_lock_that_every_bind_runs_into_fires_until_one_gets_through(tmp_path: Path) -> None:
@@ -218,12 +221,12 @@ def test_a_finding_fires_until_the_window_has_none(tmp_path: Path) -> None:
 
 
 def test_a_placement_that_still_waits_for_memory_does_not_fire() -> None:
-    def counted(is_waiting: int) -> FindingReported:
+    def a_counted_finding(is_waiting: int) -> FindingReported:
         return a_finding(0, "ReleasingMemoryCounted").model_copy(update={"numbers": {"is_waiting": is_waiting}})
 
     shipped = load()
-    assert run(shipped, [(0, counted(1))], 10) == []
-    (alert,) = run(shipped, [(0, counted(0))], 10)
+    assert run(shipped, [(0, a_counted_finding(1))], 10) == []
+    (alert,) = run(shipped, [(0, a_counted_finding(0))], 10)
     assert (alert.rule, alert.state) == ("Overcommitted", "firing")
 
 
@@ -231,7 +234,7 @@ def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_reco
     silent = load_rules(tmp_path, "kind: silent", "for_minutes: 10")
     activity = [(time, SchedulerActivity("default", "hami-scheduler", to_time(time))) for time in (0, 2, 40)]
     labels = {"cluster": "default", "scheduler": "hami-scheduler"}
-    assert list_shown(run(silent, [*activity, *retries(range(3))], 45)) == [
+    assert list_shown(run(silent, [*activity, *build_retries(range(3))], 45)) == [
         ("firing", 12, labels),
         ("resolved", 40.25, labels),
     ]
@@ -239,12 +242,14 @@ def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_reco
 
 def test_a_scheduler_that_published_is_not_alive_because_kubernetes_events_name_it(tmp_path: Path) -> None:
     silent = load_rules(tmp_path, "kind: silent", "for_minutes: 10")
-    own = [(time, SchedulerActivity("default", "hami-scheduler", to_time(time))) for time in (0, 2, 40)]
+    published = [(time, SchedulerActivity("default", "hami-scheduler", to_time(time))) for time in (0, 2, 40)]
     read = [
         (time, SchedulerActivity("default", "hami-scheduler", to_time(time), "kube-events"))
         for time in (1, 5, 10, 15, 20, 41)
     ]
-    inputs: list[tuple[float, AlertInput]] = sorted([*own, *read, *retries(range(3))], key=lambda pair: pair[0])
+    inputs: list[tuple[float, AlertInput]] = sorted(
+        [*published, *read, *build_retries(range(3))], key=lambda pair: pair[0]
+    )
     alerts = run(silent, inputs, 45)
     assert [(alert.state, to_minute(alert.changed_at)) for alert in alerts] == [("firing", 12), ("resolved", 40.25)]
     # Nor after a restart that has read nothing of it but those.
@@ -258,7 +263,7 @@ def test_a_scheduler_of_which_only_its_log_is_read_is_alive_while_the_log_grows(
     read = [
         (time, SchedulerActivity("default", "hami-scheduler", to_time(time), "hami-log")) for time in (0, 5, 10, 15)
     ]
-    inputs: list[tuple[float, AlertInput]] = sorted([*read, *retries(range(0, 16, 5))], key=lambda pair: pair[0])
+    inputs: list[tuple[float, AlertInput]] = sorted([*read, *build_retries(range(0, 16, 5))], key=lambda pair: pair[0])
     alerts = run(silent, inputs, 30)
     assert [(alert.state, to_minute(alert.changed_at)) for alert in alerts] == [("firing", 25)]
     later: list[tuple[float, AlertInput]] = [(32, read[0][1]._replace(received_at=to_time(32)))]
@@ -277,7 +282,7 @@ def test_a_scheduler_without_work_may_be_silent(tmp_path: Path) -> None:
     silent = load_rules(tmp_path, "kind: silent", "for_minutes: 10")
     inputs: list[tuple[float, AlertInput]] = [
         (0, SchedulerActivity("default", "hami-scheduler", to_time(0))),
-        *retries(range(1)),
+        *build_retries(range(1)),
         (1, a_success(1)),
     ]
     assert run(silent, inputs, 45) == []

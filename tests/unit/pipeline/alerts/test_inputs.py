@@ -1,4 +1,4 @@
-"""What the conditions are given of a record: which cluster and scheduler it is about, and who published it."""
+"""Inputs of the conditions from a record: its cluster and scheduler, and who published it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,45 +21,45 @@ class Record(NamedTuple):
     timestamp: int = int(to_time(0).timestamp() * 1000)
 
 
-def given(topic: str, event: Event) -> list[AlertInput]:
+def decode_event(topic: str, event: Event) -> list[AlertInput]:
     record = encode(event)
     return decode_inputs(Record(topic, record.value, record.headers))
 
 
-def concluded(**fields: Any) -> AttemptConcluded:
+def a_conclusion(**fields: Any) -> AttemptConcluded:
     *_, event = an_attempt({"node1": [["NumaNotFit"]]}, cluster="east", scheduler="a/b", **fields)
     assert isinstance(event, AttemptConcluded)
     return event.model_copy(update={"started_at": to_time(-1), "ended_at": to_time(-0.5)})
 
 
 def test_a_decision_shows_that_its_scheduler_is_alive_and_how_late_it_came() -> None:
-    assert given(DECISIONS.name, concluded()) == [
+    assert decode_event(DECISIONS.name, a_conclusion()) == [
         SchedulerActivity("east", "a/b", to_time(0)),
         DecisionArrival("east", "a/b", to_time(0), 30),
     ]
 
 
 def test_what_was_read_elsewhere_names_its_reader_and_says_nothing_of_a_spool() -> None:
-    assert given(DECISIONS.name, concluded(reader="kube-events")) == [
+    assert decode_event(DECISIONS.name, a_conclusion(reader="kube-events")) == [
         SchedulerActivity("east", "a/b", to_time(0), "kube-events")
     ]
 
 
 def test_a_bind_is_a_sign_of_life_too() -> None:
-    alive, bind = given(DECISIONS.name, a_bind(0))
+    alive, bind = decode_event(DECISIONS.name, a_bind(0))
     assert alive == SchedulerActivity("default", "hami-scheduler", to_time(0))
     assert isinstance(bind, BindConcluded)
 
 
 @pytest.mark.parametrize(("scheduler", "alive"), [("hami-scheduler", 1), ("", 0)])
 def test_a_check_is_a_sign_of_life_of_the_scheduler_that_made_it(scheduler: str, alive: int) -> None:
-    inputs = given(NODES.name, a_check(0).model_copy(update={"scheduler": scheduler}))
+    inputs = decode_event(NODES.name, a_check(0).model_copy(update={"scheduler": scheduler}))
     assert [isinstance(item, NodeChecked) for item in inputs] == [False] * alive + [True]
 
 
 def test_records_of_devices_and_nodes_are_not_decoded() -> None:
     for event in an_attempt({"node1": [["NumaNotFit"]]})[:-1]:
-        assert given(DECISIONS.name, event) == []
+        assert decode_event(DECISIONS.name, event) == []
 
 
 def test_a_dead_letter_names_the_topic_it_comes_from() -> None:

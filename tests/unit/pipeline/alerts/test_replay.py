@@ -1,4 +1,4 @@
-"""The same records give the same alerts, whenever they are read and wherever the process was killed."""
+"""Alerts of the same records: always the same, whenever they are read and wherever the process was killed."""
 
 import random
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def a_busy_day(seed: int, minutes: int) -> list[tuple[float, AlertInput]]:
     return inputs
 
 
-def changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
+def list_changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
     return [(alert.id, alert.changed_at) for alert in alerts]
 
 
@@ -63,18 +63,18 @@ def changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
 @given(st.integers(0, 10_000))
 def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(seed: int) -> None:
     shipped, inputs, minutes = load(), a_busy_day(seed, 270), 270
-    whole = run(shipped, inputs, minutes)
+    all_alerts = run(shipped, inputs, minutes)
     rng = random.Random(seed)
     # It published up to `killed` but committed an earlier time; it reads again as far back as the rules need.
-    kept = 110 + rng.random() * 130
-    killed = kept + rng.random() * 20
-    published = [alert for alert in whole if alert.changed_at <= to_time(killed)]
-    back = [(time, item) for time, item in inputs if time >= kept - 110]
-    after = run(shipped, back, minutes, published=published, published_until=kept, start=kept - 110)
-    assert changes([*published, *after]) == changes(whole)
+    committed = 110 + rng.random() * 130
+    killed = committed + rng.random() * 20
+    published = [alert for alert in all_alerts if alert.changed_at <= to_time(killed)]
+    back = [(time, item) for time, item in inputs if time >= committed - 110]
+    after = run(shipped, back, minutes, published=published, published_until=committed, start=committed - 110)
+    assert list_changes([*published, *after]) == list_changes(all_alerts)
 
 
-def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
+def move_to_cluster(item: AlertInput, cluster: str) -> AlertInput:
     if isinstance(item, Event):
         return item.model_copy(update={"cluster": cluster})
     assert isinstance(item, SchedulerActivity)
@@ -85,8 +85,8 @@ def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
 @given(st.integers(0, 10_000))
 def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed: int) -> None:
     shipped, minutes = load(), 200
-    east = [(time, of_cluster(item, "east")) for time, item in a_busy_day(seed, minutes)]
-    west = [(time, of_cluster(item, "west")) for time, item in a_busy_day(seed + 1, minutes)]
+    east = [(time, move_to_cluster(item, "east")) for time, item in a_busy_day(seed, minutes)]
+    west = [(time, move_to_cluster(item, "west")) for time, item in a_busy_day(seed + 1, minutes)]
     alone = [*run(shipped, east, minutes), *run(shipped, west, minutes)]
     both = run(shipped, [*east, *west], minutes)
     assert sorted(both, key=lambda alert: (alert.changed_at, alert.id)) == sorted(

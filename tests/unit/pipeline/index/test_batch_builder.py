@@ -37,7 +37,7 @@ def a_builder(max_documents: int = 1_000, max_bytes: int = 1_000_000) -> Documen
     return DocumentBatchBuilder(SummaryParts(), max_documents, max_bytes)
 
 
-def batch_of(*events: Event) -> Batch:
+def build_batch(*events: Event) -> Batch:
     log, builder = TopicLog(), a_builder()
     log.append(*events)
     for record in log.records:
@@ -50,7 +50,7 @@ def without_pod_states(batch: Batch) -> list[Document]:
 
 
 @pytest.mark.parametrize(
-    ("event", "place"),
+    ("event", "location"),
     [
         (a_summary(), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 1)),
         (a_repetition(version=7), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 7)),
@@ -63,9 +63,9 @@ def without_pod_states(batch: Batch) -> list[Document]:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_every_event_is_a_document_in_the_index_of_its_day(event: Event, place: tuple[str, str, int | None]) -> None:
-    (document,) = without_pod_states(batch_of(event))
-    assert (document.index, document.id, document.version) == place
+def test_every_event_is_a_document_in_the_index_of_its_day(event: Event, location: tuple[str, str, int | None]) -> None:
+    (document,) = without_pod_states(build_batch(event))
+    assert (document.index, document.id, document.version) == location
     if not isinstance(event, FindingReported):
         assert encode(event).value in document.source, "the record's own bytes"
 
@@ -73,18 +73,20 @@ def test_every_event_is_a_document_in_the_index_of_its_day(event: Event, place: 
 def test_every_row_of_a_minute_is_a_document_of_its_version() -> None:
     rows = {name: ["a", "b"] for name in ("namespace", "dimension", "value")} | {"result": ["failed", "failed"]}
     counts = {name: [1, 2] for name in ("attempts", "pods", "nodes", "devices")}
-    documents = batch_of(build_trends(**rows, **counts, version=3), build_trends(**rows, **counts, version=2)).documents
+    documents = build_batch(
+        build_trends(**rows, **counts, version=3), build_trends(**rows, **counts, version=2)
+    ).documents
     assert [(document.index, document.version) for document in documents] == [("schedulerlog-trends-2026.11.21", 3)] * 2
 
 
 def test_a_summary_of_several_records_is_one_document_of_all_nodes() -> None:
-    (document,) = without_pod_states(batch_of(*build_parts(3)))
+    (document,) = without_pod_states(build_batch(*build_parts(3)))
     assert b'"nodes":["node0","node1","node2"]' in document.source
     assert [record.offset for record in document.origin] == [0, 1, 2]
 
 
 def test_of_two_versions_in_one_batch_the_greater_one_is_written() -> None:
-    batch = batch_of(a_summary(version=2), a_summary(version=1), a_repetition(version=1))
+    batch = build_batch(a_summary(version=2), a_summary(version=1), a_repetition(version=1))
     (document,) = without_pod_states(batch)
     assert document.version == 2
     (state,) = batch.pod_states.values()
@@ -93,7 +95,7 @@ def test_of_two_versions_in_one_batch_the_greater_one_is_written() -> None:
 
 def test_a_finding_that_is_reported_again_replaces_itself() -> None:
     again = FINDING.model_copy(update={"numbers": {"judged_nodes": 2}})
-    (document,) = batch_of(FINDING, again).documents
+    (document,) = build_batch(FINDING, again).documents
     assert document.version == 1
     assert b'"judged_nodes":2' in document.source
 
@@ -101,15 +103,15 @@ def test_a_finding_that_is_reported_again_replaces_itself() -> None:
 @pytest.mark.parametrize("event", [a_summary(version=7), a_repetition(version=7)])
 def test_of_two_of_the_same_version_the_attempt_that_was_published_first_is_kept(event: AttemptSummarized) -> None:
     again = event.model_copy(update={"attempts": 30, "episode": "0e" * 16})
-    batch = batch_of(event, again)
+    batch = build_batch(event, again)
     (document,) = without_pod_states(batch)
     assert document.keeps_first
-    assert document.source == without_pod_states(batch_of(event))[0].source
+    assert document.source == without_pod_states(build_batch(event))[0].source
 
 
 def test_events_that_the_index_does_not_hold_are_passed_over() -> None:
     line = MessageEmitted(**ATTEMPT, reported_at=STARTED, severity="Normal", reason="FilteringSucceed", message="m")
-    batch = batch_of(line, build_nodes_judged())
+    batch = build_batch(line, build_nodes_judged())
     assert (batch.documents, batch.rejected) == ([], [])
     assert batch.outcomes == {(ATTEMPTS.name, "passed_over"): 2}
     assert batch.committable == {(ATTEMPTS.name, 0): 2}
@@ -117,7 +119,7 @@ def test_events_that_the_index_does_not_hold_are_passed_over() -> None:
 
 def test_parts_that_cant_be_joined_are_rejected_each() -> None:
     first, second = build_parts(2)
-    batch = batch_of(first, second.model_copy(update={"verdicts": ["fits", "refused", "picked"]}))
+    batch = build_batch(first, second.model_copy(update={"verdicts": ["fits", "refused", "picked"]}))
     assert batch.documents == []
     assert [(rejection.record.offset, rejection.cause) for rejection in batch.rejected] == [
         (0, "parts of different summaries can't be joined"),
@@ -181,15 +183,15 @@ async def test_wherever_batches_are_cut_and_whenever_it_is_killed_each_attempt_i
             # Killed before the commit, it writes the batch again in its next life.
             if random.random() < 0.7:
                 committed = batch.committable.get((ATTEMPTS.name, 0), committed)
-    assert contents(index) == {
+    assert read_contents(index) == {
         f"{number:032}": (3, name_nodes(2), "2026-11-21T03:06:26.217054Z") for number in range(3)
     }
     assert topics.list_sent(DEAD_LETTERS.name) == []
 
 
-def contents(index: DocumentsByVersion) -> dict[str, Any]:
-    """By attempt: version, nodes and end of its document, which holds the summary as its records have it."""
-    found = {}
+def read_contents(index: DocumentsByVersion) -> dict[str, Any]:
+    """Read by attempt: version, nodes and end of its document, which holds the summary as its records have it."""
+    contents = {}
     for (family, name), document in index.documents.items():
         if family.startswith(POD_STATES.alias):
             continue
@@ -197,8 +199,8 @@ def contents(index: DocumentsByVersion) -> dict[str, Any]:
         assert isinstance(summary, AttemptSummarized)
         assert (summary.part, summary.parts) == (0, 1)
         assert encode_value(summary.nodes) == encode_value(document["nodes"])
-        found[name] = summary.version, summary.nodes, document["ended_at"]
-    return found
+        contents[name] = summary.version, summary.nodes, document["ended_at"]
+    return contents
 
 
 async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its_last_record() -> None:

@@ -18,8 +18,8 @@ TODAY, TOMORROW = datetime(2026, 11, 21, 23, 59, tzinfo=UTC), datetime(2026, 11,
 ID = f"default/hami-scheduler/node1/state/{EPOCH}/7"
 
 
-async def written(log: TopicLog, index: DocumentsByVersion | None = None) -> tuple[DocumentsByVersion, list[str]]:
-    """The index afterwards, and the causes of the dead letters."""
+async def write_log(log: TopicLog, index: DocumentsByVersion | None = None) -> tuple[DocumentsByVersion, list[str]]:
+    """Write the records, and return the index and the causes of the dead letters."""
     index, topics = index or DocumentsByVersion(), FakeTopics()
     builder = DocumentBatchBuilder(SummaryParts(), 1_000, 1_000_000)
     for record in log.records:
@@ -39,9 +39,9 @@ def log_of(*states: NodeStateChanged) -> TopicLog:
 
 async def test_a_state_is_a_document_of_the_day_on_which_it_was_written_under_its_own_id() -> None:
     state = a_node_state(observed_at=TODAY, memory_used_mib=list(range(8)))
-    index, causes = await written(log_of(state))
-    ((place, document),) = index.documents.items()
-    assert place == ("schedulerlog-node-states-2026.11.21", ID)
+    index, causes = await write_log(log_of(state))
+    ((key, document),) = index.documents.items()
+    assert key == ("schedulerlog-node-states-2026.11.21", ID)
     assert (document["@timestamp"], document["node"]) == ("2026-11-21T23:59:00.000000Z", "node1")
     read = read_node_state(document)
     assert isinstance(read, NodeStateChanged)
@@ -50,7 +50,7 @@ async def test_a_state_is_a_document_of_the_day_on_which_it_was_written_under_it
 
 
 async def test_a_state_that_is_written_again_the_next_day_is_in_both_indices() -> None:
-    index, causes = await written(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=TOMORROW)))
+    index, causes = await write_log(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=TOMORROW)))
     days = ["2026.11.21", "2026.11.22"]
     assert sorted(index.documents) == [(f"schedulerlog-node-states-{day}", ID) for day in days]
     assert causes == []
@@ -58,21 +58,21 @@ async def test_a_state_that_is_written_again_the_next_day_is_in_both_indices() -
 
 async def test_records_that_are_read_again_change_nothing() -> None:
     log = log_of(a_node_state(observed_at=TODAY), a_node_state("node2", observed_at=TODAY, revision=2))
-    index, _ = await written(log)
+    index, _ = await write_log(log)
     before = dict(index.documents)
-    _, causes = await written(log, index)
+    _, causes = await write_log(log, index)
     assert (index.documents, causes) == (before, [])
 
 
 async def test_the_same_state_observed_later_on_the_same_day_is_stored_already() -> None:
     later = TODAY.replace(second=30)
-    index, causes = await written(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=later)))
+    index, causes = await write_log(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=later)))
     assert (len(index.documents), causes) == (1, [])
 
 
 async def test_a_revision_that_is_used_twice_is_dead_lettered_and_the_first_state_remains() -> None:
     states = [a_node_state(observed_at=TODAY, slots_used=[slots] * 8) for slots in (1, 2)]
-    index, causes = await written(log_of(*states))
+    index, causes = await write_log(log_of(*states))
     assert index.documents["schedulerlog-node-states-2026.11.21", ID]["state"]["slots_used"] == [1] * 8
     (cause,) = causes
     assert cause.startswith(f"{ID}: another state of the node has this epoch and revision")
@@ -82,7 +82,7 @@ async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_letter
     log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node3", b"\xff{", [("ce_type", NodeStateChanged.TYPE.encode())])
     log.append(a_node_state(), a_node_state("node2"))
-    index, causes = await written(log, DocumentsByVersion(ID))
+    index, causes = await write_log(log, DocumentsByVersion(ID))
     assert [name for _, name in index.documents] == [f"default/hami-scheduler/node2/state/{EPOCH}/7"]
     assert causes[0].startswith("value: not JSON")
     assert causes[1] == f"OpenSearch refuses the document {ID}: 400 because"
@@ -92,5 +92,5 @@ async def test_a_deleted_key_and_an_event_of_another_type_are_passed_over() -> N
     log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node1", None)
     log.append(PodObserved(cluster="default", pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
-    index, causes = await written(log)
+    index, causes = await write_log(log)
     assert (index.documents, causes) == ({}, [])

@@ -36,15 +36,15 @@ class Consumer:
         self.more = asyncio.Event()
 
     async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ReadRecord]]:
-        found = self.log.records[self.position :][: min(self.at_once, max_records)]
-        if not found and timeout_ms:
+        records = self.log.records[self.position :][: min(self.at_once, max_records)]
+        if not records and timeout_ms:
             self.is_at_end = True
             await self.more.wait()
             self.is_at_end = False
             self.more.clear()
             return {}
-        self.position += len(found)
-        return {PARTITION: found} if found else {}
+        self.position += len(records)
+        return {PARTITION: records} if records else {}
 
     async def commit(self, offsets: dict[TopicPartition, int]) -> None:
         assert offsets, "the client refuses to commit nothing"

@@ -20,11 +20,11 @@ from tests.support.fakes.index_and_topics import FakeTopics
 PARTITIONS = [TopicPartition(NODE_STATES.name, number) for number in range(2)]
 
 
-def state_of(node: str, revision: int = 7) -> str:
+def derive_state_id(node: str, revision: int = 7) -> str:
     return f"default/hami-scheduler/{node}/state/{EPOCH}/{revision}"
 
 
-def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
+def build_judged_nodes(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
     event = build_devices_judged(nodes, revision=[revision] * len(nodes), **fields)
     read = decode_value(JudgedNodes, encode(event).value)
     assert isinstance(read, JudgedNodes)
@@ -63,88 +63,88 @@ class Audited:
         self.states, self.topics, self.now = states, FakeTopics(), STARTED
         self.audit = StateAudit(states, self.topics, states, lambda: self.now)
 
-    async def steps(self, count: int = 3) -> list[FindingReported]:
-        """The findings after so many checks."""
+    async def run_checks(self, count: int = 3) -> list[FindingReported]:
+        """Run so many checks, and return the findings."""
         for _ in range(count):
             await self.audit.check()
-        found = [decode(entry.record.value, entry.record.headers) for entry in self.topics.sent]
-        return [event for event in found if isinstance(event, FindingReported)]
+        events = [decode(entry.record.value, entry.record.headers) for entry in self.topics.sent]
+        return [event for event in events if isinstance(event, FindingReported)]
 
 
 async def test_a_state_that_the_index_has_is_no_finding() -> None:
-    states = FakeStates(state_of("node1"), state_of("node2"))
+    states = FakeStates(derive_state_id("node1"), derive_state_id("node2"))
     states.read = 10
     audited = Audited(states)
-    audited.audit.refer(verdicts("node1", "node2"))
-    assert await audited.steps() == []
-    assert states.searched == [[state_of("node1"), state_of("node2")]]
+    audited.audit.refer(build_judged_nodes("node1", "node2"))
+    assert await audited.run_checks() == []
+    assert states.searched == [[derive_state_id("node1"), derive_state_id("node2")]]
 
 
 async def test_a_lost_state_is_one_finding_of_the_attempt_with_the_states_named() -> None:
-    states = FakeStates(state_of("node2"))
+    states = FakeStates(derive_state_id("node2"))
     states.read = 10
     audited = Audited(states)
-    audited.audit.refer(verdicts("node1", "node2", "node3"))
-    (finding,) = await audited.steps(5)
+    audited.audit.refer(build_judged_nodes("node1", "node2", "node3"))
+    (finding,) = await audited.run_checks(5)
     assert (finding.finding, finding.attempt_id) == ("StateMissing", ATTEMPT["attempt_id"])
     assert (finding.found_at, finding.numbers) == (STARTED, {"missing_states": 2})
     assert finding.evidence == [
-        f"the verdicts refer to {state_of(node)}, which is not in the index" for node in ("node1", "node3")
+        f"the verdicts refer to {derive_state_id(node)}, which is not in the index" for node in ("node1", "node3")
     ]
 
 
 async def test_nothing_is_looked_for_before_the_group_has_read_as_far_as_the_topic_went() -> None:
     audited = Audited(FakeStates())
-    audited.audit.refer(verdicts("node1"))
-    assert await audited.steps(5) == []
+    audited.audit.refer(build_judged_nodes("node1"))
+    assert await audited.run_checks(5) == []
     assert audited.states.searched == []
     audited.states.read = 10
-    assert len(await audited.steps(2)) == 1
+    assert len(await audited.run_checks(2)) == 1
 
 
 async def test_a_state_that_only_the_second_search_finds_is_no_finding() -> None:
     states = FakeStates()
     states.read = 10
     audited = Audited(states)
-    audited.audit.refer(verdicts("node1"))
-    assert await audited.steps(2) == []
-    states.indexed.add(state_of("node1"))
-    assert await audited.steps(3) == []
+    audited.audit.refer(build_judged_nodes("node1"))
+    assert await audited.run_checks(2) == []
+    states.indexed.add(derive_state_id("node1"))
+    assert await audited.run_checks(3) == []
 
 
 async def test_a_revision_is_looked_for_once_and_the_next_one_again() -> None:
-    states = FakeStates(state_of("node1", 7), state_of("node1", 8))
+    states = FakeStates(derive_state_id("node1", 7), derive_state_id("node1", 8))
     states.read = 10
     audited = Audited(states)
     for revision in (7, 7, 8):
-        audited.audit.refer(verdicts("node1", revision=revision))
-        await audited.steps()
-    assert states.searched == [[state_of("node1", 7)], [state_of("node1", 8)]]
+        audited.audit.refer(build_judged_nodes("node1", revision=revision))
+        await audited.run_checks()
+    assert states.searched == [[derive_state_id("node1", 7)], [derive_state_id("node1", 8)]]
 
 
 async def test_verdicts_without_a_state_and_those_of_days_before_are_not_checked() -> None:
     audited = Audited(FakeStates())
     audited.states.read = 10
-    audited.audit.refer(verdicts("node1", revision=-1))
+    audited.audit.refer(build_judged_nodes("node1", revision=-1))
     audited.now = STARTED + timedelta(days=1, seconds=1)
-    audited.audit.refer(verdicts("node2"))
-    assert await audited.steps(5) == []
+    audited.audit.refer(build_judged_nodes("node2"))
+    assert await audited.run_checks(5) == []
 
 
 async def test_while_kafka_does_not_answer_nothing_is_forgotten() -> None:
     audited = Audited(FakeStates())
     audited.states.read, audited.states.failure = 10, KafkaError()
-    audited.audit.refer(verdicts("node1"))
+    audited.audit.refer(build_judged_nodes("node1"))
     with pytest.raises(KafkaError):
         await audited.audit.check()
     audited.states.failure = None
-    assert len(await audited.steps()) == 1
+    assert len(await audited.run_checks()) == 1
 
 
 async def test_after_a_rebalance_what_was_not_checked_is_left_to_the_next_owner() -> None:
     audited = Audited(FakeStates())
-    audited.audit.refer(verdicts("node1"))
-    await audited.steps(1)
+    audited.audit.refer(build_judged_nodes("node1"))
+    await audited.run_checks(1)
     audited.states.read = 10
     audited.audit.clear()
-    assert await audited.steps(5) == []
+    assert await audited.run_checks(5) == []

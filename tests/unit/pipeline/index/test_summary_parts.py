@@ -16,28 +16,28 @@ class Reading:
         self.parts, self.log = SummaryParts(max_bytes), TopicLog()
 
     def read(self, *summaries: AttemptSummarized, partition: tuple[str, int] = PARTITION) -> list[int] | None:
-        """Appends the parts and reads them: the offsets of the summary that the last one completes."""
-        whole = None
+        """Append the parts and read them; return the offsets of the summary that the last one completes."""
+        complete = None
         for summary in summaries:
             self.log.append(summary)
             record = self.log.records[-1]
-            whole = self.parts.add(partition, SummaryPart(summary, record))
+            complete = self.parts.add(partition, SummaryPart(summary, record))
             self.parts.advance(partition, record.timestamp)
-        return None if whole is None else [part.record.offset for part in whole]
+        return None if complete is None else [part.record.offset for part in complete]
 
     def wait(self, milliseconds: int) -> None:
         self.log.now_ms += milliseconds
 
-    def held_back(self) -> int | None:
+    def find_held_offset(self) -> int | None:
         return self.parts.find_first_offset(PARTITION)
 
 
 def test_the_last_part_completes_the_summary_in_whatever_order_they_come() -> None:
     reading, (first, second, third) = Reading(), build_parts(3)
     assert reading.read(third, first) is None
-    assert reading.held_back() == 0
+    assert reading.find_held_offset() == 0
     assert reading.read(second) == [1, 2, 0]
-    assert (reading.held_back(), len(reading.parts)) == (None, 0)
+    assert (reading.find_held_offset(), len(reading.parts)) == (None, 0)
 
 
 def test_a_summary_of_one_record_waits_for_nothing() -> None:
@@ -54,7 +54,7 @@ def test_parts_of_two_versions_are_not_mixed() -> None:
 def test_a_greater_version_that_is_whole_ends_the_wait_for_a_smaller_one() -> None:
     reading, old, new = Reading(), build_parts(2), build_parts(2, version=2)
     reading.read(old[0], *new)
-    assert (reading.held_back(), reading.parts.take_given_up(), reading.parts.take_given_up()) == (None, 1, 0)
+    assert (reading.find_held_offset(), reading.parts.take_given_up(), reading.parts.take_given_up()) == (None, 1, 0)
 
 
 def test_a_greater_version_that_is_not_whole_ends_no_wait() -> None:
@@ -76,12 +76,12 @@ def test_what_is_missing_for_minutes_of_the_partition_is_given_up() -> None:
     reading.read(first)
     reading.wait(GIVE_UP_MS)
     reading.read(*others)
-    assert reading.held_back() == 0
+    assert reading.find_held_offset() == 0
     reading.wait(1)
     reading.read(*others, partition=("schedulerlog.attempts", 1))
-    assert reading.held_back() == 0, "the time of another partition does not count"
+    assert reading.find_held_offset() == 0, "the time of another partition does not count"
     reading.read(*others)
-    assert (reading.held_back(), reading.parts.take_given_up()) == (None, 1)
+    assert (reading.find_held_offset(), reading.parts.take_given_up()) == (None, 1)
 
 
 def test_the_wait_begins_again_with_every_part() -> None:
@@ -100,7 +100,7 @@ def test_memory_is_bounded_and_the_oldest_is_given_up(over: int) -> None:
     for first, _ in summaries:
         reading.read(first)
         reading.wait(1)
-    assert (reading.held_back(), reading.parts.take_given_up()) == (over, over)
+    assert (reading.find_held_offset(), reading.parts.take_given_up()) == (over, over)
 
 
 def test_parts_that_disagree_about_their_number_begin_again() -> None:
@@ -114,4 +114,4 @@ def test_nothing_waits_after_partitions_have_moved() -> None:
     reading.read(first)
     reading.parts.clear()
     assert reading.read(second) is None
-    assert reading.held_back() == 1
+    assert reading.find_held_offset() == 1

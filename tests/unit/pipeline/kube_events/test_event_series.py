@@ -1,4 +1,4 @@
-"""Which event counts which message: each once, in any order, however often it is read."""
+"""Counting of messages in events: each once, in any order, however often it is read."""
 
 import random
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class EventStore:
         self.events: dict[str, dict[str, Any]] = {}
 
     def write(self, messages: Sequence[MessageEmitted]) -> None:
-        """As a process does that has just started."""
+        """Write the messages as a process does that has just started."""
         series = EventSeries()
         for event in self.events.values():
             series.put("ml", parse_event(event))
@@ -41,14 +41,14 @@ class EventStore:
                 self.events[name]["metadata"]["annotations"] = change["metadata"]["annotations"]
             self.events[name]["metadata"]["resourceVersion"] = "1"
 
-    def counts(self) -> list[tuple[str, int]]:
+    def list_counts(self) -> list[tuple[str, int]]:
         return sorted((event["note"], event.get("series", {}).get("count", 1)) for event in self.events.values())
 
 
 def test_equal_messages_are_one_event_that_counts_them() -> None:
     store = EventStore()
     store.write([a_message(number) for number in range(1_000)])
-    assert store.counts() == [("3 nodes NumaNotFit(a,b,c)", 1_000)]
+    assert store.list_counts() == [("3 nodes NumaNotFit(a,b,c)", 1_000)]
 
 
 def test_one_message_is_an_event_without_a_series() -> None:
@@ -66,7 +66,7 @@ def test_another_text_is_counted_by_the_newest_event_while_that_is_fresh() -> No
     store = EventStore()
     for number in range(0, FRESH_SECONDS + 300, 60):
         store.write([a_message(number, f"{number} nodes NumaNotFit(...)")])
-    assert store.counts() == [("0 nodes NumaNotFit(...)", 10), ("600 nodes NumaNotFit(...)", 5)]
+    assert store.list_counts() == [("0 nodes NumaNotFit(...)", 10), ("600 nodes NumaNotFit(...)", 5)]
 
 
 def test_a_text_that_comes_back_is_counted_by_its_own_event() -> None:
@@ -74,14 +74,14 @@ def test_a_text_that_comes_back_is_counted_by_its_own_event() -> None:
     times = (0, FRESH_SECONDS, FRESH_SECONDS + 1, FRESH_SECONDS + 2)
     for number, text in zip(times, ("a", "b", "a", "b"), strict=True):
         store.write([a_message(number, text)])
-    assert store.counts() == [("a", 2), ("b", 2)]
+    assert store.list_counts() == [("a", 2), ("b", 2)]
 
 
 def test_an_attempt_that_is_reported_late_is_counted_too() -> None:
     store = EventStore()
     store.write([a_message(0), a_message(2), a_message(3)])
     store.write([a_message(1)])
-    assert store.counts()[0][1] == 4
+    assert store.list_counts()[0][1] == 4
 
 
 @given(st.integers(0, 10_000), st.integers(1, 150), st.integers(1, 4))
@@ -95,10 +95,10 @@ def test_reading_again_in_batches_of_any_size_changes_nothing(seed: int, count: 
         # A process was killed before it acknowledged: up to forty messages come again with the new ones.
         store.write(messages[max(0, start - rng.randint(0, 40)) : start + step])
         start += step
-    once = store.counts()
+    once = store.list_counts()
     assert sum(number for _, number in once) == count
     store.write(messages)
-    assert store.counts() == once
+    assert store.list_counts() == once
 
 
 def test_the_counted_attempts_of_an_event_are_read_back() -> None:

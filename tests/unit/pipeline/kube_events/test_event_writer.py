@@ -25,11 +25,11 @@ class FakeEventsApi(FakeApi):
 
     def _get(self, request: web.Request) -> web.Response:
         if request.path == EVENTS.build_collection_path():
-            found = [event for path, event in self.objects.items() if "/events/" in path]
-            return web.json_response({"items": found, "metadata": {}})
+            events = [event for path, event in self.objects.items() if "/events/" in path]
+            return web.json_response({"items": events, "metadata": {}})
         return super()._get(request)
 
-    def counts(self) -> dict[str, int]:
+    def count_events(self) -> dict[str, int]:
         events = [event for path, event in self.objects.items() if "/events/" in path]
         return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
@@ -43,7 +43,7 @@ class Record(NamedTuple):
     offset: int = 7
 
 
-def records(*messages: MessageEmitted) -> list[Record]:
+def build_records(*messages: MessageEmitted) -> list[Record]:
     return [Record(*encode(message)) for message in messages]
 
 
@@ -73,24 +73,24 @@ async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
             if rng.random() < 0.3:
                 writer = a_writer(client)  # a new process, which reads some of it again
                 start = max(0, start - 5)
-            await writer.write(records(*messages[start : start + 10]), NOW)
+            await writer.write(build_records(*messages[start : start + 10]), NOW)
         api.faults.clear()
-        await writer.write(records(*messages), NOW)
+        await writer.write(build_records(*messages), NOW)
     expected = {
         f"1 nodes {code}": sum(message.code == code for message in messages)
         for code in {message.code for message in messages}
     }
-    assert api.counts() == expected
+    assert api.count_events() == expected
 
 
 async def test_an_event_that_the_api_server_has_dropped_begins_again() -> None:
     api = FakeEventsApi()
     async with serving(api) as url, a_client(url) as client:
         writer = a_writer(client)
-        await writer.write(records(a_message(0), a_message(1)), NOW)
+        await writer.write(build_records(a_message(0), a_message(1)), NOW)
         api.drop(next(iter(api.objects)))
-        await writer.write(records(a_message(2)), NOW)
-    assert list(api.counts().values()) == [1]
+        await writer.write(build_records(a_message(2)), NOW)
+    assert list(api.count_events().values()) == [1]
 
 
 async def test_what_is_not_a_message_or_can_never_be_written_is_dead_lettered() -> None:
@@ -98,34 +98,34 @@ async def test_what_is_not_a_message_or_can_never_be_written_is_dead_lettered() 
     async with serving(api) as url, a_client(url) as client:
         api.fail(f"POST {EVENTS.root}/namespaces/bad", status=422)
         bad = a_message(pod=PodRef(namespace="bad", name="x", uid="u"))
-        await a_writer(client, topics).write([Record(b"k", b"{", []), *records(bad, a_message())], NOW)
+        await a_writer(client, topics).write([Record(b"k", b"{", []), *build_records(bad, a_message())], NOW)
     assert len(topics.list_sent(DEAD_LETTERS.name)) == 2
-    assert list(api.counts().values()) == [1]
+    assert list(api.count_events().values()) == [1]
 
 
 async def test_messages_of_other_schedulers_and_old_ones_are_passed_over() -> None:
     api = FakeEventsApi()
     async with serving(api) as url, a_client(url) as client:
         writer = a_writer(client, schedulers=frozenset({"mine"}))
-        await writer.write(records(a_message(), a_message(1, scheduler="mine", text="mine")), NOW)
-        await writer.write(records(a_message(2, scheduler="mine")), BEGAN + timedelta(hours=2))
-    assert api.counts() == {"mine": 1}
+        await writer.write(build_records(a_message(), a_message(1, scheduler="mine", text="mine")), NOW)
+        await writer.write(build_records(a_message(2, scheduler="mine")), BEGAN + timedelta(hours=2))
+    assert api.count_events() == {"mine": 1}
 
 
 async def test_messages_of_another_cluster_are_passed_over_also_where_its_pods_have_the_same_names() -> None:
     api = FakeEventsApi()
     both = [a_message(cluster=cluster, text=cluster) for cluster in ("east", "west")]
     async with serving(api) as url, a_client(url) as client:
-        await a_writer(client, cluster="west").write(records(*both), NOW)
-    assert api.counts() == {"west": 1}
+        await a_writer(client, cluster="west").write(build_records(*both), NOW)
+    assert api.count_events() == {"west": 1}
 
 
 async def test_a_pod_without_a_uid_is_looked_up_and_may_be_gone() -> None:
     api = FakeEventsApi()
     api.put("/api/v1/namespaces/ml/pods/trainer", {"metadata": {"uid": "uid-1", "namespace": "ml"}})
-    here, gone = PodRef(namespace="ml", name="trainer"), PodRef(namespace="ml", name="gone")
+    here, missing = PodRef(namespace="ml", name="trainer"), PodRef(namespace="ml", name="gone")
     async with serving(api) as url, a_client(url) as client:
-        await a_writer(client).write(records(a_message(pod=here), a_message(1, pod=gone), a_message(2)), NOW)
+        await a_writer(client).write(build_records(a_message(pod=here), a_message(1, pod=missing), a_message(2)), NOW)
     (event,) = [item for path, item in api.objects.items() if "/events/" in path]
     assert event["regarding"]["uid"] == TRAINER.uid
     assert event["series"]["count"] == 2
@@ -143,5 +143,5 @@ async def test_a_namespace_that_is_being_deleted_is_not_an_error() -> None:
             return await super().answer(request)
 
     async with serving(api := Going()) as url, a_client(url) as client:
-        await a_writer(client).write(records(a_message()), NOW)
-    assert api.counts() == {}
+        await a_writer(client).write(build_records(a_message()), NOW)
+    assert api.count_events() == {}

@@ -1,4 +1,4 @@
-"""What the audits know after a restart, and which binds are found to be unreported."""
+"""Audits after a restart, and the binds that they find to be unreported."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,7 +28,7 @@ class FakeIndex:
 
     def __init__(self) -> None:
         self.hits: dict[str, list[dict[str, Any]]] = {}
-        self.asked: list[str] = []
+        self.searches: list[str] = []
 
     def put(self, alias: str, source: dict[str, Any]) -> None:
         hits = self.hits.setdefault(alias, [])
@@ -36,9 +36,10 @@ class FakeIndex:
         hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
 
     def put_placement(self, pod: PodRef, *facts: Fact) -> None:
-        for made in Facts("default", pod.namespace, pod.name, facts).derive_placements():
+        for derived in Facts("default", pod.namespace, pod.name, facts).derive_placements():
             self.put(
-                OCCUPANCY.alias, build_placement_document(made.placement, {"binds": made.binds, "sights": made.sights})
+                OCCUPANCY.alias,
+                build_placement_document(derived.placement, {"binds": derived.binds, "sights": derived.sights}),
             )
 
     def put_observation(self, event: Observed) -> None:
@@ -58,7 +59,7 @@ class FakeIndex:
         answers = []
         for header, body in searches:
             (alias,) = header["index"]
-            self.asked.append(alias)
+            self.searches.append(alias)
             start = body.get("search_after", [-1])[0] + 1
             answers.append(self.hits.get(alias, [])[start : start + body["size"]])
         return answers
@@ -74,7 +75,7 @@ def a_bind(node: str = "node1", **fields: Any) -> BindFact:
     return BindFact(**(plain | {"node": node, "time": BOUND, "bound": True, "version": 1} | fields))
 
 
-async def names(audits: PlacementAudits) -> list[str]:
+async def find_names(audits: PlacementAudits) -> list[str]:
     return [finding.finding for finding in await audits.find(LONG_AFTER)]
 
 
@@ -86,8 +87,8 @@ async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
     # Neither the devices nor the requests of this bind are known, so its node is not audited.
-    assert await names(audits) == ["BoundNowhere"]
-    assert await names(audits) == []
+    assert await find_names(audits) == ["BoundNowhere"]
+    assert await find_names(audits) == []
 
 
 async def test_the_earlier_checks_of_a_node_are_loaded_once() -> None:
@@ -97,12 +98,12 @@ async def test_the_earlier_checks_of_a_node_are_loaded_once() -> None:
     index.put_placement(a_pod(), a_bind(held=(DeviceAllocation(uuid="GPU-1", container="main"),)))
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
-    assert await names(audits) == ["StaleHandshake"]
-    asked = index.asked.count(OBSERVATIONS.alias)
+    assert await find_names(audits) == ["StaleHandshake"]
+    searches = index.searches.count(OBSERVATIONS.alias)
     index.put_placement(a_pod("other"), a_bind(attempt_id="a2", uid="uid-other"))
     await audits.load(LONG_AFTER)
-    await names(audits)
-    assert index.asked.count(OBSERVATIONS.alias) == asked + 1
+    await find_names(audits)
+    assert index.searches.count(OBSERVATIONS.alias) == searches + 1
 
 
 async def test_more_than_a_page_is_loaded() -> None:
@@ -112,7 +113,7 @@ async def test_more_than_a_page_is_loaded() -> None:
         index.put_observation(a_sighting(70, "", f"pod{number}"))
     audits = PlacementAudits(None, index)
     await audits.load(LONG_AFTER)
-    assert len(await names(audits)) == PAGE + 10
+    assert len(await find_names(audits)) == PAGE + 10
 
 
 async def test_a_pod_on_its_chosen_node_without_a_reported_bind_is_found_after_five_minutes() -> None:
@@ -137,7 +138,7 @@ async def test_a_bind_of_another_attempt_another_node_or_an_attempt_from_a_log_i
         index = FakeIndex()
         index.put_attempt(**fields)
         index.put_placement(a_pod(), *facts)
-        assert await names(PlacementAudits(None, index)) == []
+        assert await find_names(PlacementAudits(None, index)) == []
 
 
 async def test_attempts_without_a_bind_are_searched_for_once_a_minute() -> None:
@@ -145,11 +146,11 @@ async def test_attempts_without_a_bind_are_searched_for_once_a_minute() -> None:
     audits = PlacementAudits(None, index)
     for second in range(120):
         await audits.find(LONG_AFTER + timedelta(seconds=second))
-    assert index.asked.count(ATTEMPTS.alias) == 2
+    assert index.searches.count(ATTEMPTS.alias) == 2
 
 
 async def test_a_document_without_an_attempt_or_a_uid_is_passed_over() -> None:
     index = FakeIndex()
     index.put_attempt(attempt_id=None)
     index.put_attempt(pod_uid=None)
-    assert await names(PlacementAudits(None, index)) == []
+    assert await find_names(PlacementAudits(None, index)) == []

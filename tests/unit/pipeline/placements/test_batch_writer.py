@@ -35,8 +35,8 @@ class Index:
         return [[{"_id": id_} for id_ in self._ids] if header["index"] == ["schedulerlog-findings"] else []]
 
 
-async def published(index: Index, audits: int, reported: Sequence[str] = ()) -> list[bytes]:
-    """The records on the topic of findings after so many audits."""
+async def publish_findings(index: Index, audits: int, reported: Sequence[str] = ()) -> list[bytes]:
+    """Audit so many times, and return the records on the topic of findings."""
     topics, parts = FakeTopics(), (OccupancyState(), Audits(), index)
     writer = BatchWriter(*parts, topics, Metrics())  # type: ignore[arg-type]
     await writer.open(STARTED, reported)
@@ -46,12 +46,12 @@ async def published(index: Index, audits: int, reported: Sequence[str] = ()) -> 
 
 
 async def test_a_finding_is_published_once_however_often_it_is_found() -> None:
-    assert await published(Index(), audits=3) == [encode(FINDING).value]
+    assert await publish_findings(Index(), audits=3) == [encode(FINDING).value]
 
 
 async def test_a_finding_that_the_index_has_is_not_published_again_after_a_restart() -> None:
-    assert await published(Index(FINDING.id), audits=1) == []
+    assert await publish_findings(Index(FINDING.id), audits=1) == []
 
 
 async def test_a_finding_that_is_on_its_topic_and_not_in_the_index_yet_is_not_published_again() -> None:
-    assert await published(Index(), audits=2, reported=[FINDING.id]) == []
+    assert await publish_findings(Index(), audits=2, reported=[FINDING.id]) == []

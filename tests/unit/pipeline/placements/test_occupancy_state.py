@@ -43,7 +43,7 @@ NIGHT = datetime(2026, 11, 21, 23, 59, 30, tzinfo=UTC)
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return NIGHT + timedelta(seconds=seconds)
 
 
@@ -51,18 +51,20 @@ def a_pod(name: str = "a", uid: str = "u1") -> PodRef:
     return PodRef(namespace="llm", name=name, uid=uid)
 
 
-def seen(
+def an_observation(
     seconds: float, phase: str = "Running", node: str = "node1", pod: PodRef | None = None, **fields: Any
 ) -> PodObserved:
-    return PodObserved(cluster="default", pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **fields)
+    return PodObserved(
+        cluster="default", pod=pod or a_pod(), observed_at=to_time(seconds), phase=phase, node=node, **fields
+    )
 
 
 def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **fields: Any) -> BoundAttempt:
     plain: dict[str, Any] = {
         "cluster": "default",
         "attempt_id": f"attempt-{seconds:g}-{node}", "pod": pod or a_pod(), "scheduler": "hami-scheduler",
-        "started_at": at(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
-        "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended_at=at(seconds)),
+        "started_at": to_time(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
+        "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended_at=to_time(seconds)),
         "picked": [PickedDevice(container=0, uuid="GPU-1", model="A100", memory_mib=20480, cores_percent=25)],
     }  # fmt: skip
     return BoundAttempt.model_validate(plain | fields)
@@ -78,16 +80,16 @@ class Store:
     def write(self, documents: Sequence[Document]) -> None:
         for document in documents:
             key = f"{document.index}/{document.id}"
-            known = self.documents.get(key)
+            stored = self.documents.get(key)
             if document.is_deletion:
                 self.documents.pop(key, None)
-            elif known is None or (document.version is not None and document.version >= known.version):
+            elif stored is None or (document.version is not None and document.version >= stored.version):
                 self.documents[key] = StoredPlacement(
                     document.index, document.id, document.version or 0, orjson.loads(document.source)
                 )
                 self.writes += 1
 
-    def of(self, alias: str, **terms: str) -> list[StoredPlacement]:
+    def search(self, alias: str, **terms: str) -> list[StoredPlacement]:
         mine = [document for document in self.documents.values() if document.index.startswith(alias)]
         mine = [hit for hit in mine if all(hit.source.get(name) == value for name, value in terms.items())]
         return sorted(mine, key=lambda hit: str(hit.source["@timestamp"]), reverse=True)
@@ -95,34 +97,39 @@ class Store:
     def load(self, state: OccupancyState, item: PlacementInput) -> None:
         subject = get_subject(item)
         if isinstance(subject, PodKey):
-            about = {"cluster": subject.cluster, "namespace": subject.namespace, "pod": subject.name}
+            terms = {"cluster": subject.cluster, "namespace": subject.namespace, "pod": subject.name}
             state.load_pod(
-                subject, self.of(OCCUPANCY.alias, **about), decode_observed(_hits(self.of(OBSERVATIONS.alias, **about)))
+                subject,
+                self.search(OCCUPANCY.alias, **terms),
+                decode_observed(_to_hits(self.search(OBSERVATIONS.alias, **terms))),
             )
         elif isinstance(subject, WorkloadKey):
-            found = self.of(
+            hits = self.search(
                 OBSERVATIONS.alias, kind="workload-observed", cluster=subject.cluster, workload=subject.name
             )
-            state.load_observed(subject, decode_observed(_hits(found)))
+            state.load_observed(subject, decode_observed(_to_hits(hits)))
         elif isinstance(subject, SchedulerKey):
-            found = self.of(
+            hits = self.search(
                 OBSERVATIONS.alias, kind="scheduler-observed", cluster=subject.cluster, scheduler=subject.name
             )
-            state.load_observed(subject, decode_observed(_hits(found)))
+            state.load_observed(subject, decode_observed(_to_hits(hits)))
         else:
             state.load_node(
-                subject, decode_observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name)))
+                subject,
+                decode_observed(_to_hits(self.search(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name))),
             )
 
-    def sources(self) -> dict[str, Any]:
+    def get_sources(self) -> dict[str, Any]:
         return {key: document.source for key, document in self.documents.items()}
 
 
-def _hits(found: Sequence[StoredPlacement]) -> list[dict[str, Any]]:
-    return [{"_id": document.id, "_source": document.source} for document in found]
+def _to_hits(placements: Sequence[StoredPlacement]) -> list[dict[str, Any]]:
+    return [{"_id": document.id, "_source": document.source} for document in placements]
 
 
-def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: OccupancyState | None = None) -> Store:
+def take_inputs(
+    inputs: Sequence[PlacementInput], store: Store | None = None, state: OccupancyState | None = None
+) -> Store:
     store, state = store or Store(), OccupancyState() if state is None else state
     for item in inputs:
         if state.is_missing(get_subject(item)):
@@ -131,38 +138,46 @@ def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: O
     return store
 
 
-def placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
-    """Day of the index, node, start, end, what ended it."""
-    found = []
-    for hit in reversed(store.of(OCCUPANCY.alias)):
+def list_placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
+    """List the day of the index, node, start, end, and what ended it."""
+    rows = []
+    for hit in reversed(store.search(OCCUPANCY.alias)):
         placement = read_placement(hit.id, hit.source)
         assert not isinstance(placement, Rejected)
         until = (placement.ended_at - NIGHT).total_seconds() if placement.ended_at else None
-        found.append(
+        rows.append(
             (hit.index[-2:], placement.node, (placement.started_at - NIGHT).total_seconds(), until, placement.ended_by)
         )
-    return found
+    return rows
 
 
 def test_a_bind_and_an_end_give_a_placement_and_an_observation() -> None:
-    store = taken([bound(0), seen(9, "Failed")])
-    assert placements(store) == [("21", "node1", 0, 9, "Failed")]
-    assert len(store.of(OBSERVATIONS.alias)) == 1
+    store = take_inputs([bound(0), an_observation(9, "Failed")])
+    assert list_placements(store) == [("21", "node1", 0, 9, "Failed")]
+    assert len(store.search(OBSERVATIONS.alias)) == 1
 
 
 def test_a_placement_that_turns_out_to_have_begun_the_day_before_has_one_document() -> None:
-    store = taken([seen(40), bound(0)])
-    assert placements(store) == [("21", "node1", 0, None, "")]
+    store = take_inputs([an_observation(40), bound(0)])
+    assert list_placements(store) == [("21", "node1", 0, None, "")]
 
 
 def test_an_unchanged_state_is_observed_once() -> None:
-    store = taken([seen(1), seen(2), seen(3, "Failed"), seen(4, "Failed"), seen(5)])
-    assert [hit.source["phase"] for hit in store.of(OBSERVATIONS.alias)] == ["Running", "Failed", "Running"]
+    store = take_inputs(
+        [
+            an_observation(1),
+            an_observation(2),
+            an_observation(3, "Failed"),
+            an_observation(4, "Failed"),
+            an_observation(5),
+        ]
+    )
+    assert [hit.source["phase"] for hit in store.search(OBSERVATIONS.alias)] == ["Running", "Failed", "Running"]
 
 
 def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mib: int = 100) -> NodeRegistered:
     return NodeRegistered(cluster="default",
-        node="node1", observed_at=at(seconds), registered=True, uuid=["GPU-1"], model=["A100"], mode=["hami-core"],
+        node="node1", observed_at=to_time(seconds), registered=True, uuid=["GPU-1"], model=["A100"], mode=["hami-core"],
         index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0], healthy=[True],
         handshake=handshake,
     )  # fmt: skip
@@ -170,24 +185,26 @@ def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mi
 
 def test_a_renewed_handshake_is_not_a_change_a_deleted_one_is() -> None:
     inputs = [a_registration(0), a_registration(30, "Requesting_2027"), a_registration(60, "Deleted_2027")]
-    assert len(taken(inputs).of(OBSERVATIONS.alias)) == 2
+    assert len(take_inputs(inputs).search(OBSERVATIONS.alias)) == 2
 
 
 def test_registrations_of_two_schedulers_and_checks_are_observed_separately() -> None:
-    checked = NodeChecked(cluster="default", node="node1", observed_at=at(2), scheduler="hami-scheduler", problems=[])
+    checked = NodeChecked(
+        cluster="default", node="node1", observed_at=to_time(2), scheduler="hami-scheduler", problems=[]
+    )
     other = a_registration(1).model_copy(update={"scheduler": "other"})
-    assert len(taken([a_registration(0), other, checked, a_registration(3)]).of(OBSERVATIONS.alias)) == 3
+    assert len(take_inputs([a_registration(0), other, checked, a_registration(3)]).search(OBSERVATIONS.alias)) == 3
 
 
 def a_failure(seconds: float, message: str = "exceeded quota", name: str = "train", **fields: Any) -> WorkloadObserved:
-    problem = ObjectProblem(reason="FailedCreate", message=message, at=at(seconds), reported_by="job-controller")
+    problem = ObjectProblem(reason="FailedCreate", message=message, at=to_time(seconds), reported_by="job-controller")
     job = Owner(kind="Job", name=name)
-    plain: dict[str, Any] = {"cluster": "default", "namespace": "llm", "workload": job, "observed_at": at(seconds)}
+    plain: dict[str, Any] = {"cluster": "default", "namespace": "llm", "workload": job, "observed_at": to_time(seconds)}
     return WorkloadObserved.model_validate(plain | {"problem": problem} | fields)
 
 
-def settings_of(seconds: float, policy: str, **fields: Any) -> SchedulerObserved:
-    plain: dict[str, Any] = {"cluster": "default", "scheduler": "hami-scheduler", "observed_at": at(seconds)}
+def observe_settings(seconds: float, policy: str, **fields: Any) -> SchedulerObserved:
+    plain: dict[str, Any] = {"cluster": "default", "scheduler": "hami-scheduler", "observed_at": to_time(seconds)}
     digest = compute_settings_digest("HAMi", "2.10.0", {"policy": policy})
     facts = {"settings": {"policy": policy}, "settings_digest": digest}
     return SchedulerObserved.model_validate(plain | facts | fields)
@@ -195,8 +212,8 @@ def settings_of(seconds: float, policy: str, **fields: Any) -> SchedulerObserved
 
 def test_a_workload_that_fails_again_for_the_same_cause_is_observed_once() -> None:
     inputs = [a_failure(0), a_failure(10), a_failure(20, "denied by a webhook"), a_failure(5, name="other")]
-    store = taken(inputs)
-    assert sorted(hit.source["text"] for hit in store.of(OBSERVATIONS.alias)) == [
+    store = take_inputs(inputs)
+    assert sorted(hit.source["text"] for hit in store.search(OBSERVATIONS.alias)) == [
         "default/llm/Job/other FailedCreate exceeded quota job-controller",
         "default/llm/Job/train FailedCreate denied by a webhook job-controller",
         "default/llm/Job/train FailedCreate exceeded quota job-controller",
@@ -205,24 +222,24 @@ def test_a_workload_that_fails_again_for_the_same_cause_is_observed_once() -> No
 
 def test_a_scheduler_that_starts_again_is_observed_when_its_settings_have_changed() -> None:
     inputs: list[PlacementInput] = [
-        settings_of(0, "binpack", instance="pod-1"),
-        settings_of(60, "binpack", instance="pod-2"),
-        settings_of(120, "spread", instance="pod-3"),
-        settings_of(120, "binpack", cluster="west"),
+        observe_settings(0, "binpack", instance="pod-1"),
+        observe_settings(60, "binpack", instance="pod-2"),
+        observe_settings(120, "spread", instance="pod-3"),
+        observe_settings(120, "binpack", cluster="west"),
     ]
-    store = taken(inputs)
-    assert [(hit.source["cluster"], hit.source["instance"]) for hit in store.of(OBSERVATIONS.alias)] in (
+    store = take_inputs(inputs)
+    assert [(hit.source["cluster"], hit.source["instance"]) for hit in store.search(OBSERVATIONS.alias)] in (
         [("default", "pod-3"), ("west", ""), ("default", "pod-1")],
         [("west", ""), ("default", "pod-3"), ("default", "pod-1")],
     )
 
 
 def test_a_problem_of_a_pod_that_is_reported_again_is_no_change() -> None:
-    def broken(seconds: float) -> PodObserved:
-        problem = ObjectProblem(reason="CreateContainerError", message="no device", at=at(seconds))
-        return seen(seconds, "Pending", problems=[problem])
+    def a_broken_pod(seconds: float) -> PodObserved:
+        problem = ObjectProblem(reason="CreateContainerError", message="no device", at=to_time(seconds))
+        return an_observation(seconds, "Pending", problems=[problem])
 
-    assert len(taken([broken(1), broken(2), seen(3)]).of(OBSERVATIONS.alias)) == 2
+    assert len(take_inputs([a_broken_pod(1), a_broken_pod(2), an_observation(3)]).search(OBSERVATIONS.alias)) == 2
 
 
 CARRIED = DeviceAllocation(uuid="GPU-1", container="worker", memory_mib=20480, cores_percent=25)
@@ -230,62 +247,64 @@ CARRIED = DeviceAllocation(uuid="GPU-1", container="worker", memory_mib=20480, c
 
 def test_a_pod_from_before_the_installation_holds_the_devices_that_it_carries() -> None:
     state = OccupancyState()
-    store = taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED])], state=state)
-    (document,) = store.of(OCCUPANCY.alias)
+    store = take_inputs([a_registration(-9, memory_mib=30000), an_observation(0, allocations=[CARRIED])], state=state)
+    (document,) = store.search(OCCUPANCY.alias)
     placement = read_placement(document.id, document.source)
     assert not isinstance(placement, Rejected)
     assert (placement.attempt_id, placement.allocations) == ("", [CARRIED])
     # It counts together with what a scheduler of ours places beside it, also after a restart.
-    taken([bound(5, pod=a_pod("b", "u2"))], store, state)
-    (finding,) = state.find_overcommitments(at(40))
+    take_inputs([bound(5, pod=a_pod("b", "u2"))], store, state)
+    (finding,) = state.find_overcommitments(to_time(40))
     assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
     assert "no bind is known" in finding.evidence[0]
     again = OccupancyState()
-    again.load_holdings(store.of(OCCUPANCY.alias))
+    again.load_holdings(store.search(OCCUPANCY.alias))
     assert len(again.holdings) == 2
 
 
 def test_pods_that_overcommit_a_device_without_any_attempt_are_no_finding() -> None:
     state = OccupancyState()
-    other = seen(1, pod=a_pod("b", "u2"), allocations=[CARRIED])
-    taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED]), other], state=state)
-    assert state.find_overcommitments(at(40)) == []
+    other = an_observation(1, pod=a_pod("b", "u2"), allocations=[CARRIED])
+    take_inputs([a_registration(-9, memory_mib=30000), an_observation(0, allocations=[CARRIED]), other], state=state)
+    assert state.find_overcommitments(to_time(40)) == []
 
 
-DESCRIPTION = PodDescription(created_at=at(-90), owners=[Owner(kind="Job", name="train")])
+DESCRIPTION = PodDescription(created_at=to_time(-90), owners=[Owner(kind="Job", name="train")])
 
 
-def waits(state: OccupancyState) -> list[tuple[str, str, float]]:
+def take_waits(state: OccupancyState) -> list[tuple[str, str, float]]:
     return [(wait.kind, wait.namespace, wait.seconds) for wait in state.waits.take()]
 
 
 def test_every_wait_is_measured_once_whatever_is_read_again() -> None:
     store, state = Store(), OccupancyState()
-    soon = at(60)
+    soon = to_time(60)
     placed = bound(0, description=DESCRIPTION)
-    started = seen(30, started_at=at(20), description=DESCRIPTION)
-    for item in (placed, placed, started, seen(40, "Succeeded", started_at=at(20))):
+    started = an_observation(30, started_at=to_time(20), description=DESCRIPTION)
+    for item in (placed, placed, started, an_observation(40, "Succeeded", started_at=to_time(20))):
         if state.is_missing(get_subject(item)):
             store.load(state, item)
         store.write(state.apply(item, soon))
-    assert waits(state) == [("placement", "llm", 90), ("start", "llm", 110)]
+    assert take_waits(state) == [("placement", "llm", 90), ("start", "llm", 110)]
     restarted = OccupancyState()
     for item in (placed, started):
         if restarted.is_missing(get_subject(item)):
             store.load(restarted, item)
         restarted.apply(item, soon)
-    assert waits(restarted) == []
+    assert take_waits(restarted) == []
 
 
 def test_waits_that_ended_long_ago_are_not_measured() -> None:
     state = OccupancyState()
-    taken([seen(0, description=DESCRIPTION, started_at=at(0))], state=state)
-    assert waits(state) == []
+    take_inputs([an_observation(0, description=DESCRIPTION, started_at=to_time(0))], state=state)
+    assert take_waits(state) == []
 
 
 def test_what_is_known_of_a_pod_before_it_is_bound_is_in_its_placement() -> None:
-    store = taken([seen(0, "Pending", "", description=DESCRIPTION), bound(9, waited_for=["NumaNotFit"])])
-    (document,) = store.of(OCCUPANCY.alias)
+    store = take_inputs(
+        [an_observation(0, "Pending", "", description=DESCRIPTION), bound(9, waited_for=["NumaNotFit"])]
+    )
+    (document,) = store.search(OCCUPANCY.alias)
     assert (document.source["workload"], document.source["placement_seconds"]) == ("Job/train", 99)
     assert (document.source["waited_for"], document.source["first_judged_at"]) == (
         ["NumaNotFit"],
@@ -296,31 +315,31 @@ def test_what_is_known_of_a_pod_before_it_is_bound_is_in_its_placement() -> None
 def test_two_pods_on_one_device_are_one_finding_once_the_node_is_known() -> None:
     state = OccupancyState()
     inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
-    taken(inputs, state=state)
-    assert state.find_overcommitments(at(9)) == []
-    (finding,) = state.find_overcommitments(at(20))
+    take_inputs(inputs, state=state)
+    assert state.find_overcommitments(to_time(9)) == []
+    (finding,) = state.find_overcommitments(to_time(20))
     assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
-    assert state.find_overcommitments(at(30)) == []
+    assert state.find_overcommitments(to_time(30)) == []
 
 
 def test_placements_of_pods_that_are_not_in_memory_count_too() -> None:
-    store = taken([a_registration(-9, memory_mib=30000), bound(0)])
+    store = take_inputs([a_registration(-9, memory_mib=30000), bound(0)])
     state = OccupancyState()
-    state.load_holdings(store.of(OCCUPANCY.alias))
-    taken([bound(5, pod=a_pod("b", "u2"))], store, state)
+    state.load_holdings(store.search(OCCUPANCY.alias))
+    take_inputs([bound(5, pod=a_pod("b", "u2"))], store, state)
     assert state.list_nodes_to_load() == [NodeKey("default", "node1")]
     store.load(state, a_registration(0))
-    assert [finding.pod.name for finding in state.find_overcommitments(at(20))] == ["b"]
+    assert [finding.pod.name for finding in state.find_overcommitments(to_time(20))] == ["b"]
 
 
 def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -> None:
     store, state = Store(), OccupancyState(max_pods=1)
-    taken([bound(0)], store, state)
-    taken([bound(1, pod=a_pod("b", "u2"))], store, state)
+    take_inputs([bound(0)], store, state)
+    take_inputs([bound(1, pod=a_pod("b", "u2"))], store, state)
     state.trim()
     assert (len(state), state.is_missing(PodKey("default", "llm", "a"))) == (1, True)
-    taken([seen(9, "Failed")], store, state)
-    assert ("21", "node1", 0, 9, "Failed") in placements(store)
+    take_inputs([an_observation(9, "Failed")], store, state)
+    assert ("21", "node1", 0, 9, "Failed") in list_placements(store)
 
 
 PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod(uid=""), a_pod("b", "u3")])
@@ -330,7 +349,7 @@ DESCRIPTIONS = st.sampled_from([None, DESCRIPTION, PodDescription(queue="team-a"
 INPUT = st.one_of(
     st.builds(bound, SECONDS, NODES, PODS, description=DESCRIPTIONS),
     st.builds(
-        seen,
+        an_observation,
         SECONDS,
         st.sampled_from(["Running", "Failed"]),
         NODES,
@@ -338,28 +357,28 @@ INPUT = st.one_of(
         deleted=st.booleans(),
         description=DESCRIPTIONS,
         allocations=st.sampled_from([[], [CARRIED]]),
-        started_at=st.sampled_from([None, at(3)]),
+        started_at=st.sampled_from([None, to_time(3)]),
     ),
     st.builds(a_failure, SECONDS, st.sampled_from(["quota", "webhook"])),
-    st.builds(settings_of, SECONDS, st.sampled_from(["binpack", "spread"])),
+    st.builds(observe_settings, SECONDS, st.sampled_from(["binpack", "spread"])),
     st.builds(a_registration, SECONDS, memory_mib=st.integers(1, 2)),
 )
 
 
-def in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
-    """Observations of each subject in the order of their times; binds anywhere."""
+def select_in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
+    """Select the observations of each subject in the order of their times; binds anywhere."""
     latest: dict[Any, datetime] = {}
-    kept = []
+    selected = []
     for item in inputs:
         if not isinstance(item, BoundAttempt):
             if item.observed_at < latest.setdefault(get_subject(item), item.observed_at):
                 continue
             latest[get_subject(item)] = item.observed_at
-        kept.append(item)
-    return kept
+        selected.append(item)
+    return selected
 
 
-INPUTS = st.lists(INPUT, max_size=8).map(in_order)
+INPUTS = st.lists(INPUT, max_size=8).map(select_in_order)
 
 
 # Of how many records, how many documents are written before the kill, and whether the offsets are committed.
@@ -372,7 +391,7 @@ FEW = settings(max_examples=count_examples(10))
 def test_killed_anywhere_and_read_again_the_documents_are_the_same(
     inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]
 ) -> None:
-    assert killed(inputs, kills).sources() == taken(inputs).sources()
+    assert take_with_kills(inputs, kills).get_sources() == take_inputs(inputs).get_sources()
 
 
 @FEW
@@ -380,93 +399,93 @@ def test_killed_anywhere_and_read_again_the_documents_are_the_same(
 def test_killed_anywhere_the_placements_are_the_same_in_any_order_of_inputs(
     inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]
 ) -> None:
-    assert placements(killed(inputs, kills)) == placements(taken(inputs))
+    assert list_placements(take_with_kills(inputs, kills)) == list_placements(take_inputs(inputs))
 
 
-def killed(inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]) -> Store:
-    """The index after all inputs were taken, by one process after another that was killed."""
-    store, place = Store(), 0
+def take_with_kills(inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]) -> Store:
+    """Return the index after all inputs were taken, by one process after another that was killed."""
+    store, position = Store(), 0
     for size, written, is_committed in kills:
-        batch = inputs[place : place + size]
+        batch = inputs[position : position + size]
         if is_committed:
-            taken(batch, store)
-            place += size
+            take_inputs(batch, store)
+            position += size
         else:
-            store.write(_documents(batch, store)[:written])
-    return taken(inputs[place:], store)
+            store.write(_build_documents(batch, store)[:written])
+    return take_inputs(inputs[position:], store)
 
 
 @FEW
 @given(st.lists(INPUT, max_size=8))
 def test_read_again_the_placements_are_the_same_in_any_order_of_inputs(inputs: list[PlacementInput]) -> None:
-    store = taken(inputs)
-    before = placements(store)
-    taken(inputs, store)
-    assert placements(store) == before
+    store = take_inputs(inputs)
+    before = list_placements(store)
+    take_inputs(inputs, store)
+    assert list_placements(store) == before
 
 
-def _documents(inputs: Sequence[PlacementInput], store: Store) -> list[Document]:
-    state, found = OccupancyState(), []
+def _build_documents(inputs: Sequence[PlacementInput], store: Store) -> list[Document]:
+    state, documents = OccupancyState(), []
     for item in inputs:
         if state.is_missing(get_subject(item)):
             store.load(state, item)
-        found += state.apply(item, NOW)
-    return found
+        documents += state.apply(item, NOW)
+    return documents
 
 
 @FEW
 @given(INPUTS)
 def test_read_from_the_beginning_again_nothing_is_written(inputs: list[PlacementInput]) -> None:
-    store = taken(inputs)
+    store = take_inputs(inputs)
     writes, documents = store.writes, dict(store.documents)
-    taken(inputs, store)
+    take_inputs(inputs, store)
     assert (store.writes, store.documents) == (writes, documents)
 
 
 def test_a_change_that_arrives_late_between_two_equal_ones_shows_the_second_when_it_is_read_again() -> None:
     inputs = [a_registration(0, memory_mib=2), a_registration(2, memory_mib=2), a_registration(1, memory_mib=1)]
-    store = taken(inputs)
-    assert [hit.source["@timestamp"][17:19] for hit in store.of(OBSERVATIONS.alias)] == ["31", "30"]
-    taken(inputs, store)
-    assert [hit.source["@timestamp"][17:19] for hit in store.of(OBSERVATIONS.alias)] == ["32", "31", "30"]
+    store = take_inputs(inputs)
+    assert [hit.source["@timestamp"][17:19] for hit in store.search(OBSERVATIONS.alias)] == ["31", "30"]
+    take_inputs(inputs, store)
+    assert [hit.source["@timestamp"][17:19] for hit in store.search(OBSERVATIONS.alias)] == ["32", "31", "30"]
 
 
 def test_the_latest_observations_are_kept_by_time_in_any_order_of_arrival() -> None:
     latest = RecentObservations()
-    assert latest.add(ObservationDigest(at(5), "five", "x"))
-    assert latest.add(ObservationDigest(at(1), "one", "y"))
-    assert not latest.add(ObservationDigest(at(6), "six", "x"))
-    assert not latest.add(ObservationDigest(at(1), "one", "y"))
+    assert latest.add(ObservationDigest(to_time(5), "five", "x"))
+    assert latest.add(ObservationDigest(to_time(1), "one", "y"))
+    assert not latest.add(ObservationDigest(to_time(6), "six", "x"))
+    assert not latest.add(ObservationDigest(to_time(1), "one", "y"))
     assert [
-        latest.add(ObservationDigest(at(10 + number), str(number), str(number))) for number in range(REMEMBERED)
+        latest.add(ObservationDigest(to_time(10 + number), str(number), str(number))) for number in range(REMEMBERED)
     ] == [True] * REMEMBERED
 
 
-def decoded(event: Any) -> PlacementInput | Rejected | None:
+def encode_and_decode(event: Any) -> PlacementInput | Rejected | None:
     record = encode(event)
     return decode_input(record.value, record.headers, NOW)
 
 
-BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=at(0)), "chosen": "node1"}
+BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=to_time(0)), "chosen": "node1"}
 
 
 def test_of_a_summary_with_a_bind_only_the_first_part_is_decoded() -> None:
     summary = a_summary([f"node{number}" for number in range(6_000)], **BOUND)
     first, *others = split(summary)
     assert others
-    assert isinstance(decoded(first), BoundAttempt)
-    assert [decoded(other) for other in others] == [None] * len(others)
+    assert isinstance(encode_and_decode(first), BoundAttempt)
+    assert [encode_and_decode(other) for other in others] == [None] * len(others)
 
 
 @pytest.mark.parametrize(
     "event", [a_summary(), a_repetition(), a_summary(scheduler_message='a text with "bind":null in it')]
 )
 def test_an_attempt_without_a_bind_is_not_decoded(event: Any) -> None:
-    assert decoded(event) is None
+    assert encode_and_decode(event) is None
 
 
 def test_a_text_that_looks_like_a_missing_bind_hides_none() -> None:
-    assert isinstance(decoded(a_summary(scheduler_message='"bind":null', **BOUND)), BoundAttempt)
+    assert isinstance(encode_and_decode(a_summary(scheduler_message='"bind":null', **BOUND)), BoundAttempt)
 
 
 def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() -> None:
@@ -484,12 +503,12 @@ def test_a_bind_to_another_node_than_the_chosen_one_has_no_known_devices() -> No
 
 
 def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
-    rejected = decoded(seen(10**7))
+    rejected = encode_and_decode(an_observation(10**7))
     assert isinstance(rejected, Rejected)
     assert "2027-03" in str(rejected)
 
 
-def in_cluster(item: PlacementInput, cluster: str) -> PlacementInput:
+def move_to_cluster(item: PlacementInput, cluster: str) -> PlacementInput:
     # Attempts of two clusters have two ids.
     ids = {"attempt_id": f"{item.attempt_id}-{cluster}"} if isinstance(item, BoundAttempt) else {}
     return item.model_copy(update={"cluster": cluster} | ids)
@@ -500,21 +519,21 @@ def in_cluster(item: PlacementInput, cluster: str) -> PlacementInput:
 def test_two_clusters_with_equal_names_have_what_each_has_alone(
     east: list[PlacementInput], west: list[PlacementInput], order: random.Random
 ) -> None:
-    alone = [[in_cluster(item, "east") for item in east], [in_cluster(item, "west") for item in west]]
-    turns = [place for place, items in enumerate(alone) for _ in items]
+    alone = [[move_to_cluster(item, "east") for item in east], [move_to_cluster(item, "west") for item in west]]
+    turns = [number for number, items in enumerate(alone) for _ in items]
     order.shuffle(turns)
     left = [iter(items) for items in alone]
     state = OccupancyState()
-    both = taken([next(left[place]) for place in turns], state=state)
-    stores = [taken(items) for items in alone]
-    assert both.sources() == stores[0].sources() | stores[1].sources()
+    both = take_inputs([next(left[number]) for number in turns], state=state)
+    stores = [take_inputs(items) for items in alone]
+    assert both.get_sources() == stores[0].get_sources() | stores[1].get_sources()
     assert len(both.documents) == sum(len(store.documents) for store in stores)
 
 
 def test_pods_of_two_clusters_do_not_overcommit_a_device_together() -> None:
     state = OccupancyState()
     inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0)]
-    taken([in_cluster(item, cluster) for item in inputs for cluster in ("east", "west")], state=state)
-    assert state.find_overcommitments(at(20)) == []
-    taken([in_cluster(bound(5, pod=a_pod("b", "u2")), "east")], state=state)
-    assert [finding.cluster for finding in state.find_overcommitments(at(40))] == ["east"]
+    take_inputs([move_to_cluster(item, cluster) for item in inputs for cluster in ("east", "west")], state=state)
+    assert state.find_overcommitments(to_time(20)) == []
+    take_inputs([move_to_cluster(bound(5, pod=a_pod("b", "u2")), "east")], state=state)
+    assert [finding.cluster for finding in state.find_overcommitments(to_time(40))] == ["east"]

@@ -43,7 +43,7 @@ class NoSocket(AsyncConnection):  # type: ignore[misc]
         return status, {"content-type": "application/json"}, text
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing: nothing is open."""
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def store() -> AsyncOpenSearch:
 
 async def test_the_documents_are_the_same(store: AsyncOpenSearch) -> None:
     for seed in range(SEQUENCES):
-        await one(store, random.Random(seed), f"sequence {seed}")
+        await write_on_a_bad_day(store, random.Random(seed), f"sequence {seed}")
 
 
-async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
+async def write_on_a_bad_day(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
     versions = [a_document(f"a{i}", version) for i in range(4) for version in chance.sample(range(1, 9), 3)]
     records = [a_document(f"r{i}", None) for i in range(4)]
     todo = [*versions, *records, a_document("poisoned", poison=True)]
@@ -73,6 +73,6 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
     )
     result = await asyncio.wait_for(sink.write(todo), 30)
     newest = {entry.id: max(other.version or 0 for other in versions if other.id == entry.id) for entry in versions}
-    found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
-    assert found == newest | {record.id: 1 for record in records}, (name, troubles)
+    stored = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
+    assert stored == newest | {record.id: 1 for record in records}, (name, troubles)
     assert [document.id for document, _ in result.refused] == ["poisoned"], (name, troubles)

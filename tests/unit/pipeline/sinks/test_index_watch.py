@@ -12,13 +12,13 @@ from tests.support.fakes.opensearch import FakeOpenSearch, serving
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 TODAY, LONG_AGO, ALL = "schedulerlog-attempts-2026.11.23", "schedulerlog-attempts-2026.10.23", "schedulerlog-pods-all"
-ONE = IndexIdentity("one", "")
+IDENTITY = IndexIdentity("one", "")
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "what"),
+    ("name", "identity", "what"),
     [
-        (TODAY, ONE, None),
+        (TODAY, IDENTITY, None),
         (TODAY, None, "was deleted"),
         ("schedulerlog-attempts-2026.11.22", None, "was deleted"),
         (ALL, None, "was deleted"),
@@ -29,14 +29,14 @@ ONE = IndexIdentity("one", "")
         (TODAY, IndexIdentity("one", "restored in place"), "was made again or restored"),
     ],
 )
-def test_m7_what_happened_to_an_index(name: str, found: IndexIdentity | None, what: str | None) -> None:
-    now = {name: found} if found else {}
-    assert find_lost_indices({name: ONE}, now | {"schedulerlog-new": ONE}, NOW).get(name) == what
+def test_m7_what_happened_to_an_index(name: str, identity: IndexIdentity | None, what: str | None) -> None:
+    now = {name: identity} if identity else {}
+    assert find_lost_indices({name: IDENTITY}, now | {"schedulerlog-new": IDENTITY}, NOW).get(name) == what
 
 
 def test_m7_an_index_of_which_only_the_name_is_known_may_be_any_but_has_to_be_there() -> None:
     assert find_lost_indices({TODAY: None}, {}, NOW) == {TODAY: "was deleted"}
-    assert not find_lost_indices({TODAY: None, LONG_AGO: None}, {TODAY: ONE}, NOW)
+    assert not find_lost_indices({TODAY: None, LONG_AGO: None}, {TODAY: IDENTITY}, NOW)
 
 
 async def test_m7_an_answer_that_is_none_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

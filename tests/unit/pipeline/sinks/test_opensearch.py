@@ -40,7 +40,7 @@ from tests.support.stress import count_examples
 from tests.support.waiting import eventually_async
 
 
-def client_of(fake: FakeOpenSearch) -> AsyncOpenSearch:
+def create_client(fake: FakeOpenSearch) -> AsyncOpenSearch:
     return create_client(build_opensearch_connection(fake.url))
 
 
@@ -48,7 +48,7 @@ def client_of(fake: FakeOpenSearch) -> AsyncOpenSearch:
 async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSink]:
     async with serving(fake):
         sink = OpenSearchSink(
-            client_of(fake),
+            create_client(fake),
             IndexMetrics("test", CollectorRegistry()),
             max_backoff_seconds=0.002,
             **how,
@@ -59,26 +59,26 @@ async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSi
             await sink.close()
 
 
-async def written(fake: FakeOpenSearch, documents: Sequence[Document], **how: Any) -> WriteResult:
+async def write_documents(fake: FakeOpenSearch, documents: Sequence[Document], **how: Any) -> WriteResult:
     async with a_sink(fake, **how) as sink:
         return await sink.write(documents)
 
 
-def ids(fake: FakeOpenSearch) -> set[str]:
+def list_ids(fake: FakeOpenSearch) -> set[str]:
     return {name for _, name in fake.documents}
 
 
 async def test_documents_are_written_into_an_index_that_is_made_first() -> None:
     fake = FakeOpenSearch()
-    await written(fake, [a_document("a"), a_document("b", None)])
-    assert ids(fake) == {"a", "b"}
+    await write_documents(fake, [a_document("a"), a_document("b", None)])
+    assert list_ids(fake) == {"a", "b"}
     assert fake.requests.index(f"PUT /{INDEX}") < fake.requests.index("POST /_bulk")
 
 
 async def test_an_older_version_is_a_conflict_and_changes_nothing() -> None:
     fake = FakeOpenSearch()
-    await written(fake, [a_document("a", 5)])
-    result = await written(fake, [a_document("a", 4), a_document("b", 1)])
+    await write_documents(fake, [a_document("a", 5)])
+    result = await write_documents(fake, [a_document("a", 4), a_document("b", 1)])
     assert [conflict.id for conflict in result.conflicts] == ["a"]
     assert fake.documents[INDEX, "a"][0] == 5
     assert result.refused == []
@@ -86,38 +86,38 @@ async def test_an_older_version_is_a_conflict_and_changes_nothing() -> None:
 
 async def test_a_refused_document_does_not_stop_the_others() -> None:
     fake = FakeOpenSearch()
-    result = await written(fake, [a_document("a"), a_document("bad", poison=True), a_document("c")])
-    assert ids(fake) == {"a", "c"}
+    result = await write_documents(fake, [a_document("a"), a_document("bad", poison=True), a_document("c")])
+    assert list_ids(fake) == {"a", "c"}
     assert [(document.id, cause) for document, cause in result.refused] == [("bad", "400 type_400: why")]
 
 
 async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
     fake = FakeOpenSearch(max_bytes=2_000)
     many = [a_document(f"d{i}", text="x" * 300) for i in range(16)]
-    result = await written(fake, [*many, a_document("huge", text="x" * 5_000)])
-    assert ids(fake) == {f"d{i}" for i in range(16)}
+    result = await write_documents(fake, [*many, a_document("huge", text="x" * 5_000)])
+    assert list_ids(fake) == {f"d{i}" for i in range(16)}
     assert [document.id for document, _ in result.refused] == ["huge"]
 
 
 async def test_without_a_template_the_error_names_the_command_to_run() -> None:
     with pytest.raises(NotProvisionedError, match=r"no index template .* run `schedulerlog pipeline provision`"):
-        await written(FakeOpenSearch(templates={}), [a_document("a")])
+        await write_documents(FakeOpenSearch(templates={}), [a_document("a")])
 
 
 @pytest.mark.parametrize(("version", "cause"), [(0, "0, not"), (99, "99, newer than"), (None, "None, not")])
 async def test_an_index_of_another_mapping_version_is_not_written(version: object, cause: str) -> None:
     fake = FakeOpenSearch(indices={INDEX: {"_meta": {"schedulerlog_mapping_version": version}}})
     with pytest.raises(NotProvisionedError, match=f"mapping version {cause} {MAPPING_VERSION}"):
-        await written(fake, [a_document("a")])
-    assert ids(fake) == set()
+        await write_documents(fake, [a_document("a")])
+    assert list_ids(fake) == set()
 
 
 async def test_h5_an_index_that_cant_be_made_is_waited_for_and_costs_no_document(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fake = FakeOpenSearch(refused_indices=3)
-    result = await written(fake, [a_document("a")])
-    assert ids(fake) == {"a"}
+    result = await write_documents(fake, [a_document("a")])
+    assert list_ids(fake) == {"a"}
     assert not result.refused
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 2, "one when it begins and one when it ends"
@@ -131,8 +131,8 @@ async def test_h5_a_document_of_a_day_that_cant_be_makes_no_index(day: str) -> N
     absurd = replace(a_document("b"), index=f"schedulerlog-attempts-{day}")
     late = replace(a_document("c"), index="schedulerlog-attempts-2026.11.23")
     clock = partial(datetime, 2026, 11, 22, 23, 59, tzinfo=UTC)
-    result = await written(fake, [a_document("a"), absurd, late], clock=clock)
-    assert ids(fake) == {"a", "c"}
+    result = await write_documents(fake, [a_document("a"), absurd, late], clock=clock)
+    assert list_ids(fake) == {"a", "c"}
     assert [document.id for document, _ in result.refused] == ["b"]
     assert not any(day in request for request in fake.requests)
 
@@ -151,7 +151,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
         pass
-    sink = OpenSearchSink(client_of(fake), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
+    sink = OpenSearchSink(create_client(fake), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
     writing = asyncio.create_task(sink.write([a_document("a")]))
     await eventually_async(lambda: sink.is_waiting)
     assert not writing.done()
@@ -163,20 +163,20 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
 @given(st.integers(0, 2**32))
 @settings(max_examples=count_examples(8))
 def test_any_sequence_of_faults_ends_in_the_same_documents(seed: int) -> None:
-    asyncio.run(_troubled(random.Random(seed)))
+    asyncio.run(_write_in_trouble(random.Random(seed)))
 
 
-async def _troubled(chance: random.Random) -> None:
+async def _write_in_trouble(chance: random.Random) -> None:
     versions = [a_document(f"a{i}", version) for i in range(6) for version in chance.sample(range(1, 9), 3)]
     records = [a_document(f"r{i}", None) for i in range(6)]
     poisoned = [a_document(f"p{i}", poison=True) for i in range(2)]
     todo = [*versions, *records, *poisoned]
     chance.shuffle(todo)
     fake = FakeOpenSearch(iter(chance.choices(TROUBLES, k=chance.randrange(25))), max_bytes=chance.choice([500, 10**6]))
-    result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
+    result = await write_documents(fake, todo, batch_documents=chance.choice([1, 3, 100]))
     newest = {entry.id: max(other.version or 0 for other in versions if other.id == entry.id) for entry in versions}
     assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest
-    assert ids(fake) == newest.keys() | {record.id for record in records}
+    assert list_ids(fake) == newest.keys() | {record.id for record in records}
     assert {document.id for document, _ in result.refused} == {"p0", "p1"}
 
 
@@ -240,7 +240,7 @@ def test_a_record_with_line_breaks_still_makes_one_line() -> None:
 
 @given(st.lists(st.integers(1, 500), max_size=40), st.integers(1, 10), st.integers(200, 2_000))
 def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents: int, max_bytes: int) -> None:
-    documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
+    documents = [Document("i", str(number), b"x" * size) for number, size in enumerate(sizes)]
     cut = list(split_batches(documents, max_documents, max_bytes))
     assert [document.id for batch in cut for document in batch] == [document.id for document in documents]
     assert all(len(batch) <= max_documents for batch in cut)

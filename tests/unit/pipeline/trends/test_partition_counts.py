@@ -49,20 +49,20 @@ class Reader:
         for event in trends:
             # The same id never has other content, whichever process publishes it and whatever it has read before.
             assert self.published.setdefault(event.id, encode_value(event)) == encode_value(event)
-            place = event.started_at, event.recorded_at, event.part
-            if place not in self.rows or event.version >= self.rows[place].version:
-                self.rows[place] = event
+            key = event.started_at, event.recorded_at, event.part
+            if key not in self.rows or event.version >= self.rows[key].version:
+                self.rows[key] = event
         if restart_offset is not None:
             assert restart_offset >= (self.committed or 0)
             self.committed = restart_offset
 
-    def summed(self) -> Rows:
+    def sum_rows(self) -> Rows:
         sums: Counter[tuple[Any, ...]] = Counter()
         for event in self.rows.values():
             columns = (event.namespace, event.result, event.dimension, event.value)
-            for place, row in enumerate(zip(*columns, strict=True)):
+            for index, row in enumerate(zip(*columns, strict=True)):
                 for name in ("attempts", "nodes", "devices"):
-                    sums[event.started_at, *row, name] += int(getattr(event, name)[place])
+                    sums[event.started_at, *row, name] += int(getattr(event, name)[index])
         return {
             key: (sums[*key, "attempts"], sums[*key, "nodes"], sums[*key, "devices"])
             for key in {name[:-1] for name, count in sums.items() if count}
@@ -70,30 +70,30 @@ class Reader:
 
 
 def a_record(
-    offset: int, pod: str, version: int, at: float, *, adds: Contribution | None = None, **fields: Any
+    offset: int, pod: str, version: int, minutes: float, *, adds: Contribution | None = None, **fields: Any
 ) -> Recorded:
-    """``at`` is in minutes."""
-    recorded_at = BEGAN + timedelta(minutes=at)
+    """A record of a pod's attempt, ``minutes`` after ``BEGAN``."""
+    recorded_at = BEGAN + timedelta(minutes=minutes)
     names = {"attempt_id": f"attempt-{pod}", "pod": PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")}
     adds = adds or a_contribution(version=version)
     return Recorded(offset, recorded_at, an_attempt_counted(**names, recorded_at=recorded_at, adds=adds, **fields))
 
 
-def expected(log: Iterable[Recorded]) -> Rows:
-    """Of the latest version of each attempt."""
+def count_expected(log: Iterable[Recorded]) -> Rows:
+    """Count the rows of the latest version of each attempt."""
     latest: dict[str, AttemptCounted] = {}
     for _, _, event in log:
-        known = latest.get(event.attempt_id)
-        if known is None or known.adds.version < event.adds.version:
+        previous = latest.get(event.attempt_id)
+        if previous is None or previous.adds.version < event.adds.version:
             latest[event.attempt_id] = event
     rows: dict[tuple[Any, ...], list[int]] = {}
     for event in latest.values():
-        for place, dimension in enumerate(event.adds.dimension):
+        for index, dimension in enumerate(event.adds.dimension):
             minute = event.started_at - timedelta(
                 seconds=event.started_at.second, microseconds=event.started_at.microsecond
             )
-            row = rows.setdefault((minute, "ml", event.adds.status, dimension, event.adds.value[place]), [0, 0, 0])
-            for column, count in enumerate((1, int(event.adds.nodes[place]), int(event.adds.devices[place]))):
+            row = rows.setdefault((minute, "ml", event.adds.status, dimension, event.adds.value[index]), [0, 0, 0])
+            for column, count in enumerate((1, int(event.adds.nodes[index]), int(event.adds.devices[index]))):
                 row[column] += count
     return {key: (row[0], row[1], row[2]) for key, row in rows.items()}
 
@@ -155,7 +155,7 @@ def test_rows_of_all_windows_add_up_to_the_latest_version_of_each_attempt_howeve
         # Killed there: what it has counted since it published last is lost.
         reader.read(log[:end], data.draw(st.sets(st.integers(0, len(log)))))
     reader.take(reader.read(log, data.draw(st.sets(st.integers(0, len(log))))))
-    assert reader.summed() == expected(log)
+    assert reader.sum_rows() == count_expected(log)
 
 
 @given(st.data())
@@ -164,25 +164,25 @@ def test_a_process_that_reads_from_the_beginning_changes_nothing(data: st.DataOb
     reader.take(reader.read(log))
     reader.committed = None
     reader.take(reader.read(log, range(len(log))))
-    assert reader.summed() == expected(log)
+    assert reader.sum_rows() == count_expected(log)
 
 
 @pytest.mark.parametrize("expired", range(13))
 def test_what_is_left_of_a_log_that_has_expired_overwrites_nothing(expired: int) -> None:
     log: list[Recorded] = []
-    for place in range(12):
+    for offset in range(12):
         # Of the pods, every third gets a second version.
-        pod, version = (f"pod-{place - 3}", 2) if place % 3 == 0 and place else (f"pod-{place}", 1)
-        replaces = log[place - 3].event.adds if version == 2 else None
-        log.append(a_record(place, pod, version, 3 * place, replaces=replaces))
+        pod, version = (f"pod-{offset - 3}", 2) if offset % 3 == 0 and offset else (f"pod-{offset}", 1)
+        replaces = log[offset - 3].event.adds if version == 2 else None
+        log.append(a_record(offset, pod, version, 3 * offset, replaces=replaces))
     reader = Reader()
     reader.take(reader.read(log, range(len(log))))
     counts = PartitionCounts(3, 0, REMEMBERED)
     for record in log[expired:]:
         counts.put(*record)
     for event in counts.take().trends:
-        known = reader.rows[event.started_at, event.recorded_at, event.part]
-        assert known.version > event.version or encode_value(known) == encode_value(event)
+        earlier = reader.rows[event.started_at, event.recorded_at, event.part]
+        assert earlier.version > event.version or encode_value(earlier) == encode_value(event)
 
 
 def test_an_attempt_is_counted_in_the_window_in_which_its_version_was_recorded() -> None:
@@ -209,7 +209,7 @@ def test_a_record_that_comes_later_than_its_window_counts_in_the_open_one() -> N
 
 
 def test_nothing_is_committed_before_enough_attempts_are_remembered() -> None:
-    log = [a_record(place, f"pod-{place}", 1, 4 * place) for place in range(8)]
+    log = [a_record(offset, f"pod-{offset}", 1, 4 * offset) for offset in range(8)]
     reader = Reader()
     reader.take(reader.read(log[:3]))
     assert reader.committed is None
@@ -224,8 +224,8 @@ def test_nothing_is_committed_before_enough_attempts_are_remembered() -> None:
 
 def test_only_the_windows_that_are_needed_are_in_memory() -> None:
     counts = PartitionCounts(0, None, REMEMBERED)
-    for place in range(200):
-        counts.put(*a_record(place, f"pod-{place}", 1, place))
+    for offset in range(200):
+        counts.put(*a_record(offset, f"pod-{offset}", 1, offset))
         assert len(counts) <= 20
 
 
@@ -241,8 +241,8 @@ def test_a_pod_counts_once_in_a_minute() -> None:
 def test_two_clusters_with_equal_names_are_counted_apart() -> None:
     reader = Reader()
     log = [
-        Recorded(place, BEGAN, an_attempt_counted(cluster=cluster, attempt_id=f"of-{cluster}", recorded_at=BEGAN))
-        for place, cluster in enumerate(("east", "west"))
+        Recorded(offset, BEGAN, an_attempt_counted(cluster=cluster, attempt_id=f"of-{cluster}", recorded_at=BEGAN))
+        for offset, cluster in enumerate(("east", "west"))
     ]
     trends, _ = reader.read(log).take()
     assert [(event.cluster, event.attempts.tolist(), event.pods.tolist()) for event in trends] == [

@@ -47,15 +47,15 @@ class FakeConsumer:
         self.sought.append((partition, offset))
 
 
-def records(partition: TopicPartition, offsets: Sequence[int], value: bytes | None = None) -> list[Record]:
-    found = []
+def build_records(partition: TopicPartition, offsets: Sequence[int], value: bytes | None = None) -> list[Record]:
+    records = []
     for offset in offsets:
         pod = PodRef(namespace="ml", name=f"pod-{offset}", uid=f"uid-{offset}")
         key, encoded, headers = encode(an_attempt_counted(attempt_id=f"attempt-{offset}", pod=pod))
-        place = (partition.topic, partition.partition, offset)
+        position = (partition.topic, partition.partition, offset)
         timestamp = int(STARTED.timestamp() * 1000)
-        found.append(Record(*place, key, value or encoded, headers, timestamp, lambda: None))
-    return found
+        records.append(Record(*position, key, value or encoded, headers, timestamp, lambda: None))
+    return records
 
 
 def a_counter(consumer: FakeConsumer, topics: FakeTopics) -> TrendCounter:
@@ -68,46 +68,56 @@ async def work(counter: TrendCounter) -> None:
         await counter.work()
 
 
-def counted(sent: Sequence[Outgoing]) -> list[tuple[int, int]]:
-    """Partition and number of attempts of each record of trends."""
+def list_counts(sent: Sequence[Outgoing]) -> list[tuple[int, int]]:
+    """List partition and number of attempts of each record of trends."""
     events = [decode(entry.record.value, entry.record.headers) for entry in sent if entry.topic == TRENDS.name]
     return [(event.partition, int(event.attempts[0])) for event in events if isinstance(event, TrendsCounted)]
 
 
 async def test_a_partition_that_is_still_there_after_a_rebalance_continues_and_one_that_is_gone_is_forgotten() -> None:
-    consumer, topics = FakeConsumer({FIRST: records(FIRST, range(3)), SECOND: records(SECOND, range(5))}), FakeTopics()
+    consumer, topics = (
+        FakeConsumer({FIRST: build_records(FIRST, range(3)), SECOND: build_records(SECOND, range(5))}),
+        FakeTopics(),
+    )
     counter = a_counter(consumer, topics)
     await work(counter)
     consumer.assigned = {FIRST}
     counter.on_reassigned()
     assert (consumer.sought, counter.attempts) == ([(FIRST, 3)], 3)
-    consumer.batches = [{FIRST: records(FIRST, range(3, 4))}]
+    consumer.batches = [{FIRST: build_records(FIRST, range(3, 4))}]
     await work(counter)
     # The partition that has come back is read again from its committed offset.
     consumer.assigned = {FIRST, SECOND}
     counter.on_reassigned()
-    consumer.batches = [{SECOND: records(SECOND, range(6))}]
+    consumer.batches = [{SECOND: build_records(SECOND, range(6))}]
     await work(counter)
-    assert counted(topics.sent) == [(0, 3), (1, 5), (0, 4), (1, 6)]
+    assert list_counts(topics.sent) == [(0, 3), (1, 5), (0, 4), (1, 6)]
 
 
 async def test_records_of_before_a_rebalance_are_not_counted_after_it() -> None:
-    consumer, topics = FakeConsumer({FIRST: records(FIRST, range(3)), SECOND: records(SECOND, range(2))}), FakeTopics()
+    consumer, topics = (
+        FakeConsumer({FIRST: build_records(FIRST, range(3)), SECOND: build_records(SECOND, range(2))}),
+        FakeTopics(),
+    )
     counter = a_counter(consumer, topics)
     consumer.committed_is_known.clear()
     working = asyncio.create_task(work(counter))
     await consumer.committed_is_asked.wait()
     consumer.assigned = {FIRST}
     counter.on_reassigned()
-    consumer.batches.append({FIRST: records(FIRST, range(1))})
+    consumer.batches.append({FIRST: build_records(FIRST, range(1))})
     consumer.committed_is_known.set()
     await working
-    assert counted(topics.sent) == [(0, 1)]
+    assert list_counts(topics.sent) == [(0, 1)]
 
 
 async def test_what_cant_be_read_is_a_dead_letter_and_its_neighbours_are_counted() -> None:
-    broken = [*records(FIRST, range(1)), *records(FIRST, range(1, 2), b"{"), *records(FIRST, range(2, 3))]
+    broken = [
+        *build_records(FIRST, range(1)),
+        *build_records(FIRST, range(1, 2), b"{"),
+        *build_records(FIRST, range(2, 3)),
+    ]
     consumer, topics = FakeConsumer({FIRST: broken}), FakeTopics()
     await work(a_counter(consumer, topics))
     assert [letter.record.value for letter in topics.list_sent(DEAD_LETTERS.name)] == [b"{"]
-    assert counted(topics.sent) == [(0, 2)]
+    assert list_counts(topics.sent) == [(0, 2)]

@@ -30,7 +30,7 @@ REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"
 PLACED = {"node1": [["picked"]]}
 
 
-def lines(topics: FakeTopics) -> list[str]:
+def list_lines(topics: FakeTopics) -> list[str]:
     return [event.message for event in topics.list_events(MESSAGES.name)]
 
 
@@ -42,7 +42,7 @@ async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowled
     (summary,) = list_published(topics).values()
     assert (summary.status, summary.nodes) == ("failed", ["node1", "node2"])
     assert (summary.episode, summary.episode_started_at, summary.changes) == (summary.attempt_id, STARTED, [])
-    assert lines(topics)[-1] == "no available node, 2 nodes do not meet"
+    assert list_lines(topics)[-1] == "no available node, 2 nodes do not meet"
     (counted,) = topics.list_events(ATTEMPT_COUNTS.name)
     assert (counted.adds.version, counted.adds.status, counted.replaces) == (summary.version, "failed", None)
     # Kafka's time of the end of the attempt, which is the third record.
@@ -188,7 +188,7 @@ async def test_a_bind_publishes_the_attempt_again_and_only_its_own_message() -> 
         assert [summary.status for summary in list_published(topics).values()] == ["pending"]
         await worker.read(log.records[-1])
     assert [summary.status for summary in list_published(topics).values()] == ["succeeded"]
-    assert len(lines(topics)) == 2
+    assert len(list_lines(topics)) == 2
     pending, bound = topics.list_events(ATTEMPT_COUNTS.name)
     assert encode_value(bound.replaces) == encode_value(pending.adds)
     assert (pending.adds.status, bound.adds.status) == ("pending", "succeeded")
@@ -206,7 +206,7 @@ async def test_a_bind_after_a_restart_finds_its_attempt_on_the_topic() -> None:
         await worker.read(log.records[-1])
     (summary,) = list_published(topics).values()
     assert (summary.status, len(summary.nodes), summary.complete) == ("succeeded", 3_001, True)
-    assert lines(topics)[1:] == ["Successfully binding node [node1] to ml/trainer"]
+    assert list_lines(topics)[1:] == ["Successfully binding node [node1] to ml/trainer"]
 
 
 async def test_a_bind_whose_attempt_has_expired_from_the_topic_is_published_by_itself() -> None:
@@ -275,7 +275,7 @@ async def test_a_producer_that_sends_everything_twice_changes_nothing() -> None:
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
         assert worker.decisions.open_attempts == 0
-    assert len(lines(topics)) == 2
+    assert len(list_lines(topics)) == 2
     assert [event.status for event in topics.list_events(ATTEMPTS.name)] == ["pending", "succeeded"]
     assert log.acknowledged == list(range(8))
 
@@ -326,12 +326,12 @@ async def test_reading_pauses_while_the_queue_is_full() -> None:
 async def test_a_defect_of_the_fold_dead_letters_the_record_instead_of_ending_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise ZeroDivisionError("a defect")
 
     topics, log = FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
-    monkeypatch.setattr("pipeline.worker.open_attempts.AttemptFold.add", broken)
+    monkeypatch.setattr("pipeline.worker.open_attempts.AttemptFold.add", fail)
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
     assert len(topics.list_sent(DEAD_LETTERS.name)) == 3
@@ -357,9 +357,9 @@ async def test_a_finding_of_a_log_reader_is_forwarded_and_one_of_the_pipeline_ad
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
         await worker.wait(31)
-    found = {event.finding: event.id for event in topics.list_events(FINDINGS.name)}
-    assert found["ReleasingMemoryCounted"] == reported.id
-    assert found.keys() == {"ReleasingMemoryCounted", "Imbalance"}
+    ids = {event.finding: event.id for event in topics.list_events(FINDINGS.name)}
+    assert ids["ReleasingMemoryCounted"] == reported.id
+    assert ids.keys() == {"ReleasingMemoryCounted", "Imbalance"}
     assert log.acknowledged == [0, 1, 2]
 
 

@@ -88,8 +88,10 @@ def a_pod(chance: random.Random, name: str, tries: int) -> list[list[AttemptEven
     return attempts
 
 
-def logs_of(chance: random.Random, pods: Sequence[list[list[AttemptEvent]]]) -> list[Log]:
-    """Each pod in one partition, in the order of its attempts but for late binds, between the records of other pods."""
+def build_logs(chance: random.Random, pods: Sequence[list[list[AttemptEvent]]]) -> list[Log]:
+    """Build logs with each pod in one partition, in the order of its attempts but for late binds, between the records
+    of other pods.
+    """
     logs = [Log(number) for number in range(PARTITIONS)]
     for partition, log in enumerate(logs):
         orders = [_with_late_binds(chance, pod) for pod in pods[partition::PARTITIONS]]
@@ -120,19 +122,21 @@ class Group:
         self._workers: dict[int, tuple[Worker, asyncio.Task[None]]] = {}
 
     async def work(self) -> None:
-        """Until everything is acknowledged."""
+        """Work until everything is acknowledged."""
         while any(len(set(log.acknowledged)) < len(log.records) for log in self._logs):
             await self._rebalance()
-            rest = self._logs_by_worker()
-            reading = [asyncio.create_task(self._read(number, records)) for number, records in rest.items()]
+            records_by_worker = self._assign_records()
+            reading = [
+                asyncio.create_task(self._read(number, records)) for number, records in records_by_worker.items()
+            ]
             await asyncio.gather(*reading)
         await self._stop(self._workers.keys())
 
     async def _rebalance(self) -> None:
-        """All give up all partitions, and wait for what is under way; dead ones are started again."""
+        """Let all give up all partitions, wait for what is under way, and start dead ones again."""
         for worker, task in self._workers.values():
             worker.decisions.forget()
-            await _either(worker.writer.wait_until_idle(), task)
+            await _wait_for_either(worker.writer.wait_until_idle(), task)
         await self._stop([number for number, (_, task) in self._workers.items() if self._chance.random() < 0.3])
         for number in range(2):
             if number not in self._workers:
@@ -145,29 +149,29 @@ class Group:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def _logs_by_worker(self) -> dict[int, list[Record]]:
-        """By worker, some of what is to be read of its partitions, from what is committed on."""
+    def _assign_records(self) -> dict[int, list[Record]]:
+        """Assign some of the unread records of the partitions to each worker, from what is committed on."""
         assigned: dict[int, list[list[Record]]] = defaultdict(list)
         for log in self._logs:
             # Records are acknowledged in their order.
-            rest = log.records[max(log.acknowledged, default=-1) + 1 :]
-            many = len(rest) if self._chance.random() < 0.3 else self._chance.randint(0, len(rest))
-            assigned[self._chance.randrange(2)].append(rest[:many])
-        return {number: _mixed(self._chance, lists) for number, lists in assigned.items()}
+            unread = log.records[max(log.acknowledged, default=-1) + 1 :]
+            many = len(unread) if self._chance.random() < 0.3 else self._chance.randint(0, len(unread))
+            assigned[self._chance.randrange(2)].append(unread[:many])
+        return {number: _merge(self._chance, lists) for number, lists in assigned.items()}
 
     async def _read(self, number: int, records: list[Record]) -> None:
         """Give the records to the worker; then leave it as it is: idle, in the middle of a batch, or dead."""
         worker, writing = self._workers[number]
-        await _either(worker.decisions.fold(stream(records)), writing)
+        await _wait_for_either(worker.decisions.fold(stream(records)), writing)
         if self._chance.random() < 0.7:
-            await _either(worker.writer.wait_until_drained(), writing)
+            await _wait_for_either(worker.writer.wait_until_drained(), writing)
         if writing.done():
             assert isinstance(writing.exception(), KilledError)
             del self._workers[number]
             worker.decisions.forget()
 
 
-async def _either(step: Coroutine[Any, Any, None], writing: asyncio.Task[None]) -> None:
+async def _wait_for_either(step: Coroutine[Any, Any, None], writing: asyncio.Task[None]) -> None:
     """Return at the end of the step, or of the worker."""
     task = asyncio.create_task(step)
     await asyncio.wait([task, writing], return_when=asyncio.FIRST_COMPLETED)
@@ -175,49 +179,49 @@ async def _either(step: Coroutine[Any, Any, None], writing: asyncio.Task[None]) 
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _mixed(chance: random.Random, lists: list[list[Record]]) -> list[Record]:
-    """One list that keeps the order of each."""
+def _merge(chance: random.Random, lists: list[list[Record]]) -> list[Record]:
+    """Merge the lists at random into one that keeps the order of each."""
     order = [number for number, records in enumerate(lists) for _ in records]
     chance.shuffle(order)
     sources = [iter(records) for records in lists]
     return [next(sources[number]) for number in order]
 
 
-def contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
-    """By topic and id, what was published; an id that was published twice must have had the same content."""
-    found: dict[str, dict[str, bytes]] = defaultdict(dict)
+def read_contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
+    """Return by topic and id what was published; an id that was published twice must have had the same content."""
+    contents: dict[str, dict[str, bytes]] = defaultdict(dict)
     for entry in topics.sent:
         # Where a summary lies differs between two of its publications, and so does the history.
         if entry.topic != POD_HISTORIES.name:
             name = dict(entry.record.headers)["ce_id"].decode()
-            assert found[entry.topic].setdefault(name, entry.record.value) == entry.record.value, (entry.topic, name)
-    return found
+            assert contents[entry.topic].setdefault(name, entry.record.value) == entry.record.value, (entry.topic, name)
+    return contents
 
 
-def plain(summary: AttemptSummarized) -> bytes:
-    """Without what the comparison with the attempt before adds."""
+def encode_plain(summary: AttemptSummarized) -> bytes:
+    """Encode the summary without what the comparison with the attempt before adds."""
     return encode_value(summary.model_copy(update=WITHOUT_COMPARISON))
 
 
-def weights(adds: Contribution) -> Iterator[tuple[str, int]]:
+def iterate_weights(adds: Contribution) -> Iterator[tuple[str, int]]:
     for dimension, value, nodes in zip(adds.dimension, adds.value, adds.nodes, strict=True):
         yield f"{adds.status} {dimension} {value}", int(nodes)
 
 
-def counted(topics: FakeTopics) -> dict[str, int]:
-    """By dimension, value and status, the node verdicts: of every record once, less what it replaces."""
+def count_verdicts(topics: FakeTopics) -> dict[str, int]:
+    """Count by dimension, value and status the node verdicts: of every record once, less what it replaces."""
     sums: dict[str, int] = defaultdict(int)
     for event in {event.id: event for event in topics.list_events(ATTEMPT_COUNTS.name)}.values():
         for sign, change in ((1, event.adds), (-1, event.replaces)):
-            for name, nodes in weights(change) if change else ():
+            for name, nodes in iterate_weights(change) if change else ():
                 sums[name] += sign * nodes
     return {name: count for name, count in sums.items() if count}
 
 
-def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
+def count_expected(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
     sums: dict[str, int] = defaultdict(int)
     for summary in summaries:
-        for name, nodes in weights(derive_contribution(summary, None)):
+        for name, nodes in iterate_weights(derive_contribution(summary, None)):
             sums[name] += nodes
     return {name: count for name, count in sums.items() if count}
 
@@ -225,12 +229,12 @@ def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
 @given(st.integers(0, 2**32))
 @settings(max_examples=count_examples(6))
 def test_crashes_and_moving_partitions_lose_repeat_and_change_nothing(seed: int) -> None:
-    asyncio.run(_crashes(random.Random(seed)))
+    asyncio.run(_run_with_crashes(random.Random(seed)))
 
 
-async def _crashes(chance: random.Random) -> None:
+async def _run_with_crashes(chance: random.Random) -> None:
     pods = [a_pod(chance, f"pod-{number}", chance.randint(1, 4)) for number in range(5)]
-    logs = logs_of(chance, pods)
+    logs = build_logs(chance, pods)
     undisturbed = FakeTopics()
     await Group(undisturbed, logs, random.Random(1), 0).work()
     for log in logs:
@@ -238,20 +242,20 @@ async def _crashes(chance: random.Random) -> None:
     topics = FakeTopics()
     await Group(topics, logs, chance, chance.choice([0, 0.1, 0.4])).work()
 
-    found = contents(topics)
-    assert found == contents(undisturbed)
+    contents = read_contents(topics)
+    assert contents == read_contents(undisturbed)
     sent = [summarize(events) for attempts in pods for events in attempts]
-    assert {name: plain(summary) for name, summary in list_published(topics).items()} == {
-        summary.attempt_id: plain(summary) for summary in sent
+    assert {name: encode_plain(summary) for name, summary in list_published(topics).items()} == {
+        summary.attempt_id: encode_plain(summary) for summary in sent
     }
-    assert counted(topics) == expected_counts(sent)
+    assert count_verdicts(topics) == count_expected(sent)
     lines = {line.id: line.message for summary in sent for line in build_messages(summary)}
-    assert {name: orjson.loads(value)["message"] for name, value in found[MESSAGES.name].items()} == lines
+    assert {name: orjson.loads(value)["message"] for name, value in contents[MESSAGES.name].items()} == lines
     await assert_histories(topics, pods)
 
 
 async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptEvent]]]) -> None:
-    """The last history of each pod names its latest four attempts, and where the whole summaries lie."""
+    """Assert that the last history of each pod names its latest four attempts, and where the full summaries lie."""
     last: dict[str, PodHistoryChanged] = {}
 
     def take(record: Record) -> None:
@@ -263,10 +267,10 @@ async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptE
     assert last.keys() == {str(attempts[0][0].pod) for attempts in pods}
     for attempts in pods:
         history = last[str(attempts[0][0].pod)]
-        known = history.attempts
-        assert [entry.attempt_id for entry in known] == [events[0].attempt_id for events in reversed(attempts[-4:])]
-        for attempt in known:
+        published = history.attempts
+        assert [entry.attempt_id for entry in published] == [events[0].attempt_id for events in reversed(attempts[-4:])]
+        for attempt in published:
             (record,) = await topics.read_offsets(ATTEMPTS.name, attempt.whole.partition, attempt.whole.offsets)
-            whole = decode(record.value, record.headers)
-            assert isinstance(whole, AttemptSummarized)
-            assert whole.attempt_id == attempt.whole.attempt_id
+            summary = decode(record.value, record.headers)
+            assert isinstance(summary, AttemptSummarized)
+            assert summary.attempt_id == attempt.whole.attempt_id

@@ -17,7 +17,7 @@ def test_records_are_acknowledged_in_offset_order_in_whatever_order_they_complet
     for offset in order:
         finished.add(offset)
         ready += tracker.complete([offset])
-        prefix = [kept for position, kept in enumerate(offsets) if set(offsets[: position + 1]) <= finished]
+        prefix = [tracked for position, tracked in enumerate(offsets) if set(offsets[: position + 1]) <= finished]
         assert ready == prefix
     assert len(tracker) == 0
 

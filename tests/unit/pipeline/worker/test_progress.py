@@ -57,7 +57,7 @@ class Broker:
     def __init__(self) -> None:
         self.answer: dict[int, tuple[int, int]] | Exception = {}
 
-    async def positions(self, _app: object) -> dict[int, tuple[int, int]]:
+    async def read_positions(self, _app: object) -> dict[int, tuple[int, int]]:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -73,7 +73,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
-    monkeypatch.setattr(faust_app, "fetch_positions", broker.positions)
+    monkeypatch.setattr(faust_app, "fetch_positions", broker.read_positions)
     return broker
 
 

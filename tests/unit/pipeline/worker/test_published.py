@@ -25,8 +25,8 @@ def a_history(minute: int, until: int) -> PodHistoryChanged:
     return a_pod_history(published_until=until, attempts=[latest])
 
 
-async def loaded(*stored: PodHistoryChanged) -> PodHistories:
-    """Of partition 1, on which these were written in this order."""
+async def load_histories(*stored: PodHistoryChanged) -> PodHistories:
+    """Load the histories of partition 1, on which these were written in this order."""
     topics = FakeTopics()
     await topics.send([Outgoing(POD_HISTORIES.name, encode(history), 1) for history in stored])
     histories = PodHistories(topics)
@@ -35,18 +35,18 @@ async def loaded(*stored: PodHistoryChanged) -> PodHistories:
 
 
 async def test_the_latest_history_of_a_pod_holds() -> None:
-    histories = await loaded(a_history(0, 7), a_history(1, 9))
+    histories = await load_histories(a_history(0, 7), a_history(1, 9))
     assert histories.get(1, a_history(1, 9).key) == a_history(1, 9)
     assert len(histories) == 1
     assert histories.get(0, a_history(1, 9).key) is None
 
 
 async def test_a_history_takes_little_more_memory_than_its_json() -> None:
-    histories = await loaded()
+    histories = await load_histories()
     attempt = a_published_attempt()
 
     def put(first: int, end: int) -> int:
-        """Bytes of JSON."""
+        """Put histories, and return the bytes of their JSON."""
         size = 0
         for number in range(first, end):
             history = a_pod_history(pod=PodRef(namespace="ml", name=f"pod-{number}", uid=""), attempts=[attempt])
@@ -64,12 +64,12 @@ async def test_a_history_takes_little_more_memory_than_its_json() -> None:
 
 
 async def test_what_a_worker_writes_behind_the_one_that_took_over_does_not_hold() -> None:
-    histories = await loaded(a_history(0, 7), a_history(2, 15), a_history(1, 9))
+    histories = await load_histories(a_history(0, 7), a_history(2, 15), a_history(1, 9))
     assert histories.get(1, a_history(0, 0).key) == a_history(2, 15)
 
 
 async def test_a_history_of_a_topic_of_decisions_that_was_made_again_holds() -> None:
-    histories = await loaded(a_history(0, 90), a_history(1, 2))
+    histories = await load_histories(a_history(0, 90), a_history(1, 2))
     assert histories.get(1, a_history(0, 0).key) == a_history(1, 2)
 
 

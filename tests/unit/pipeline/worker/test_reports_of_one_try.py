@@ -44,7 +44,7 @@ Chunk = list[AttemptEvent]
 """Records of one source that complete something: the filter, or the bind."""
 
 
-def about(reader: str, started_at: datetime, pod: PodRef = POD) -> dict[str, Any]:
+def build_head(reader: str, started_at: datetime, pod: PodRef = POD) -> dict[str, Any]:
     return {
         "cluster": "default",
         "attempt_id": derive_attempt_id("default", f"hami-scheduler/{reader}", pod.uid, started_at),
@@ -58,42 +58,42 @@ def a_bind_of(common: dict[str, Any], ended_at: datetime, *, bound: bool, error:
     )
 
 
-def by_scheduler(outcome: str, at: datetime) -> list[Chunk]:
-    common = about("", at)
+def report_by_scheduler(outcome: str, started_at: datetime) -> list[Chunk]:
+    common = build_head("", started_at)
     devices = REFUSING if outcome == "refused" else PLACED
     events = an_attempt(devices, chosen=None if outcome == "refused" else "node1", **common)
-    events[-1] = events[-1].model_copy(update={"ended_at": at + timedelta(milliseconds=13)})
-    bind = a_bind_of(common, at + timedelta(milliseconds=40), bound=outcome == "bound")
+    events[-1] = events[-1].model_copy(update={"ended_at": started_at + timedelta(milliseconds=13)})
+    bind = a_bind_of(common, started_at + timedelta(milliseconds=40), bound=outcome == "bound")
     return [events, [bind]] if outcome in ("bound", "not bound") else [events]
 
 
-def by_log(reader: str, outcome: str, at: datetime, pod: PodRef) -> list[Chunk]:
-    """Of a log without device lines: nodes with their counts; the policies are not in it."""
-    common = about(reader, at + timedelta(milliseconds=3), pod)
-    own = by_scheduler(outcome, at)
-    nodes = [event.model_copy(update=common) for event in own[0] if isinstance(event, NodesJudged)]
-    end = own[0][-1].model_copy(
+def report_by_log(reader: str, outcome: str, started_at: datetime, pod: PodRef) -> list[Chunk]:
+    """Report as a log without device lines: nodes with their counts; the policies are not in it."""
+    common = build_head(reader, started_at + timedelta(milliseconds=3), pod)
+    scheduler_chunks = report_by_scheduler(outcome, started_at)
+    nodes = [event.model_copy(update=common) for event in scheduler_chunks[0] if isinstance(event, NodesJudged)]
+    end = scheduler_chunks[0][-1].model_copy(
         update=common
         | {
-            "ended_at": at + timedelta(milliseconds=12), "node_policy": "", "device_policy": "", "picked": [],
+            "ended_at": started_at + timedelta(milliseconds=12), "node_policy": "", "device_policy": "", "picked": [],
             "judged_devices": 0, "device_records": 0, "provenance": Provenance(levels=[4], not_reported=["devices"]),
             "scheduler_message": f"in the words of {reader}",
         }
     )  # fmt: skip
     binds: list[Chunk] = [
-        [a_bind_of(common, at + timedelta(milliseconds=39), bound=event.bound)]
-        for chunk in own[1:]
+        [a_bind_of(common, started_at + timedelta(milliseconds=39), bound=event.bound)]
+        for chunk in scheduler_chunks[1:]
         for event in chunk
         if isinstance(event, BindConcluded)
     ]
     return [[*nodes, end], *binds]
 
 
-def by_events(outcome: str, at: datetime, late: timedelta, *, is_whole_second: bool) -> list[Chunk]:
-    """As ``ingest.readers.kube.events`` makes them of kube-scheduler's own events."""
-    noted = at + timedelta(milliseconds=45) + late
+def report_by_events(outcome: str, started_at: datetime, late: timedelta, *, is_whole_second: bool) -> list[Chunk]:
+    """Report as ``ingest.readers.kube.events`` does from kube-scheduler's own events."""
+    noted = started_at + timedelta(milliseconds=45) + late
     noted = noted.replace(microsecond=0) if is_whole_second else noted
-    common = about("kube-events", noted)
+    common = build_head("kube-events", noted)
     end: dict[str, Any] = {
         "ended_at": noted, "requests": [Request(container="c0", count=1)], "offered_nodes": 1, "judged_nodes": 0,
         "judged_devices": 0, "device_records": 0, "node_records": 0,
@@ -119,19 +119,19 @@ def by_events(outcome: str, at: datetime, late: timedelta, *, is_whole_second: b
     return []
 
 
-def chunks_of(source: str, outcome: str, at: datetime, draw: st.DataObject) -> list[Chunk]:
+def report_by(source: str, outcome: str, started_at: datetime, draw: st.DataObject) -> list[Chunk]:
     match source:
         case "":
-            return by_scheduler(outcome, at)
+            return report_by_scheduler(outcome, started_at)
         case "kube-events":
             late = timedelta(milliseconds=draw.draw(st.integers(0, 1900)))
-            return by_events(outcome, at, late, is_whole_second=draw.draw(st.booleans()))
+            return report_by_events(outcome, started_at, late, is_whole_second=draw.draw(st.booleans()))
         case _:
-            return by_log(source, outcome, at, draw.draw(st.sampled_from([POD, BARE])))
+            return report_by_log(source, outcome, started_at, draw.draw(st.sampled_from([POD, BARE])))
 
 
 async def read_by_workers(sessions: Sequence[Sequence[Chunk]]) -> FakeTopics:
-    """What is on the topics when each worker has read its chunks."""
+    """Read the chunks of each session by one worker, and return the topics."""
     topics, log = FakeTopics(), Log()
     for chunks in sessions:
         start = len(log.records)
@@ -141,24 +141,24 @@ async def read_by_workers(sessions: Sequence[Sequence[Chunk]]) -> FakeTopics:
     return topics
 
 
-def plain(summary: AttemptSummarized) -> dict[str, Any]:
-    """All but what names the attempt, and what the comparison with the one before it adds."""
+def to_plain(summary: AttemptSummarized) -> dict[str, Any]:
+    """Return all fields but those that name the attempt, and those that the comparison with the one before it adds."""
     named = {"attempt_id": "", "started_at": STARTED}
     fields: dict[str, Any] = orjson.loads(encode_value(summary.model_copy(update=WITHOUT_COMPARISON | named)))
     return fields
 
 
-def attempts_in(topics: FakeTopics) -> list[AttemptSummarized]:
+def list_attempts(topics: FakeTopics) -> list[AttemptSummarized]:
     return sorted(list_published(topics).values(), key=lambda attempt: attempt.started_at)
 
 
-def counted_attempts(topics: FakeTopics) -> int:
-    """As the trends count them."""
+def count_attempts(topics: FakeTopics) -> int:
+    """Count the attempts as the trends do."""
     minutes: dict[datetime, Minute] = {}
     for event in topics.list_events(ATTEMPT_COUNTS.name):
         assert isinstance(event, AttemptCounted)
-        at = event.started_at.replace(second=0, microsecond=0)
-        minute = minutes.setdefault(at, Minute("default", at, 0, at))
+        start = event.started_at.replace(second=0, microsecond=0)
+        minute = minutes.setdefault(start, Minute("default", start, 0, start))
         replaces = list_weights("ml", event.replaces) if event.replaces else ()
         minute.put("ml/trainer", list_weights("ml", event.adds), replaces)
     rows = [row for minute in minutes.values() for row in minute.list_rows() if row.key[2] == "all"]
@@ -173,20 +173,20 @@ def test_each_try_is_one_attempt_whatever_sources_report_it_in_whatever_order(da
     tries: list[list[list[Chunk]]] = []
     for number, outcome in enumerate(outcomes):
         sources = data.draw(st.lists(st.sampled_from(SOURCES), min_size=1, max_size=4, unique=True))
-        at = STARTED + number * APART
-        tries.append([reports for source in sources if (reports := chunks_of(source, outcome, at, data))])
+        started_at = STARTED + number * APART
+        tries.append([reports for source in sources if (reports := report_by(source, outcome, started_at, data))])
     tries = [reports for reports in tries if reports]
     chunks = [chunk for reports in tries for report in reports for chunk in report]
     again = data.draw(st.lists(st.integers(0, len(chunks) - 1), max_size=3)) if chunks else []
-    turns = [chunks[at] for at in data.draw(st.permutations([*range(len(chunks)), *again]))]
+    turns = [chunks[index] for index in data.draw(st.permutations([*range(len(chunks)), *again]))]
     cut = data.draw(st.integers(0, len(turns)))
     in_order = asyncio.run(read_by_workers([chunks]))
     shuffled = asyncio.run(read_by_workers([turns[:cut], turns[cut:]]))
     for topics in (in_order, shuffled):
-        found = attempts_in(topics)
-        assert [len(attempt.reports) for attempt in found] == list(map(len, tries))
-        assert not any(attempt.may_duplicate for attempt in found)
-        assert counted_attempts(topics) == len(tries)
-    for one, other in zip(attempts_in(shuffled), attempts_in(in_order), strict=True):
-        fields, others = plain(one), plain(other)
+        attempts = list_attempts(topics)
+        assert [len(attempt.reports) for attempt in attempts] == list(map(len, tries))
+        assert not any(attempt.may_duplicate for attempt in attempts)
+        assert count_attempts(topics) == len(tries)
+    for shuffled_attempt, other in zip(list_attempts(shuffled), list_attempts(in_order), strict=True):
+        fields, others = to_plain(shuffled_attempt), to_plain(other)
         assert {name: value for name, value in fields.items() if others[name] != value} == {}

@@ -36,29 +36,31 @@ def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEven
 Published = AttemptSummarized | AttemptRepeated
 
 
-async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = False) -> list[list[Published]]:
-    """What was published of each attempt; before each one the worker is started again, or it is the same one."""
+async def publish_one_by_one(*attempts: list[AttemptEvent], restart: bool = False) -> list[list[Published]]:
+    """Publish attempts, and return the records of each; before each one the worker is started again, or it is the same
+    one.
+    """
     topics, log = FakeTopics(), Log()
     for events in attempts:
         log.append(*events)
-    rest = list(log.records)
-    batches = [[rest.pop(0) for _ in events] for events in attempts]
+    unread = list(log.records)
+    batches = [[unread.pop(0) for _ in events] for events in attempts]
     for batch in batches if restart else [log.records]:
         async with a_worker(topics) as worker:
             await worker.read(*batch)
     assert log.acknowledged == [record.offset for record in log.records]
-    found: dict[str, list[Published]] = {events[0].attempt_id: [] for events in attempts}
+    published: dict[str, list[Published]] = {events[0].attempt_id: [] for events in attempts}
     for event in topics.list_events(ATTEMPTS.name):
-        found[event.attempt_id].append(event)
-    assert {name: encode_value(summary) for name, summary in plain(list_published(topics)).items()} == {
+        published[event.attempt_id].append(event)
+    assert {name: encode_value(summary) for name, summary in strip_comparison(list_published(topics)).items()} == {
         events[0].attempt_id: encode_value(summarize(events)) for events in attempts
     }
-    return list(found.values())
+    return list(published.values())
 
 
-def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
-    """Without what the comparison with the attempt before adds."""
-    return {name: summary.model_copy(update=WITHOUT_COMPARISON) for name, summary in found.items()}
+def strip_comparison(summaries: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
+    """Strip what the comparison with the attempt before adds."""
+    return {name: summary.model_copy(update=WITHOUT_COMPARISON) for name, summary in summaries.items()}
 
 
 @pytest.fixture(params=[False, True], ids=["one worker", "a worker each"])
@@ -68,7 +70,7 @@ def restart(request: pytest.FixtureRequest) -> bool:
 
 async def test_every_attempt_says_why_its_pod_waits(restart: bool) -> None:
     """A retry that changed nothing too: a list of waiting pods reads no other record."""
-    ((first,), (retry,), (placed,)) = await published_one_by_one(a_try(0), a_try(1), a_try(2, FREED), restart=restart)
+    ((first,), (retry,), (placed,)) = await publish_one_by_one(a_try(0), a_try(1), a_try(2, FREED), restart=restart)
     assert isinstance(retry, AttemptRepeated)
     assert first.wait == retry.wait == derive_wait(summarize(a_try(0)))
     assert retry.wait is not None
@@ -80,8 +82,8 @@ async def test_every_attempt_says_why_its_pod_waits(restart: bool) -> None:
 async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) -> None:
     tries = [a_try(minute) for minute in range(3)]
     first = tries[0][0]
-    (whole,), *others = await published_one_by_one(*tries, restart=restart)
-    assert isinstance(whole, AttemptSummarized)
+    (summary,), *others = await publish_one_by_one(*tries, restart=restart)
+    assert isinstance(summary, AttemptSummarized)
     for (event,) in others:
         assert isinstance(event, AttemptRepeated)
         assert (event.repeats, event.repeats_started_at) == (first.attempt_id, first.started_at)
@@ -124,8 +126,8 @@ async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_t
 
 async def test_a_change_begins_an_episode_that_names_what_changed(restart: bool) -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
-    events = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
-    assert [event.episode for event in events] == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
+    events = [last for (*_, last) in await publish_one_by_one(*tries, restart=restart)]
+    assert [event.episode for event in events] == [tries[index][0].attempt_id for index in (0, 0, 2, 3)]
     assert [event.changes for event in events if isinstance(event, AttemptSummarized)] == [
         [], ["node2: 2/2 CardCordoned became fit"], ["node2: fit became 2/2 CardCordoned"],
     ]  # fmt: skip
@@ -139,31 +141,31 @@ async def test_a_bind_is_part_of_what_an_episode_has_in_common(restart: bool) ->
         for events, bound in zip(placed, (False, False, True), strict=True)
     ]  # fmt: skip
     tries = [[*events, bind] for events, bind in zip(placed, binds, strict=True)]
-    found = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
-    assert [event.episode for event in found] == [placed[at][0].attempt_id for at in (0, 0, 2)]
-    assert isinstance(found[2], AttemptSummarized)
-    assert found[2].changes == ["bind: locked became bound to node2"]
-    assert [event.status for event in found] == ["failed", "failed", "succeeded"]
+    latest = [last for (*_, last) in await publish_one_by_one(*tries, restart=restart)]
+    assert [event.episode for event in latest] == [placed[index][0].attempt_id for index in (0, 0, 2)]
+    assert isinstance(latest[2], AttemptSummarized)
+    assert latest[2].changes == ["bind: locked became bound to node2"]
+    assert [event.status for event in latest] == ["failed", "failed", "succeeded"]
 
 
 async def test_a_retry_hours_later_or_on_the_next_day_is_published_whole_in_the_same_episode() -> None:
     tries = [a_try(minute) for minute in (0, 5 * 60, 7 * 60, 22 * 60)]
-    found = [event for (event,) in await published_one_by_one(*tries)]
-    assert [isinstance(event, AttemptSummarized) for event in found] == [True, False, True, True]
-    assert {event.episode for event in found} == {tries[0][0].attempt_id}
+    events = [event for (event,) in await publish_one_by_one(*tries)]
+    assert [isinstance(event, AttemptSummarized) for event in events] == [True, False, True, True]
+    assert {event.episode for event in events} == {tries[0][0].attempt_id}
 
 
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     again = [event.model_copy(update={"pod": event.pod.model_copy(update={"uid": "other"})}) for event in a_try(1)]
-    (one,), (other,) = await published_one_by_one(a_try(0), again)
-    assert isinstance(one, AttemptSummarized)
+    (first,), (other,) = await publish_one_by_one(a_try(0), again)
+    assert isinstance(first, AttemptSummarized)
     assert isinstance(other, AttemptSummarized)
-    assert one.episode != other.episode
+    assert first.episode != other.episode
 
 
 async def test_the_verdicts_of_another_scheduler_are_no_repetition() -> None:
     other = [event.model_copy(update={"scheduler": "volcano"}) for event in a_try(1)]
-    (_,), (event,) = await published_one_by_one(a_try(0), other)
+    (_,), (event,) = await publish_one_by_one(a_try(0), other)
     assert isinstance(event, AttemptSummarized)
     assert event.episode == other[0].attempt_id
 
@@ -176,13 +178,13 @@ async def test_what_a_bind_adds_to_a_repetition_that_only_the_topics_know(restar
     for records in sessions:
         async with a_worker(topics) as worker:
             await worker.read(*records)
-    found = topics.list_events(ATTEMPTS.name)[-1]
-    assert isinstance(found, AttemptSummarized)
-    assert (found.attempt_id, found.status, found.nodes) == (late.attempt_id, "succeeded", ["node1", "node2"])
-    assert encode_value(plain({"": found})[""]) == encode_value(summarize([*a_try(1), late]))
+    summary = topics.list_events(ATTEMPTS.name)[-1]
+    assert isinstance(summary, AttemptSummarized)
+    assert (summary.attempt_id, summary.status, summary.nodes) == (late.attempt_id, "succeeded", ["node1", "node2"])
+    assert encode_value(strip_comparison({"": summary})[""]) == encode_value(summarize([*a_try(1), late]))
 
 
 async def test_an_attempt_that_comes_after_a_later_one_is_compared_with_those_before_it() -> None:
     tries = [a_try(0), a_try(2), a_try(1)]
-    found = [event for (event,) in await published_one_by_one(*tries)]
-    assert [event.episode for event in found] == [tries[0][0].attempt_id] * 3
+    events = [event for (event,) in await publish_one_by_one(*tries)]
+    assert [event.episode for event in events] == [tries[0][0].attempt_id] * 3
