@@ -14,18 +14,18 @@ class WorkError(Exception):
 async def test_the_others_are_cancelled_when_the_first_ends() -> None:
     cancelled = asyncio.Event()
 
-    async def endless() -> None:
+    async def wait_forever() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.set()
 
-    async def failing() -> None:
+    async def fail() -> None:
         await asyncio.sleep(0)
         raise WorkError
 
     with pytest.raises(WorkError):
-        await run_until_first_ends(endless(), failing())
+        await run_until_first_ends(wait_forever(), fail())
     assert cancelled.is_set()
 
 
@@ -33,7 +33,7 @@ async def test_a_part_that_loses_its_cancellation_is_cancelled_again(monkeypatch
     monkeypatch.setattr("runtime.signals.CANCEL_AGAIN_SECONDS", 0.01)
     lost = 0
 
-    async def losing() -> None:
+    async def lose_cancellation() -> None:
         nonlocal lost
         while True:
             try:
@@ -43,7 +43,7 @@ async def test_a_part_that_loses_its_cancellation_is_cancelled_again(monkeypatch
                 if lost == 3:
                     raise
 
-    await run_until_first_ends(losing(), asyncio.sleep(0))
+    await run_until_first_ends(lose_cancellation(), asyncio.sleep(0))
     assert lost == 3
 
 

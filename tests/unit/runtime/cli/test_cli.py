@@ -30,7 +30,7 @@ def an_application() -> typer.Typer:
 
     @app.callback()
     def main() -> None:
-        """A command of its own name."""
+        """Call a command by its own name."""
 
     @app.command()
     @with_settings(Settings, Shared)

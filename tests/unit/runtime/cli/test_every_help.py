@@ -19,15 +19,17 @@ SCRIPTS = "dev.bench.soak", "tests.chaos.__main__", "tests.conformance.__main__"
 WIDE = {"COLUMNS": "120", "TERMINAL_WIDTH": "120"}
 
 
-def command_lines(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
+def iterate_command_lines(command: Any, *words: str) -> Iterator[tuple[str, ...]]:
     yield words
     if names := getattr(command, "commands", {}):
         context = command.make_context(words[-1], [], resilient_parsing=True)
         for name in names:
-            yield from command_lines(command.resolve_command(context, [name])[1], *words, name)
+            yield from iterate_command_lines(command.resolve_command(context, [name])[1], *words, name)
 
 
-ALL = [line for name, application in APPLICATIONS.items() for line in command_lines(get_command(application), name)]
+ALL = [
+    line for name, application in APPLICATIONS.items() for line in iterate_command_lines(get_command(application), name)
+]
 
 
 @pytest.mark.parametrize("line", ALL, ids=" ".join)

@@ -14,17 +14,17 @@ from cli.command import app
 TABLE = Path("docs/operations.md").read_text(encoding="utf-8").partition("## Exit codes")[2].partition("\n## ")[0]
 
 
-def leaves(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command that has no commands below it, with the words that call it."""
+def iterate_commands(command: Any, *words: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Iterate over the commands that have no commands below them, with the words that call them."""
     if not hasattr(command, "commands"):
         yield words, command
         return
     context = command.make_context("schedulerlog", [], resilient_parsing=True)
     for name in command.list_commands(context):
-        yield from leaves(command.resolve_command(context, [name])[1], *words, name)
+        yield from iterate_commands(command.resolve_command(context, [name])[1], *words, name)
 
 
-COMMANDS = dict(leaves(get_command(app)))
+COMMANDS = dict(iterate_commands(get_command(app)))
 TAKE_SETTINGS = [
     words
     for words, command in COMMANDS.items()
@@ -32,21 +32,21 @@ TAKE_SETTINGS = [
 ]
 
 
-def ended(*words: str) -> tuple[int, str]:
+def invoke(*words: str) -> tuple[int, str]:
     done = CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
     return done.exit_code, done.output
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_an_option_that_no_command_has_is_a_mistake_of_the_caller(words: tuple[str, ...]) -> None:
-    status, output = ended(*words, "--no-such-option")
+    status, output = invoke(*words, "--no-such-option")
     assert (status, "--no-such-option" in output) == (2, True), output
 
 
 @pytest.mark.parametrize("words", TAKE_SETTINGS, ids=" ".join)
 def test_a_wrong_setting_is_a_mistake_of_the_caller(words: tuple[str, ...]) -> None:
     places = ["1"] * sum(getattr(param, "required", False) for param in COMMANDS[words].params)
-    status, output = ended(*words, *places, "--kafka", "no address")
+    status, output = invoke(*words, *places, "--kafka", "no address")
     assert status == 2, output
     # Some lack another setting, which is named first.
     assert re.search("--[a-z]", output)
@@ -62,4 +62,4 @@ def test_the_table_has_every_exit_code_once() -> None:
 
 
 def test_what_is_not_there_is_no_mistake_of_the_caller(tmp_path: Path) -> None:
-    assert ended("embedded", "status", "--dir", str(tmp_path / "never"))[0] == 1
+    assert invoke("embedded", "status", "--dir", str(tmp_path / "never"))[0] == 1

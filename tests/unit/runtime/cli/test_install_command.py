@@ -1,4 +1,4 @@
-"""Who lacks a package is given the command of the tool that made the environment."""
+"""Message to callers who lack a package: the command of the tool that made the environment."""
 
 from pathlib import Path
 

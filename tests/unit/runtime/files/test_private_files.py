@@ -11,7 +11,7 @@ from scheduler.publish.spool.spool import Spool
 from tests.support.builders.spool_entries import a_verdict
 
 
-def modes(folder: Path) -> set[str]:
+def list_modes(folder: Path) -> set[str]:
     return {oct(path.stat().st_mode & 0o777) for path in folder.rglob("*") if path.is_file()}
 
 
@@ -26,7 +26,7 @@ def test_l3_a_file_is_of_its_owner_alone_whatever_the_umask(tmp_path: Path) -> N
         spool.close()
     finally:
         os.umask(before)
-    assert modes(tmp_path) == {"0o600"}
+    assert list_modes(tmp_path) == {"0o600"}
     assert (tmp_path / "spool").stat().st_mode & 0o777 == 0o700
 
 

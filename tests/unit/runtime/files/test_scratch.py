@@ -1,4 +1,4 @@
-"""What a process keeps while it runs has one place, and nothing of ended processes stays there."""
+"""One folder for what a process stores while it runs; nothing of ended processes stays there."""
 
 import signal
 import subprocess
@@ -26,15 +26,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
-def folders() -> list[Path]:
+def list_folders() -> list[Path]:
     return [path for path in locate_scratch_root().iterdir() if path.is_dir()]
 
 
 def test_a_folder_is_there_while_it_is_used_and_gone_afterwards() -> None:
     with scratch_folder("worker") as folder:
         (folder / "file").touch()
-        assert folders() == [folder]
-    assert folders() == []
+        assert list_folders() == [folder]
+    assert list_folders() == []
 
 
 def test_the_next_start_removes_the_folder_of_a_killed_process_and_no_other(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_next_start_removes_the_folder_of_a_killed_process_and_no_other(tmp_
         process.wait()
     assert folder.exists()
     with scratch_folder("worker") as mine:
-        assert folders() == [mine]
+        assert list_folders() == [mine]
 
 
 def test_what_was_left_behind_can_be_removed_without_starting() -> None:
@@ -56,7 +56,7 @@ def test_what_was_left_behind_can_be_removed_without_starting() -> None:
         assert process.stdout
         process.stdout.readline()
         remove_left_behind()
-        assert len(folders()) == 1
+        assert len(list_folders()) == 1
         process.kill()
     remove_left_behind()
-    assert folders() == []
+    assert list_folders() == []

@@ -20,10 +20,10 @@ def test_it_is_where_the_specification_says(monkeypatch: pytest.MonkeyPatch, var
 
 
 def test_a_user_without_a_home_reads_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
+    def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(Path, "home", fail)
     with pytest.raises(SettingError, match="XDG_STATE_HOME"):
         locate_state_folder({})
 

@@ -16,8 +16,8 @@ def test_l9_aliases_that_double_are_refused_before_they_are_values(merge: str) -
 
 def test_l9_aliases_as_people_write_them_are_read() -> None:
     text = b"limits: &limits {nvidia.com/gpu: 1}\ncontainers:\n" + b"- {name: a, resources: {limits: *limits}}\n" * 500
-    [(_, found)] = parse_documents(text)
-    assert found["containers"][499]["resources"]["limits"] == {"nvidia.com/gpu": 1}
+    [(_, document)] = parse_documents(text)
+    assert document["containers"][499]["resources"]["limits"] == {"nvidia.com/gpu": 1}
 
 
 @pytest.mark.parametrize("opening", ["[", "{", "- ", '{"a":', "? "])

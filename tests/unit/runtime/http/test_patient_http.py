@@ -1,4 +1,4 @@
-"""What a server takes from its clients: how long it waits for them, and how much they may send before an answer."""
+"""Limits of a server to its clients: how long it waits for them, and how much they may send before an answer."""
 
 import asyncio
 import contextlib
@@ -43,20 +43,20 @@ class Impatient(PatientHttp):
         self._watch_reading()
 
 
-def protocol() -> Impatient:
+def create_protocol() -> Impatient:
     return Impatient(uvicorn.Config(app=lambda: None), ServerState(), {})
 
 
 @pytest.mark.parametrize(("left", "taken"), [(1024 * KIB, 0), (1024 * KIB, 100), (100, 1), (16 * KIB, KIB)])
 async def test_m2_who_takes_nothing_or_a_few_bytes_of_an_answer_is_hung_up_on(left: int, taken: int) -> None:
-    await protocol().send_to(reader := Reader(left, taken))
+    await create_protocol().send_to(reader := Reader(left, taken))
     async with asyncio.timeout(60):
         await reader.was_aborted.wait()
 
 
 @pytest.mark.parametrize(("left", "taken"), [(1024 * KIB, 16 * KIB), (100, 100)])
 async def test_who_reads_slowly_gets_the_whole_answer(left: int, taken: int) -> None:
-    await protocol().send_to(reader := Reader(left, taken))
+    await create_protocol().send_to(reader := Reader(left, taken))
     async with asyncio.timeout(60):
         await reader.has_all.wait()
     assert not reader.was_aborted.is_set()
@@ -82,7 +82,7 @@ class Answering:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    async def opened(self, sent: bytes = b"") -> Connection:
+    async def open(self, sent: bytes = b"") -> Connection:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(sent)
         return reader, writer
@@ -101,8 +101,8 @@ async def server() -> AsyncIterator[Answering]:
         await serving
 
 
-async def statuses(connection: Connection) -> list[int]:
-    """Of everything that is answered until the server hangs up."""
+async def read_statuses(connection: Connection) -> list[int]:
+    """Read the status of everything that is answered until the server hangs up."""
     received = bytearray()
     with contextlib.suppress(ConnectionError):
         async with asyncio.timeout(30):
@@ -112,7 +112,7 @@ async def statuses(connection: Connection) -> list[int]:
     return [int(part[:3]) for part in bytes(received).split(b"HTTP/1.1 ")[1:]]
 
 
-async def status(connection: Connection) -> int:
+async def read_status(connection: Connection) -> int:
     return int((await asyncio.wait_for(connection[0].readuntil(b"\r\n\r\n"), 30))[9:12])
 
 
@@ -120,13 +120,13 @@ LAST = GET[:-2] + b"Connection: close\r\n\r\n"
 
 
 async def test_requests_that_wait_for_the_one_before_are_answered_in_turn(server: Answering) -> None:
-    assert await statuses(await server.opened(GET * 60 + LAST)) == [200] * 61
+    assert await read_statuses(await server.open(GET * 60 + LAST)) == [200] * 61
 
 
 async def test_n1_who_sends_requests_without_end_before_an_answer_is_hung_up_on(server: Answering) -> None:
     """uvicorn kept all of them, and read more after each answer."""
     server.may_answer.clear()
-    assert await statuses(await server.opened(GET * 9_000)) == []
+    assert await read_statuses(await server.open(GET * 9_000)) == []
     assert server.requests == 1
 
 
@@ -138,14 +138,14 @@ MANY = HEAD + b"a: b\r\n" * 200 + b"\r\n"
 @pytest.mark.parametrize("head", [LONG, MANY, MANY[:-2]])
 async def test_n2_a_head_that_is_too_long_or_has_too_many_headers_is_refused(server: Answering, head: bytes) -> None:
     """Also one that arrives at once: a quarter of a megabyte of empty headers takes ten, as long as it is answered."""
-    assert await statuses(await server.opened(head)) == [431]
+    assert await read_statuses(await server.open(head)) == [431]
     assert server.requests == 0
 
 
 @pytest.mark.parametrize("head", [LONG, MANY])
 async def test_n2_who_waits_for_an_answer_gets_no_other_one(server: Answering, head: bytes) -> None:
     server.may_answer.clear()
-    assert await statuses(await server.opened(GET + head)) == []
+    assert await read_statuses(await server.open(GET + head)) == []
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET", GET, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"])
@@ -153,10 +153,10 @@ async def test_n3_connections_whose_clients_keep_it_waiting_are_given_up_for_oth
     server: Answering, sent: bytes
 ) -> None:
     """uvicorn answered 503 to everybody: five hundred silent connections kept kube-scheduler from every decision."""
-    held = [await server.opened(sent) for _ in range(3 * CONNECTIONS)]
+    held = [await server.open(sent) for _ in range(3 * CONNECTIONS)]
     for _ in range(2 * CONNECTIONS):
-        connection = await server.opened(GET)
-        assert await status(connection) == 200
+        connection = await server.open(GET)
+        assert await read_status(connection) == 200
         held.append(connection)
     for _, writer in held:
         writer.close()
@@ -164,10 +164,10 @@ async def test_n3_connections_whose_clients_keep_it_waiting_are_given_up_for_oth
 
 async def test_n3_who_is_being_answered_is_never_given_up(server: Answering) -> None:
     server.may_answer.clear()
-    asking = [await server.opened(GET) for _ in range(CONNECTIONS)]
+    asking = [await server.open(GET) for _ in range(CONNECTIONS)]
     assert await eventually_async(lambda: server.requests == CONNECTIONS)
-    assert await statuses(await server.opened()) == [503]
+    assert await read_statuses(await server.open()) == [503]
     server.may_answer.set()
-    assert [await status(connection) for connection in asking] == [200] * CONNECTIONS
+    assert [await read_status(connection) for connection in asking] == [200] * CONNECTIONS
     for _, writer in asking:
         writer.close()

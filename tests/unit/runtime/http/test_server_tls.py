@@ -10,8 +10,8 @@ from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificat
 from tests.support.certificates import Secret, a_pair
 
 
-def served(context: ssl.SSLContext, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> str:
-    """The common name that a client sees which names no server, as kube-scheduler does for an IP address."""
+def read_served_name(context: ssl.SSLContext, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> str:
+    """Return the common name that a client sees which names no server, as kube-scheduler does for an IP address."""
     asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asking.check_hostname, asking.verify_mode = False, ssl.CERT_NONE
     asking.minimum_version = asking.maximum_version = version
@@ -23,9 +23,9 @@ def served(context: ssl.SSLContext, version: ssl.TLSVersion = ssl.TLSVersion.TLS
                 side.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-    shown = client.getpeercert(binary_form=True)
-    assert shown
-    (name,) = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    certificate = client.getpeercert(binary_form=True)
+    assert certificate
+    (name,) = x509.load_der_x509_certificate(certificate).subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return str(name.value)
 
 
@@ -35,10 +35,10 @@ def test_a_secret_swapped_through_its_link_is_served_from_the_next_handshake_on(
 ) -> None:
     secret = Secret(tmp_path / "secret")
     certificates = Certificates(secret.pair)
-    assert served(certificates.context, version) == "one"
+    assert read_served_name(certificates.context, version) == "one"
     secret.swap("two")
     certificates.reload()
-    assert served(certificates.context, version) == "two"
+    assert read_served_name(certificates.context, version) == "two"
     assert (certificates.problem, certificates.reloads) == ("", 1)
 
 
@@ -56,12 +56,12 @@ def test_a_pair_that_breaks_is_named_and_the_old_one_remains_until_it_is_whole_a
     pair.key.write_bytes(a_pair(tmp_path / "other", "two").key.read_bytes())
     for _ in range(3):
         certificates.reload()
-    assert served(certificates.context) == "one"
+    assert read_served_name(certificates.context) == "one"
     assert certificates.problem == f"--key-file: {pair.key} is not the key of the certificate in {pair.certificate}"
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     pair.certificate.write_bytes((tmp_path / "other" / "tls.crt").read_bytes())
     certificates.reload()
-    assert served(certificates.context) == "two"
+    assert read_served_name(certificates.context) == "two"
     assert certificates.problem == ""
 
 
@@ -70,7 +70,7 @@ def test_files_that_vanish_leave_the_old_pair_in_force(tmp_path: Path) -> None:
     certificates = Certificates(pair)
     pair.certificate.unlink()
     certificates.reload()
-    assert served(certificates.context) == "one"
+    assert read_served_name(certificates.context) == "one"
     assert certificates.problem == f"--cert-file: {pair.certificate} can't be read: No such file or directory"
 
 

@@ -24,7 +24,7 @@ async def app(_scope: object, _receive: object, send: uvicorn._types.ASGISendCal
     await send({"type": "http.response.body", "body": b""})
 
 
-async def status(port: int, trusted: ssl.SSLContext) -> bytes:
+async def get_status(port: int, trusted: ssl.SSLContext) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted, server_hostname="127.0.0.1")
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     answer = await reader.read()
@@ -32,8 +32,10 @@ async def status(port: int, trusted: ssl.SSLContext) -> bytes:
     return answer[9:12]
 
 
-async def answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[bytes], int, list[bytes]]:
-    """Of many callers at once; how many silent clients were hung up on; of a caller behind them."""
+async def fetch_answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[bytes], int, list[bytes]]:
+    """Return the answers to many callers at once, how many silent clients were hung up on, and the answers to a caller
+    behind them.
+    """
     secret = Secret(folder)
     trusted = ssl.create_default_context(cafile=str(secret.pair.certificate))
     pair = {"ssl_certfile": secret.pair.certificate, "ssl_keyfile": secret.pair.key}
@@ -44,9 +46,9 @@ async def answers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[b
         with monkeypatch.context() as patience:
             # Beside other work all these handshakes may take more than the second that each of them is given.
             patience.setattr("runtime.http.tls_listener.GRACE_SECONDS", 60.0)
-            at_once = await asyncio.gather(*(status(port, trusted) for _ in range(MANY)))
+            at_once = await asyncio.gather(*(get_status(port, trusted) for _ in range(MANY)))
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MANY)]
-        behind = [await status(port, trusted)]
+        behind = [await get_status(port, trusted)]
         ended = sum(reader.at_eof() for reader, _ in silent)
         for _, writer in silent:
             writer.close()
@@ -61,7 +63,7 @@ def test_n11_silent_clients_give_place_and_callers_are_answered(
 ) -> None:
     monkeypatch.setattr("runtime.http.tls_listener.MAX_HANDSHAKES", LIMIT)
     with asyncio.Runner(loop_factory=new_loop) as runner:  # type: ignore[arg-type]
-        at_once, ended, behind = runner.run(answers(tmp_path / "secret", monkeypatch))
+        at_once, ended, behind = runner.run(fetch_answers(tmp_path / "secret", monkeypatch))
     assert at_once == [b"200"] * MANY
     assert behind == [b"200"]
     assert ended >= 50

@@ -1,4 +1,4 @@
-"""What a log line about a record names: by its headers, since its value may be what can't be read."""
+"""Log lines about a record: they name it by its headers, since its value may be what can't be read."""
 
 from runtime.kafka.record import identify_record
 

@@ -68,7 +68,7 @@ async def test_a_session_that_fails_is_followed_by_another() -> None:
     connection = Connection(longest_pause_seconds=0.001)
     sessions: list[str] = []
 
-    async def session() -> None:
+    async def run_session() -> None:
         sessions.append(connection.describe_wait())
         if len(sessions) == 3:
             raise StopError
@@ -77,17 +77,17 @@ async def test_a_session_that_fails_is_followed_by_another() -> None:
         raise KafkaConnectionError("away")
 
     with pytest.raises(StopError):
-        await keep_reconnecting(session, connection)
+        await keep_reconnecting(run_session, connection)
     assert sessions[:2] == ["waiting for Kafka", ""]
     assert sessions[2].startswith("waiting for Kafka for 0 s: ")
 
 
 async def test_what_waiting_does_not_mend_ends_reading() -> None:
-    async def session() -> Any:
+    async def run_session() -> Any:
         raise StopError
 
     with pytest.raises(StopError):
-        await keep_reconnecting(session, Connection())
+        await keep_reconnecting(run_session, Connection())
 
 
 class SilentConsumer(FakeConsumer):

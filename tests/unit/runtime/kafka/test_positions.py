@@ -1,4 +1,4 @@
-"""How far a group has read, as the administration client answers it."""
+"""Positions that a group has read to, as the administration client answers them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
 from runtime.settings.kafka_connection import build_kafka_connection
 
-ONE, TWO = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
+FIRST, SECOND = TopicPartition("decisions", 1), TopicPartition("decisions", 2)
 
 
 class Administration:
@@ -39,13 +39,13 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, int]:
 
 
 async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer: dict[TopicPartition, int]) -> None:
-    answer.update({ONE: 7, TWO: -1})
-    assert await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [ONE, TWO]) == {
-        ONE: 7,
-        TWO: 0,
+    answer.update({FIRST: 7, SECOND: -1})
+    assert await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND]) == {
+        FIRST: 7,
+        SECOND: 0,
     }
 
 
 async def test_a_coordinator_that_is_still_loading_is_unavailable(answer: dict[TopicPartition, int]) -> None:
     with pytest.raises(UNAVAILABLE, match="group does not answer for 2 partitions"):
-        await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [ONE, TWO])
+        await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND])

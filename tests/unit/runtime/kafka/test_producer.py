@@ -26,7 +26,7 @@ class FakeKafka:
         return self
 
     async def start(self) -> None:
-        self._next()
+        self._fail_if_scripted()
 
     async def stop(self) -> None:
         self.stopped += 1
@@ -34,7 +34,7 @@ class FakeKafka:
     async def send(self, _: str, value: bytes, **__: object) -> Any:
         future: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
         try:
-            self._next()
+            self._fail_if_scripted()
         except RequestTimedOutError as error:
             future.set_exception(error)
         else:
@@ -42,16 +42,16 @@ class FakeKafka:
             future.set_result(Place(0, len(self.taken) - 1))
         return future
 
-    def _next(self) -> None:
+    def _fail_if_scripted(self) -> None:
         if self.script and (failure := self.script.pop(0)):
             raise failure
 
 
-def some(*values: bytes) -> list[Outgoing]:
+def build_outgoing(*values: bytes) -> list[Outgoing]:
     return [Outgoing("topic", EncodedRecord(b"key", value, [])) for value in values]
 
 
-def _short(outgoing: Outgoing) -> Outgoing:
+def _shorten(outgoing: Outgoing) -> Outgoing:
     return Outgoing("dead letters", outgoing.record._replace(value=outgoing.record.value[:5]))
 
 
@@ -62,7 +62,7 @@ def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSin
         build_kafka_connection("a:1"),
         1024,
         count_retry=lambda: retries.append(None),
-        instead_of=_short,
+        instead_of=_shorten,
         max_backoff_seconds=0.001,
     ), retries
 
@@ -70,15 +70,15 @@ def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSin
 async def test_records_are_sent_once_where_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = FakeKafka()
     sink, retries = a_sink(kafka, monkeypatch)
-    assert list(await sink.send(some(b"1", b"2"))) == [Place(0, 0), Place(0, 1)]
-    assert list(await sink.send(some(b"3"))) == [Place(0, 2)]
+    assert list(await sink.send(build_outgoing(b"1", b"2"))) == [Place(0, 0), Place(0, 1)]
+    assert list(await sink.send(build_outgoing(b"3"))) == [Place(0, 2)]
     assert (kafka.taken, kafka.producers, retries) == ([b"1", b"2", b"3"], 1, [])
 
 
 async def test_after_a_failure_all_are_sent_again_by_a_new_producer(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = FakeKafka(None, None, RequestTimedOutError())
     sink, retries = a_sink(kafka, monkeypatch)
-    await sink.send(some(b"1", b"2"))
+    await sink.send(build_outgoing(b"1", b"2"))
     assert (kafka.taken, kafka.producers, len(retries)) == ([b"1", b"1", b"2"], 2, 1)
     assert not sink.is_waiting
 
@@ -88,7 +88,7 @@ async def test_a_producer_that_can_not_start_is_stopped_and_followed_by_another(
 ) -> None:
     kafka = FakeKafka(KafkaConnectionError(), KafkaConnectionError())
     sink, _ = a_sink(kafka, monkeypatch)
-    await sink.send(some(b"1"))
+    await sink.send(build_outgoing(b"1"))
     assert (kafka.taken, kafka.producers, kafka.stopped) == ([b"1"], 3, 2)
 
 
@@ -113,7 +113,7 @@ async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
     sink, _ = a_sink(Slow(), monkeypatch)
 
     async def work() -> None:
-        await sink.send(some(b"1"))
+        await sink.send(build_outgoing(b"1"))
         await asyncio.Event().wait()
 
     working = asyncio.create_task(work())
@@ -132,7 +132,7 @@ async def test_m5_a_record_that_its_topic_never_takes_is_replaced_and_those_besi
 ) -> None:
     kafka = FakeKafka()
     sink, retries = a_sink(kafka, monkeypatch)
-    assert await sink.send(some(b"a", b"x" * 1_040_000, b"c")) == [Place(0, 0), Place(0, 1), Place(0, 2)]
+    assert await sink.send(build_outgoing(b"a", b"x" * 1_040_000, b"c")) == [Place(0, 0), Place(0, 1), Place(0, 2)]
     assert kafka.taken == [b"a", b"xxxxx", b"c"]
     assert not retries
     assert not sink.is_waiting

@@ -1,4 +1,4 @@
-"""What provisioning compares, and how a missing topic is reported."""
+"""Comparison of topics while provisioning, and the report of a missing topic."""
 
 import pytest
 
@@ -25,5 +25,5 @@ def test_a_topics_configuration_is_the_contracts() -> None:
 
 def test_only_what_differs_is_reported() -> None:
     wanted = {"retention.ms": "1", "cleanup.policy": "delete", "max.message.bytes": "5"}
-    known = {"retention.ms": "2", "cleanup.policy": "delete", "other": "x"}
-    assert list_differences(wanted, known) == [("retention.ms", "2", "1"), ("max.message.bytes", "not set", "5")]
+    actual = {"retention.ms": "2", "cleanup.policy": "delete", "other": "x"}
+    assert list_differences(wanted, actual) == [("retention.ms", "2", "1"), ("max.message.bytes", "not set", "5")]

@@ -34,7 +34,7 @@ def a_batch(values: list[bytes], codec: str, base_offset: int = 0) -> bytes:
 
 
 def read(fetched: bytes, offset: int = 0) -> tuple[list[Any], int]:
-    """The records of one fetch, and where the next one begins."""
+    """Read the records of one fetch, and where the next one begins."""
     records = BoundedPartitionRecords(
         TopicPartition("schedulerlog.decisions", 0), MemoryRecords(fetched), [], offset, None, None, True, 0
     )
@@ -44,9 +44,9 @@ def read(fetched: bytes, offset: int = 0) -> tuple[list[Any], int]:
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_of_a_usual_size_is_read_as_it_was_sent(codec: str) -> None:
     values = [b"%d" % number * number for number in range(300)]
-    found, next_offset = read(a_batch(values, codec, base_offset=7), 7)
-    assert [record.value for record in found] == values
-    assert [record.offset for record in found] == list(range(7, 307))
+    records, next_offset = read(a_batch(values, codec, base_offset=7), 7)
+    assert [record.value for record in records] == values
+    assert [record.offset for record in records] == list(range(7, 307))
     assert next_offset == 307
 
 
@@ -55,15 +55,15 @@ def test_m10_a_batch_that_unpacks_to_much_costs_one_dead_letter_and_little_memor
     bomb = a_batch([b"first", BOMB[: 100_000_000 if codec == "zstd" else 40_000_000]], codec, base_offset=3)
     fetched = a_batch([b"0", b"1", b"2"], "zstd") + bomb + a_batch([b"5"], codec, base_offset=5)
     tracemalloc.start()
-    found, next_offset = read(fetched)
+    records, next_offset = read(fetched)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60_000_000
-    assert [(record.offset, record.value) for record in found if record.offset != 4] == [
+    assert [(record.offset, record.value) for record in records if record.offset != 4] == [
         (0, b"0"), (1, b"1"), (2, b"2"), (5, b"5"),
     ]  # fmt: skip
     assert next_offset == 6
-    (unreadable,) = [record for record in found if record.offset == 4]
+    (unreadable,) = [record for record in records if record.offset == 4]
     cause = "the batch at offset 3 can't be read to its end: it unpacks to more than 16777216 bytes"
     assert decode(unreadable.value, unreadable.headers) == Rejected(cause)
     assert dict(unreadable.headers) == {UNREADABLE: cause.encode()}
@@ -74,9 +74,9 @@ def test_what_is_no_compressed_data_costs_one_dead_letter(codec: str) -> None:
     batch = a_batch([b"a" * 100] * 100, codec)
     broken = batch[:70] + bytes(20) + batch[90:]
     records = BoundedPartitionRecords(TopicPartition("t", 0), MemoryRecords(broken), [], 0, None, None, False, 0)
-    (found,) = records
-    assert (found.offset, found.value, records.next_fetch_offset) == (99, None, 100)
-    assert "the batch at offset 0 can't be read to its end: " in str(decode(None, found.headers))
+    (record,) = records
+    assert (record.offset, record.value, records.next_fetch_offset) == (99, None, 100)
+    assert "the batch at offset 0 can't be read to its end: " in str(decode(None, record.headers))
 
 
 @pytest.mark.parametrize("module", [default_records, legacy_records, compiled])
@@ -88,13 +88,13 @@ def test_aiokafka_decodes_by_the_bounded_decoders(module: Any) -> None:
 def test_a_header_that_is_no_text_costs_one_dead_letter_and_those_before_are_read() -> None:
     batch = a_batch([b"a", b"b", b"c"], "none")
     # The last header's name: the checksum is not looked at.
-    at = batch.rindex(b"ce_id")
-    broken = batch[:at] + b"\xff" + batch[at + 1 :]
+    index = batch.rindex(b"ce_id")
+    broken = batch[:index] + b"\xff" + batch[index + 1 :]
     records = BoundedPartitionRecords(TopicPartition("t", 0), MemoryRecords(broken), [], 0, None, None, False, 0)
-    found = list(records)
-    assert [record.value for record in found] == [b"a", b"b", None]
-    assert found[-1].offset == 2
-    assert "can't decode byte 0xff" in str(decode(None, found[-1].headers))
+    unpacked = list(records)
+    assert [record.value for record in unpacked] == [b"a", b"b", None]
+    assert unpacked[-1].offset == 2
+    assert "can't decode byte 0xff" in str(decode(None, unpacked[-1].headers))
     assert records.next_fetch_offset == 3
 
 
@@ -104,8 +104,8 @@ def test_m10_the_records_of_a_fetch_are_bounded_and_the_others_are_fetched_again
     offset, sizes = 0, []
     while offset < 24:
         # A broker begins with the batch that holds the offset.
-        found, offset = read(b"".join(batches[offset // 12 :]), offset)
-        sizes.append([record.offset for record in found])
+        records, offset = read(b"".join(batches[offset // 12 :]), offset)
+        sizes.append([record.offset for record in records])
     assert [number for size in sizes for number in size] == list(range(24))
     assert max(map(len, sizes)) <= MAX_FETCH_BYTES // 1_000_000 + 1
 
@@ -114,8 +114,8 @@ def test_m10_many_short_records_are_counted_by_what_their_objects_take() -> None
     fetched = a_batch([b""] * 100_000, "zstd")
     offset, counts = 0, []
     while offset < 100_000:
-        found, offset = read(fetched, offset)
-        counts.append(len(found))
+        records, offset = read(fetched, offset)
+        counts.append(len(records))
     assert sum(counts) == 100_000
     assert max(counts) < 40_000
 

@@ -58,7 +58,7 @@ async def get(client: Client) -> None:
     await client.get("/api/v1/pods")
 
 
-async def given_up(server: SilentServer, use: Callable[[Client], Coroutine[None, None, None]]) -> None:
+async def give_up(server: SilentServer, use: Callable[[Client], Coroutine[None, None, None]]) -> None:
     client = Client(await ApiCredentials.open(from_kubeconfig(server.kubeconfig)))
     using = asyncio.create_task(use(client))
     await asyncio.to_thread(server.reached.wait)
@@ -83,7 +83,7 @@ def test_close_leaves_no_socket_open_of_a_request_that_was_given_up(
         serving = threading.Thread(target=server.serve, args=(stack,))
         serving.start()
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(given_up(server, use))
+            runner.run(give_up(server, use))
         serving.join()
         gc.collect()
     assert [str(warning.message) for warning in caught if warning.category is ResourceWarning] == []

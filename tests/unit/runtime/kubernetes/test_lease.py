@@ -29,8 +29,14 @@ KEY, TERMS, NOW = Key("kube-system", "schedulerlog-scheduler"), LeaseTimings(), 
 
 
 def a_lease(holder: str = "other", renewed: str = "2026-11-21T02:59:59.000000Z", **spec: Any) -> dict[str, Any]:
-    whole = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15, "leaseTransitions": 3, **spec}
-    return {"metadata": {"name": KEY.name, "namespace": KEY.namespace, "resourceVersion": "7"}, "spec": whole}
+    full_spec = {
+        "holderIdentity": holder,
+        "renewTime": renewed,
+        "leaseDurationSeconds": 15,
+        "leaseTransitions": 3,
+        **spec,
+    }
+    return {"metadata": {"name": KEY.name, "namespace": KEY.namespace, "resourceVersion": "7"}, "spec": full_spec}
 
 
 def test_where_there_is_none_it_is_created() -> None:
@@ -94,10 +100,10 @@ async def test_of_many_exactly_one_leads_and_the_next_when_it_resigns() -> None:
         tasks = [asyncio.create_task(election.run()) for election in elections]
         resigned: list[Election] = []
         for _ in range(len(elections)):
-            leader = await the_leader(elections)
+            leader = await wait_for_leader(elections)
             waiting = [election for election in elections if election is not leader and election not in resigned]
-            known = {f"s{elections.index(leader)} leads"}
-            await eventually_async(lambda: {election.problem for election in waiting} <= known)  # noqa: B023
+            expected = {f"s{elections.index(leader)} leads"}
+            await eventually_async(lambda: {election.problem for election in waiting} <= expected)  # noqa: B023
             resigned.append(leader)
             tasks[elections.index(leader)].cancel()
             await leader.resign()
@@ -108,14 +114,14 @@ async def test_of_many_exactly_one_leads_and_the_next_when_it_resigns() -> None:
     assert api.objects[LEASES.build_object_path(KEY)]["spec"]["leaseTransitions"] >= len(elections) - 1
 
 
-async def the_leader(elections: list[Election]) -> Election:
-    def leading() -> list[Election]:
-        found = [election for election in elections if election.is_leading]
-        assert len(found) <= 1
-        return found
+async def wait_for_leader(elections: list[Election]) -> Election:
+    def list_leaders() -> list[Election]:
+        leaders = [election for election in elections if election.is_leading]
+        assert len(leaders) <= 1
+        return leaders
 
-    await eventually_async(lambda: bool(leading()))
-    return leading()[0]
+    await eventually_async(lambda: bool(list_leaders()))
+    return list_leaders()[0]
 
 
 async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term_later() -> None:
@@ -123,13 +129,13 @@ async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", terms)
         task = asyncio.create_task(election.run())
-        await the_leader([election])
+        await wait_for_leader([election])
         assert election.term_began.is_set()
         before = election.term
         api.fail(*["PUT /apis", "GET /apis"] * 20)
         await eventually_async(lambda: not election.is_leading)
         assert "can't be taken or renewed (the fault" in election.problem
-        await the_leader([election])
+        await wait_for_leader([election])
         assert election.term > before
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -166,7 +172,7 @@ async def leading(api: FakeApi, terms: LeaseTimings, **how: Any) -> AsyncIterato
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", terms, **how)
         task = asyncio.create_task(election.run())
-        await the_leader([election])
+        await wait_for_leader([election])
         yield election, task
 
 
@@ -176,7 +182,7 @@ async def stop(election: Election, task: asyncio.Task[None]) -> None:
     await election.resign()
 
 
-def holder(api: FakeApi) -> str:
+def get_holder(api: FakeApi) -> str:
     return str(api.objects[LEASES.build_object_path(KEY)]["spec"]["holderIdentity"])
 
 
@@ -193,7 +199,7 @@ async def test_a_lease_is_released_though_a_renewal_is_in_flight_when_it_stops()
         await asyncio.sleep(0)
         answer.set()
         await stopping
-        assert (holder(api), election.is_leading) == ("", False)
+        assert (get_holder(api), election.is_leading) == ("", False)
 
 
 @pytest.mark.parametrize("last", ["first claim", "renewal"])
@@ -205,7 +211,7 @@ async def test_a_lease_is_released_though_the_last_write_is_never_answered(last:
         task = asyncio.create_task(election.run())
         await eventually_async(lambda: path in api.objects and not api.held_answers)
         await stop(election, task)
-        assert holder(api) == ""
+        assert get_holder(api) == ""
         answer.set()
 
 
@@ -216,17 +222,17 @@ async def test_a_lease_is_released_though_the_answer_to_its_last_renewal_was_los
         api.fail(*[f"GET {path}"] * 2)
         await eventually_async(lambda: not api.lost_answers)
         await stop(election, task)
-        assert holder(api) == ""
+        assert get_holder(api) == ""
 
 
 async def test_a_lease_is_released_though_the_last_renewal_is_too_long_ago_to_lead_by_it() -> None:
-    """So it is where the machine, or its clock, stood still."""
+    """A stall of the machine, or of its clock."""
     api, now = FakeApi(), [0.0]
     async with leading(api, SELDOM, clock=lambda: now[0]) as (election, task):
         now[0] = 550.0
         assert not election.is_leading
         await stop(election, task)
-        assert holder(api) == ""
+        assert get_holder(api) == ""
 
 
 @pytest.mark.parametrize("status", [409, 503])
@@ -235,16 +241,16 @@ async def test_a_lease_is_released_at_the_second_try_where_the_first_is_refused(
     async with leading(api, SELDOM) as (election, task):
         api.fail(f"PUT {LEASES.build_object_path(KEY)}", status=status)
         await stop(election, task)
-        assert holder(api) == ""
+        assert get_holder(api) == ""
 
 
 async def test_a_lease_that_somebody_edited_is_released_with_the_edit() -> None:
     api, path = FakeApi(), LEASES.build_object_path(KEY)
     async with leading(api, SELDOM) as (election, task):
-        found = api.objects[path]
-        api.put(path, {**found, "metadata": {"name": KEY.name, "labels": {"team": "a"}}})
+        lease = api.objects[path]
+        api.put(path, {**lease, "metadata": {"name": KEY.name, "labels": {"team": "a"}}})
         await stop(election, task)
-        assert (holder(api), api.objects[path]["metadata"]["labels"]) == ("", {"team": "a"})
+        assert (get_holder(api), api.objects[path]["metadata"]["labels"]) == ("", {"team": "a"})
 
 
 async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
@@ -252,7 +258,7 @@ async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
     async with leading(api, SELDOM) as (election, task):
         api.put(path, a_lease("other"))
         await stop(election, task)
-        assert (holder(api), election.is_leading) == ("other", False)
+        assert (get_holder(api), election.is_leading) == ("other", False)
 
 
 async def test_a_lease_that_can_not_be_released_is_named_in_the_log_with_the_cause(

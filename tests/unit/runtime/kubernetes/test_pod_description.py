@@ -1,4 +1,4 @@
-"""Where a pod comes from: what Kubernetes, its controllers and the queueing systems write on it."""
+"""Origin of a pod: what Kubernetes, its controllers and the queueing systems write on it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -13,15 +13,17 @@ from schemas.json_types import Json
 from tests.support.builders.kube_objects import a_pod
 
 
-def owned(kind: str, name: str, api: str, labels: dict[str, str] | None = None, *, controls: bool = True) -> Json:
+def an_owned_pod(
+    kind: str, name: str, api: str, labels: dict[str, str] | None = None, *, controls: bool = True
+) -> Json:
     reference = {"apiVersion": api, "kind": kind, "name": name, "uid": "u", "controller": controls}
     return a_pod(ownerReferences=[reference], labels=labels or {})
 
 
 def test_a_pod_of_its_own_has_no_workload() -> None:
-    found = describe_pod(a_pod())
-    assert found == PodDescription()
-    assert found.workload == ""
+    description = describe_pod(a_pod())
+    assert description == PodDescription()
+    assert description.workload == ""
 
 
 def test_what_the_object_says_is_kept() -> None:
@@ -36,14 +38,20 @@ def test_what_the_object_says_is_kept() -> None:
 @pytest.mark.parametrize(
     ("pod", "workload"),
     [
-        (owned("Job", "train", "batch/v1"), "Job/train"),
-        (owned("ReplicaSet", "web-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"}), "Deployment/web"),
-        (owned("ReplicaSet", "by-hand", "apps/v1", {"pod-template-hash": "5996b8569d"}), "ReplicaSet/by-hand"),
-        (owned("ReplicaSet", "-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"}), "ReplicaSet/-5996b8569d"),
-        (owned("ReplicaSet", "old", "apps/v1"), "ReplicaSet/old"),
-        (owned("PyTorchJob", "bert", "kubeflow.org/v1"), "PyTorchJob/bert"),
-        (owned("RayCluster", "tune", "ray.io/v1"), "RayCluster/tune"),
-        (owned("Node", "node1", "v1", controls=False), ""),
+        (an_owned_pod("Job", "train", "batch/v1"), "Job/train"),
+        (
+            an_owned_pod("ReplicaSet", "web-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"}),
+            "Deployment/web",
+        ),
+        (an_owned_pod("ReplicaSet", "by-hand", "apps/v1", {"pod-template-hash": "5996b8569d"}), "ReplicaSet/by-hand"),
+        (
+            an_owned_pod("ReplicaSet", "-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"}),
+            "ReplicaSet/-5996b8569d",
+        ),
+        (an_owned_pod("ReplicaSet", "old", "apps/v1"), "ReplicaSet/old"),
+        (an_owned_pod("PyTorchJob", "bert", "kubeflow.org/v1"), "PyTorchJob/bert"),
+        (an_owned_pod("RayCluster", "tune", "ray.io/v1"), "RayCluster/tune"),
+        (an_owned_pod("Node", "node1", "v1", controls=False), ""),
     ],
 )
 def test_the_workload_is_the_owner_that_nothing_else_owns(pod: Json, workload: str) -> None:
@@ -51,7 +59,7 @@ def test_the_workload_is_the_owner_that_nothing_else_owns(pod: Json, workload: s
 
 
 def test_the_controller_comes_before_what_is_derived_from_its_name() -> None:
-    pod = owned("ReplicaSet", "web-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"})
+    pod = an_owned_pod("ReplicaSet", "web-5996b8569d", "apps/v1", {"pod-template-hash": "5996b8569d"})
     assert describe_pod(pod).owners == [
         Owner(kind="ReplicaSet", name="web-5996b8569d", api_version="apps/v1"), Owner(kind="Deployment", name="web"),
     ]  # fmt: skip
@@ -72,8 +80,8 @@ def test_the_controller_comes_before_what_is_derived_from_its_name() -> None:
 def test_groups_and_queues_have_the_names_that_the_systems_write(
     labels: dict[str, str], annotations: dict[str, str], group: str, queue: str
 ) -> None:
-    found = describe_pod(a_pod(annotations=annotations, labels=labels))
-    assert (found.pod_group, found.queue) == (group, queue)
+    description = describe_pod(a_pod(annotations=annotations, labels=labels))
+    assert (description.pod_group, description.queue) == (group, queue)
 
 
 KEYS = (
@@ -92,5 +100,5 @@ ANY_JSON = st.recursive(
 
 @given(ANY_JSON)
 def test_any_object_is_described(pod: Any) -> None:
-    found = describe_pod(pod, ("team",))
-    assert PodDescription.model_validate(found.model_dump()) == found
+    description = describe_pod(pod, ("team",))
+    assert PodDescription.model_validate(description.model_dump()) == description

@@ -21,7 +21,7 @@ POD = "/api/v1/namespaces/n/pods/"
 
 
 class Names:
-    """What is there, by name: the resourceVersion."""
+    """Resource versions of the objects that exist, by name."""
 
     def __init__(self) -> None:
         self.there: dict[str, str] = {}
@@ -56,7 +56,7 @@ def put(api: FakeApi, *names: str) -> None:
         api.put(POD + name, {"metadata": {"namespace": "n"}, "spec": {}})
 
 
-def same(api: FakeApi, names: Names) -> Callable[[], bool]:
+def compare_with(api: FakeApi, names: Names) -> Callable[[], bool]:
     def holds() -> bool:
         return names.there == {
             path.rsplit("/", 1)[1]: obj["metadata"]["resourceVersion"] for path, obj in api.objects.items()
@@ -71,7 +71,7 @@ async def test_pages_are_read_to_the_end_before_it_counts_as_in_sync() -> None:
     async with following(api) as (reflector, names, _):
         assert reflector.problem == "pods are being listed"
         await reflector.wait_until_synced()
-        assert same(api, names)()
+        assert compare_with(api, names)()
         assert (len(reflector), reflector.problem) == (1100, "")
         assert sum("watch" not in request for request in api.requests) == 3
 
@@ -83,7 +83,7 @@ async def test_changes_arrive_while_the_watch_is_up() -> None:
         await reflector.wait_until_synced()
         put(api, "b", "c")
         api.drop(POD + "a")
-        await eventually_async(same(api, names))
+        await eventually_async(compare_with(api, names))
         assert names.reports == 2 + 3
 
 
@@ -97,7 +97,7 @@ async def test_what_happened_while_the_watch_was_cut_is_reported_once_it_is_back
         api.cut_watches()
         put(api, "c")
         api.drop(POD + "a")
-        await eventually_async(same(api, names))
+        await eventually_async(compare_with(api, names))
         assert names.reports == 2 + 2
         assert reflector.restarts >= 3
         assert sum("watch" not in request for request in api.requests) == 1, "nothing was listed again"
@@ -115,7 +115,7 @@ async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() ->
         api.expire()
         api.mute_watches = False
         api.cut_watches()
-        await eventually_async(same(api, names))
+        await eventually_async(compare_with(api, names))
         assert names.reports == 2 + 3
 
 
@@ -126,7 +126,7 @@ async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None
     async with following(api) as (reflector, names, _):
         await eventually_async(lambda: "403" in reflector.problem)
         await reflector.wait_until_synced()
-        assert same(api, names)()
+        assert compare_with(api, names)()
 
 
 async def test_pages_that_expire_under_way_are_read_again_in_one() -> None:
@@ -137,7 +137,7 @@ async def test_pages_that_expire_under_way_are_read_again_in_one() -> None:
         api.fail("GET /api/v1/pods", status=410)
         api.drop(POD + "p0")
         await reflector.relist()
-        assert same(api, names)()
+        assert compare_with(api, names)()
 
 
 async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
@@ -146,7 +146,7 @@ async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
         await reflector.wait_until_synced()
         await eventually_async(lambda: reflector.restarts >= 1)
         put(api, "a")
-        await eventually_async(same(api, names))
+        await eventually_async(compare_with(api, names))
 
 
 async def test_a_watch_that_remains_broken_makes_the_view_stale() -> None:
@@ -167,10 +167,10 @@ async def test_an_own_write_is_reported_at_once_and_the_event_that_repeats_it_is
         await reflector.wait_until_synced()
         api.mute_watches = True
         reflector.apply_own_write(await client.patch(POD + "a", {"metadata": {"labels": {"x": "y"}}}))
-        assert same(api, names)()
+        assert compare_with(api, names)()
         api.mute_watches = False
         put(api, "b")
-        await eventually_async(same(api, names))
+        await eventually_async(compare_with(api, names))
         assert names.reports == 1 + 1 + 1
 
 

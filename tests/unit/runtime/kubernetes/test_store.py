@@ -17,15 +17,15 @@ def a_pod(name: str, version: int, uid: str = "") -> Json:
     return {"metadata": {"name": name, "namespace": "n", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}}
 
 
-def a_store(*objects: Json, at: int = 10) -> ObjectStore:
+def a_store(*objects: Json, version: int = 10) -> ObjectStore:
     store = ObjectStore()
     listing = PagedList(store)
     listing.add_page(objects)
-    listing.finish(str(at))
+    listing.finish(str(version))
     return store
 
 
-def reported(changes: list[Change]) -> list[str]:
+def describe_changes(changes: list[Change]) -> list[str]:
     return [
         f"{change.obj['metadata']['name']}@{change.obj['metadata']['resourceVersion']}"
         if isinstance(change, Update)
@@ -37,15 +37,15 @@ def reported(changes: list[Change]) -> list[str]:
 def test_a_list_reports_every_object_and_the_version_to_watch_from() -> None:
     store = ObjectStore()
     listing = PagedList(store)
-    assert reported(listing.add_page([a_pod("a", 3), a_pod("b", 5)])) == ["a@3", "b@5"]
+    assert describe_changes(listing.add_page([a_pod("a", 3), a_pod("b", 5)])) == ["a@3", "b@5"]
     assert (listing.finish("9"), store.version, len(store)) == ([], "9", 2)
 
 
 def test_a_second_list_reports_only_the_difference() -> None:
     store = a_store(a_pod("a", 3), a_pod("b", 5), a_pod("c", 6))
     listing = PagedList(store)
-    assert reported(listing.add_page([a_pod("a", 3), a_pod("b", 12)])) == ["b@12"]
-    assert reported(listing.finish("20")) == ["-uid-c"]
+    assert describe_changes(listing.add_page([a_pod("a", 3), a_pod("b", 12)])) == ["b@12"]
+    assert describe_changes(listing.finish("20")) == ["-uid-c"]
 
 
 def test_a_page_of_an_older_list_does_not_take_back_what_the_watch_reported() -> None:
@@ -59,7 +59,7 @@ def test_a_page_of_an_older_list_does_not_take_back_what_the_watch_reported() ->
 
 def test_an_own_write_counts_at_once_and_its_echo_is_no_news() -> None:
     store = a_store(a_pod("a", 3))
-    assert reported(store.apply_object(a_pod("a", 12))) == ["a@12"]
+    assert describe_changes(store.apply_object(a_pod("a", 12))) == ["a@12"]
     assert store.apply_event(Changed(a_pod("a", 11))) == []
     assert store.apply_event(Changed(a_pod("a", 12))) == []
     assert store.version == "12"
@@ -67,25 +67,25 @@ def test_an_own_write_counts_at_once_and_its_echo_is_no_news() -> None:
 
 def test_an_own_write_of_a_pod_that_the_watch_does_not_know_yet_counts() -> None:
     store = a_store()
-    assert reported(store.apply_object(a_pod("a", 12))) == ["a@12"]
+    assert describe_changes(store.apply_object(a_pod("a", 12))) == ["a@12"]
     assert store.apply_event(Changed(a_pod("a", 11))) == []
 
 
 def test_the_answer_to_a_write_does_not_bring_back_what_was_deleted_meanwhile() -> None:
     store = a_store(a_pod("a", 3))
-    assert reported(store.apply_event(Deleted(a_pod("a", 13)))) == ["-uid-a"]
+    assert describe_changes(store.apply_event(Deleted(a_pod("a", 13)))) == ["-uid-a"]
     assert store.apply_object(a_pod("a", 12)) == []
 
 
 def test_an_object_that_left_the_selection_may_come_back() -> None:
     store = a_store(a_pod("a", 3))
     store.apply_event(Deleted(a_pod("a", 13)))
-    assert reported(store.apply_event(Changed(a_pod("a", 14)))) == ["a@14"]
+    assert describe_changes(store.apply_event(Changed(a_pod("a", 14)))) == ["a@14"]
 
 
 def test_another_object_of_the_same_name_takes_the_place_of_the_first() -> None:
     store = a_store(a_pod("a", 3, uid="old"))
-    assert reported(store.apply_object(a_pod("a", 12, uid="new"))) == ["-old", "a@12"]
+    assert describe_changes(store.apply_object(a_pod("a", 12, uid="new"))) == ["-old", "a@12"]
     assert store.apply_event(Deleted(a_pod("a", 11, uid="old"))) == []
     assert len(store) == 1
 
@@ -98,7 +98,7 @@ def test_a_bookmark_moves_the_version_to_watch_from() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Changed | Deleted], int]:
-    """What happens to three names, version by version; and the version of the first list."""
+    """Events of three names, version by version, and the version of the first list."""
     events: list[Changed | Deleted] = []
     alive: dict[str, str] = {}
     for version in range(1, draw(st.integers(1, 25)) + 1):
@@ -111,8 +111,8 @@ def histories(draw: st.DrawFn) -> tuple[list[Changed | Deleted], int]:
     return events, draw(st.integers(0, len(events)))
 
 
-def at(events: list[Changed | Deleted], version: int) -> dict[Key, Json]:
-    """The objects as they are at a version."""
+def build_objects(events: list[Changed | Deleted], version: int) -> dict[Key, Json]:
+    """Return the objects as they are at a version."""
     objects: dict[Key, Json] = {}
     for event in events[:version]:
         key = Key("n", event.obj["metadata"]["name"])
@@ -128,39 +128,39 @@ def test_events_that_repeat_and_lists_in_between_end_in_the_true_state(
     history: tuple[list[Changed | Deleted], int], data: st.DataObject
 ) -> None:
     events, first = history
-    store, known = ObjectStore(), dict[Key, Json]()
+    store, objects = ObjectStore(), dict[Key, Json]()
 
     def take(changes: list[Change]) -> None:
         for change in changes:
             if isinstance(change, Removal):
-                assert known.pop(change.ref.key)["metadata"]["uid"] == change.ref.uid
+                assert objects.pop(change.ref.key)["metadata"]["uid"] == change.ref.uid
             else:
-                known[Key("n", change.obj["metadata"]["name"])] = change.obj
+                objects[Key("n", change.obj["metadata"]["name"])] = change.obj
 
     def list_at(version: int) -> None:
-        listing, items = PagedList(store), list(at(events, version).values())
+        listing, items = PagedList(store), list(build_objects(events, version).values())
         half = len(items) // 2
         take(listing.add_page(items[:half]))
         take(listing.add_page(items[half:]))
         take(listing.finish(str(version)))
 
     list_at(first)
-    place = first
+    position = first
     for what in data.draw(st.lists(st.sampled_from(["next", "list", "write", "again"]), max_size=30)):
-        if what == "next" and place < len(events):
-            take(store.apply_event(events[place]))
-            place += 1
+        if what == "next" and position < len(events):
+            take(store.apply_event(events[position]))
+            position += 1
         elif what == "list":
-            list_at(data.draw(st.integers(place, len(events))))
+            list_at(data.draw(st.integers(position, len(events))))
         elif what == "write":
             event = data.draw(st.sampled_from(events))
             if isinstance(event, Changed):
                 take(store.apply_object(event.obj))
         elif what == "again":
-            place = data.draw(st.integers(first, place))
-    for event in events[place:]:
+            position = data.draw(st.integers(first, position))
+    for event in events[position:]:
         take(store.apply_event(event))
-    assert known == at(events, len(events))
+    assert objects == build_objects(events, len(events))
 
 
 def test_lines_come_out_whole_however_they_are_cut() -> None:

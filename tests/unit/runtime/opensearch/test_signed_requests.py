@@ -25,9 +25,10 @@ SECRET: Final = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # noqa: S105 - an ex
 Headers = Iterable[tuple[str, str]]
 
 
-def signature(method: str, raw_path: str, query: str, headers: Headers, payload_hash: str, scope: str) -> str:
-    """As docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html says; ``headers`` are those
-    that are signed, of which one is X-Amz-Date."""
+def compute_signature(method: str, raw_path: str, query: str, headers: Headers, payload_hash: str, scope: str) -> str:
+    """Compute the signature as docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html says;
+    ``headers`` are those that are signed, of which one is X-Amz-Date.
+    """
     pairs = sorted((quote(k, safe="-_.~"), quote(v, safe="-_.~")) for k, v in parse_qsl(query, keep_blank_values=True))
     signed = sorted((name.lower(), " ".join(value.split())) for name, value in headers)
     request = "\n".join(
@@ -53,8 +54,8 @@ def signature(method: str, raw_path: str, query: str, headers: Headers, payload_
 def test_amazons_own_example_has_the_signature_that_amazon_publishes() -> None:
     headers = [("Host", "example.amazonaws.com"), ("X-Amz-Date", "20150830T123600Z")]
     scope = "20150830/us-east-1/service/aws4_request"
-    found = signature("GET", "/", "", headers, hashlib.sha256(b"").hexdigest(), scope)
-    assert found == "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
+    signature = compute_signature("GET", "/", "", headers, hashlib.sha256(b"").hexdigest(), scope)
+    assert signature == "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"
 
 
 class Amazon:
@@ -70,13 +71,13 @@ class Amazon:
         algorithm, _, fields = request.headers.get("Authorization", "").partition(" ")
         if algorithm != "AWS4-HMAC-SHA256":
             return self._refuse(request, "no signature")
-        given = dict(part.strip().split("=", 1) for part in fields.split(","))
-        key_id, scope = given["Credential"].split("/", 1)
-        headers = [(name, request.headers[name]) for name in given["SignedHeaders"].split(";")]
+        authorization = dict(part.strip().split("=", 1) for part in fields.split(","))
+        key_id, scope = authorization["Credential"].split("/", 1)
+        headers = [(name, request.headers[name]) for name in authorization["SignedHeaders"].split(";")]
         payload_hash = hashlib.sha256(await request.read()).hexdigest()
         path, _, query = request.raw_path.partition("?")
-        expected = signature(request.method, path, query, headers, payload_hash, scope)
-        if key_id != KEY_ID or given["Signature"] != expected:
+        expected = compute_signature(request.method, path, query, headers, payload_hash, scope)
+        if key_id != KEY_ID or authorization["Signature"] != expected:
             return self._refuse(request, "another signature")
         # Of a body that is not signed, anybody on the way could make another one.
         if request.headers["X-Amz-Content-SHA256"] != payload_hash:
@@ -123,8 +124,8 @@ def a_client(url: str, service: str = "es") -> AsyncOpenSearch:
     )
 
 
-async def every_kind_of_request(client: AsyncOpenSearch) -> None:
-    """Those that pipeline and API send: with and without a body, parameters, and what a URL has to quote."""
+async def send_every_kind(client: AsyncOpenSearch) -> None:
+    """Send the requests of pipeline and API: with and without a body, parameters, and what a URL has to quote."""
     await client.search(
         body={"query": {"match": {"text": "nödigt  ~ Grüße"}}},
         index="schedulerlog-attempts-2026-11-*,schedulerlog-attempts-2026-10-*",
@@ -142,7 +143,7 @@ async def test_amazon_takes_every_kind_of_request(service: str) -> None:
     async with serving() as amazon:
         client = a_client(amazon.url, service)
         try:
-            await every_kind_of_request(client)
+            await send_every_kind(client)
         finally:
             await client.close()
     assert amazon.refused == []

@@ -117,7 +117,7 @@ def test_the_user_and_password_before_a_host_are_not_shown(read: object) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("OpenSearch at http://admin:S3cret@search:9200: no answer", "OpenSearch at http://search:9200: no answer"),
         ("https://u:p@a:1/x?y=z@b and http://v@c", "https://b and http://c"),
@@ -125,12 +125,12 @@ def test_the_user_and_password_before_a_host_are_not_shown(read: object) -> None
         ("http://plain:9200/path", "http://plain:9200/path"),
     ],
 )
-def test_urls_are_shown_without_user_information(text: str, shown: str) -> None:
-    assert without_user_info(text) == shown
+def test_urls_are_shown_without_user_information(text: str, expected: str) -> None:
+    assert without_user_info(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("Kafka at a.b:9092,10.0.0.7:9092 does not answer", "Kafka at ADDRESS,ADDRESS does not answer"),
         ("Cannot connect to host ::1:9200 ssl:default", "Cannot connect to host ADDRESS ssl:default"),
@@ -141,5 +141,5 @@ def test_urls_are_shown_without_user_information(text: str, shown: str) -> None:
         ("HTTP 503: at 2026-11-21T03:06:23.5Z, 12:30:00, 3.8.0: parts 1:2", None),
     ],
 )
-def test_l6_an_error_is_shown_without_addresses(text: str, shown: str | None) -> None:
-    assert without_addresses(text) == (shown or text)
+def test_l6_an_error_is_shown_without_addresses(text: str, expected: str | None) -> None:
+    assert without_addresses(text) == (expected or text)

@@ -65,7 +65,7 @@ def test_a_wrong_name_is_one_line_that_says_what_to_write() -> None:
 
     @app.callback()
     def main() -> None:
-        """A program."""
+        """Run a program."""
 
     @app.command()
     @with_settings(Named)

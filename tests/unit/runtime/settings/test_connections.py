@@ -14,21 +14,21 @@ SCRAM = {"kafka_security_protocol": "SASL_SSL", "kafka_sasl_mechanism": "scram-s
 SECRET = {"kafka_password": "S3cret"}
 
 
-def kafka(**given: object) -> KafkaConnection:
-    return read(KafkaConnection, kafka_bootstrap_servers="a:1", **given)
+def read_kafka(**options: object) -> KafkaConnection:
+    return read(KafkaConnection, kafka_bootstrap_servers="a:1", **options)
 
 
-def opensearch(**given: object) -> OpenSearchConnection:
-    return read(OpenSearchConnection, **({"opensearch_url": "https://a:9200"} | given))
+def read_opensearch(**options: object) -> OpenSearchConnection:
+    return read(OpenSearchConnection, **({"opensearch_url": "https://a:9200"} | options))
 
 
 def test_a_password_is_in_no_repr() -> None:
-    assert "S3cret" not in repr(kafka(**SCRAM, **SECRET))
-    assert "S3cret" not in repr(opensearch(opensearch_url="https://admin:S3cret@a:9200"))
+    assert "S3cret" not in repr(read_kafka(**SCRAM, **SECRET))
+    assert "S3cret" not in repr(read_opensearch(opensearch_url="https://admin:S3cret@a:9200"))
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("options", "line"),
     [
         ({"kafka_security_protocol": "sasl_ssl"}, "SCHEDULERLOG_KAFKA_SASL_MECHANISM: is missing"),
         (SCRAM, "SCHEDULERLOG_KAFKA_PASSWORD: is missing, SCRAM-SHA-512 needs it"),
@@ -45,14 +45,14 @@ def test_a_password_is_in_no_repr() -> None:
         ),
     ],
 )
-def test_what_kafka_lacks_or_does_not_use_is_named(given: dict[str, object], line: str) -> None:
+def test_what_kafka_lacks_or_does_not_use_is_named(options: dict[str, object], line: str) -> None:
     with pytest.raises(SettingError) as refused:
-        kafka(**given)
+        read_kafka(**options)
     assert str(refused.value).startswith(line)
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("options", "line"),
     [
         ({"opensearch_username": "reader"}, "SCHEDULERLOG_OPENSEARCH_PASSWORD: is missing"),
         ({"opensearch_url": "http://a", "opensearch_ca_file": "/ca"}, "SCHEDULERLOG_OPENSEARCH_CA_FILE: has no effect"),
@@ -60,9 +60,9 @@ def test_what_kafka_lacks_or_does_not_use_is_named(given: dict[str, object], lin
         ({"opensearch_cert_file": "/c"}, "SCHEDULERLOG_OPENSEARCH_KEY_FILE: is missing"),
     ],
 )
-def test_what_opensearch_lacks_or_does_not_use_is_named(given: dict[str, object], line: str) -> None:
+def test_what_opensearch_lacks_or_does_not_use_is_named(options: dict[str, object], line: str) -> None:
     with pytest.raises(SettingError) as refused:
-        opensearch(**given)
+        read_opensearch(**options)
     assert str(refused.value).startswith(line)
 
 
@@ -70,14 +70,14 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text("nothing")
     with pytest.raises(SettingError, match="no certificates in PEM form"):
-        kafka(kafka_security_protocol="ssl", kafka_ca_file=file)
+        read_kafka(kafka_security_protocol="ssl", kafka_ca_file=file)
 
 
 def test_a_user_in_the_url_is_the_user_unless_another_is_given() -> None:
-    found = opensearch(opensearch_url="https://admin:p%40ss@a:9200/search,https://b:9200")
-    assert (found.urls, found.opensearch_username) == (["https://a:9200/search", "https://b:9200"], "admin")
-    assert found.opensearch_password is not None
-    assert found.opensearch_password.get_secret_value() == "p@ss"
+    connection = read_opensearch(opensearch_url="https://admin:p%40ss@a:9200/search,https://b:9200")
+    assert (connection.urls, connection.opensearch_username) == (["https://a:9200/search", "https://b:9200"], "admin")
+    assert connection.opensearch_password is not None
+    assert connection.opensearch_password.get_secret_value() == "p@ss"
 
 
 def test_a_plain_connection_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,14 +88,14 @@ def test_a_plain_connection_ignores_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 class _Both(OpenSearchConnection, KafkaConnection):
-    """As the settings of a process that needs both stores."""
+    """Settings of a process that needs both stores."""
 
 
 def test_of_both_connections_each_has_its_own_tls_and_its_own_checks(tmp_path: Path) -> None:
     ca_file = a_pair(tmp_path).certificate
     addresses = {"opensearch_url": "http://a:9200", "kafka_bootstrap_servers": "a:1"}
-    found = read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file=ca_file)
-    assert (found.build_kafka_ssl_context() is None, found.build_opensearch_ssl_context() is None) == (False, True)
+    settings = read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file=ca_file)
+    assert (settings.build_kafka_ssl_context() is None, settings.build_opensearch_ssl_context() is None) == (False, True)
     with pytest.raises(SettingError, match="TLS to Kafka: /absent: No such"):
         read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file="/absent")
     with pytest.raises(SettingError, match="SCHEDULERLOG_OPENSEARCH_CA_FILE: has no effect"):

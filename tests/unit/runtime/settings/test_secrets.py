@@ -43,11 +43,11 @@ WITH_KAFKA = [
 ]
 
 
-def ids(parameters: Sequence[tuple[object, str]]) -> list[str]:
+def list_ids(parameters: Sequence[tuple[object, str]]) -> list[str]:
     return [command for _, command in parameters]
 
 
-def output(app: object, command: str, **environment: str) -> str:
+def read_output(app: object, command: str, **environment: str) -> str:
     result = CliRunner().invoke(app, command.split(), env=DOWN | environment)  # type: ignore[arg-type]
     assert result.exit_code in (1, 2), result.output
     assert result.output
@@ -55,33 +55,33 @@ def output(app: object, command: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("url", WRONG_URLS)
-@pytest.mark.parametrize(("app", "command"), WITH_OPENSEARCH, ids=ids(WITH_OPENSEARCH))
+@pytest.mark.parametrize(("app", "command"), WITH_OPENSEARCH, ids=list_ids(WITH_OPENSEARCH))
 def test_a_wrong_url_is_refused_without_its_password(app: object, command: str, url: str) -> None:
-    assert SECRET not in output(app, command, SCHEDULERLOG_OPENSEARCH_URL=url)
+    assert SECRET not in read_output(app, command, SCHEDULERLOG_OPENSEARCH_URL=url)
 
 
 @pytest.mark.parametrize("servers", WRONG_BROKERS)
-@pytest.mark.parametrize(("app", "command"), WITH_KAFKA, ids=ids(WITH_KAFKA))
+@pytest.mark.parametrize(("app", "command"), WITH_KAFKA, ids=list_ids(WITH_KAFKA))
 def test_a_wrong_broker_is_refused_without_its_password(app: object, command: str, servers: str) -> None:
-    assert SECRET not in output(app, command, SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS=servers)
+    assert SECRET not in read_output(app, command, SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS=servers)
 
 
 def test_a_wrong_url_of_alertmanager_is_refused_without_its_password() -> None:
     command = "alertmanager --url admin:S3cret@alertmanager:9093"
-    assert SECRET not in output(pipeline.__main__.app, command)
+    assert SECRET not in read_output(pipeline.__main__.app, command)
 
 
 def test_an_index_that_is_down_is_named_without_its_password() -> None:
-    text = output(pipeline.__main__.app, "retention")
+    text = read_output(pipeline.__main__.app, "retention")
     assert text.startswith("OpenSearch at http://127.0.0.1:9: ")
     assert SECRET not in text
 
 
 def test_provisioning_names_an_index_that_is_down_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def provisioned(*_: object) -> None:
-        """Kafka has everything."""
+    async def provision_nothing(*_: object) -> None:
+        """Provision nothing: Kafka has everything."""
 
-    monkeypatch.setattr(provision, "provision_topics", provisioned)
-    text = output(pipeline.__main__.app, "provision --wait 0")
+    monkeypatch.setattr(provision, "provision_topics", provision_nothing)
+    text = read_output(pipeline.__main__.app, "provision --wait 0")
     assert text.splitlines()[-1].startswith("OpenSearch at http://127.0.0.1:9: ")
     assert SECRET not in text

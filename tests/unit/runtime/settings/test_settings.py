@@ -57,13 +57,13 @@ def test_a_password_is_never_shown(name: str, value: str, monkeypatch: pytest.Mo
 def test_variables_that_kubernetes_makes_up_for_services_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = read(Example)
     for service in ("API", "KAFKA", "OPENSEARCH", "WORKERS", "METRICS"):
-        for name, value in injected(f"SCHEDULERLOG_{service}").items():
+        for name, value in build_service_variables(f"SCHEDULERLOG_{service}").items():
             monkeypatch.setenv(name, value)
     assert read(Example) == before
 
 
-def injected(service: str) -> dict[str, str]:
-    """The variables that the kubelet gives every pod for a Service at port 9090."""
+def build_service_variables(service: str) -> dict[str, str]:
+    """Build the variables that the kubelet gives every pod for a Service at port 9090."""
     return {
         f"{service}_SERVICE_HOST": "10.0.0.11",
         f"{service}_SERVICE_PORT": "9090",

@@ -14,16 +14,16 @@ APPLICATIONS = (api.__main__.app, ingest.__main__.app, pipeline.__main__.app, sc
 INJECTED = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 
 
-def all_variables() -> set[str]:
+def list_variables() -> set[str]:
     return {row.variable for app in APPLICATIONS for row in list_settings(app)}
 
 
 def test_the_variables_of_models_and_of_flags_are_found() -> None:
-    found = {"SCHEDULERLOG_METRICS_ADDRESS", "SCHEDULERLOG_API_LISTEN", "SCHEDULERLOG_SCHEDULER_SPOOL_SYNC"}
-    assert found | {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"} <= all_variables()
+    variables = {"SCHEDULERLOG_METRICS_ADDRESS", "SCHEDULERLOG_API_LISTEN", "SCHEDULERLOG_SCHEDULER_SPOOL_SYNC"}
+    assert variables | {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"} <= list_variables()
 
 
-@pytest.mark.parametrize("name", sorted(all_variables()))
+@pytest.mark.parametrize("name", sorted(list_variables()))
 def test_no_service_of_any_name_sets_it(name: str) -> None:
     assert name.startswith("SCHEDULERLOG_")
     assert not INJECTED.search(name)

@@ -7,14 +7,14 @@ from runtime.telemetry.exposition import encode_metrics, with_process
 ASKS_FOR_OPEN_METRICS = "application/openmetrics-text; version=1.0.0, text/plain;version=0.0.4;q=0.5"
 
 
-def counting() -> CollectorRegistry:
+def a_registry() -> CollectorRegistry:
     registry = CollectorRegistry()
     Counter("schedulerlog_test_things", "Things.", registry=registry).inc(3)
     return registry
 
 
 def test_a_scrape_has_the_metrics_of_the_process_and_its_version() -> None:
-    content_type, body = encode_metrics(with_process(counting()), "")
+    content_type, body = encode_metrics(with_process(a_registry()), "")
     assert content_type.startswith("text/plain; version=")
     samples = {sample.name: sample for family in plain_text(body.decode()) for sample in family.samples}
     assert samples["schedulerlog_test_things_total"].value == 3
@@ -26,7 +26,7 @@ def test_a_scrape_has_the_metrics_of_the_process_and_its_version() -> None:
 
 
 def test_open_metrics_are_answered_where_they_are_asked_for() -> None:
-    content_type, body = encode_metrics(with_process(counting()), ASKS_FOR_OPEN_METRICS)
+    content_type, body = encode_metrics(with_process(a_registry()), ASKS_FOR_OPEN_METRICS)
     assert content_type.startswith("application/openmetrics-text; version=1.0.0")
     assert body.endswith(b"# EOF\n")
     # The name of a counter's family has no suffix there.
@@ -34,11 +34,11 @@ def test_open_metrics_are_answered_where_they_are_asked_for() -> None:
 
 
 def test_two_services_in_one_process_have_their_own_metrics() -> None:
-    with_process(counting())
+    with_process(a_registry())
     assert b"schedulerlog_test_things" not in encode_metrics(with_process(CollectorRegistry()), "")[1]
 
 
 def test_further_metrics_stand_before_the_end() -> None:
     more = ["# TYPE a gauge\na 1\n".__str__]
-    assert encode_metrics(with_process(counting()), "", more)[1].endswith(b"\na 1\n")
-    assert encode_metrics(with_process(counting()), ASKS_FOR_OPEN_METRICS, more)[1].endswith(b"\na 1\n# EOF\n")
+    assert encode_metrics(with_process(a_registry()), "", more)[1].endswith(b"\na 1\n")
+    assert encode_metrics(with_process(a_registry()), ASKS_FOR_OPEN_METRICS, more)[1].endswith(b"\na 1\n# EOF\n")

@@ -45,9 +45,9 @@ def test_metrics_and_probes_are_answered(host: str) -> None:
 )
 def test_n12_on_loopback_metrics_are_not_read_under_the_name_of_a_page(host: str, status: int) -> None:
     with serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address:
-        asked = Request(f"http://{address}/metrics", headers={"Host": host})
+        request = Request(f"http://{address}/metrics", headers={"Host": host})
         with nullcontext() if status == 200 else pytest.raises(HTTPError, match=str(status)):
-            urlopen(asked).close()  # noqa: S310
+            urlopen(request).close()  # noqa: S310
 
 
 def test_n13_a_client_that_sends_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ def test_libraries_are_quiet_and_some_are_silent() -> None:
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
-        for handler, kept in filters.items():
-            handler.filters = kept
+        for handler, handler_filters in filters.items():
+            handler.filters = handler_filters
     assert levels == [logging.CRITICAL, logging.WARNING, logging.WARNING]
 
 

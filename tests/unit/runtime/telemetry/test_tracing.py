@@ -66,8 +66,8 @@ def test_a_span_keeps_what_the_callers_tracing_wants_to_find_again() -> None:
     judged = spans.begin("filter", EXAMPLE, kind="server")
     judged.end()
     spans.close()
-    (found,) = exporter.get_finished_spans()
-    assert found.context.trace_state.to_header() == STATE.decode()
+    (span,) = exporter.get_finished_spans()
+    assert span.context.trace_state.to_header() == STATE.decode()
     assert (judged.trace.id, judged.trace.state) == (EXAMPLE.id, STATE)
     assert judged.trace.parent != EXAMPLE.parent
 
@@ -75,9 +75,9 @@ def test_a_span_keeps_what_the_callers_tracing_wants_to_find_again() -> None:
 def test_an_attempt_whose_id_is_no_trace_id_gets_one() -> None:
     exporter = InMemorySpanExporter()
     spans = OtlpTracing("", "schedulerlog-worker", exporter)
-    made = [spans.begin("fold", NO_TRACE, identify_subject(attempt="a1"), kind="consumer").trace for _ in range(2)]
+    traces = [spans.begin("fold", NO_TRACE, identify_subject(attempt="a1"), kind="consumer").trace for _ in range(2)]
     spans.close()
-    assert len({trace.id for trace in made}) == 2
+    assert len({trace.id for trace in traces}) == 2
 
 
 def test_a_collector_that_is_away_holds_up_neither_a_span_nor_the_end(
