@@ -1,4 +1,4 @@
-"""Whatever bytes and texts arrive, each reader answers in its own terms and never crashes."""
+"""Readers of bytes and texts: whatever arrives, each answers in its own terms and never crashes."""
 
 import contextlib
 import json
@@ -38,23 +38,23 @@ OBSERVATIONS = {
 }
 
 
-def a_body(written: Any, place: list[int], value: Any) -> bytes:
-    """`written` as JSON, with `value` in the place that the path `place` leads to."""
+def a_body(written: Any, path: list[int], value: Any) -> bytes:
+    """`written` as JSON, with `value` where `path` leads to."""
     written = json.loads(json.dumps(written))
-    at: Any = [written]
+    parent: Any = [written]
     key: Any = 0
-    for step in place:
-        inner = at[key]
+    for step in path:
+        inner = parent[key]
         if not isinstance(inner, dict | list) or not inner:
             break
         keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
-        at, key = inner, keys[step % len(keys)]
-    at[key] = value
+        parent, key = inner, keys[step % len(keys)]
+    parent[key] = value
     return json.dumps(written).encode(errors="surrogatepass")
 
 
 def read_any(body: bytes) -> None:
-    """Every body at every reader."""
+    """Read every body by every reader."""
     for read in (read_filter, read_bind):
         with contextlib.suppress(UnusableBodyError):
             read(body)
@@ -74,8 +74,8 @@ def test_any_body(body: bytes) -> None:
 
 @given(st.sampled_from(sorted(OBSERVATIONS)), st.lists(st.integers(0, 9), min_size=1, max_size=8), JSON)
 @settings(max_examples=count_examples(50))
-def test_any_value_anywhere_in_a_body(kind: str, place: list[int], value: Any) -> None:
-    read_any(a_body(OBSERVATIONS[kind], place, value))
+def test_any_value_anywhere_in_a_body(kind: str, path: list[int], value: Any) -> None:
+    read_any(a_body(OBSERVATIONS[kind], path, value))
 
 
 @given(st.sampled_from(sorted(OBSERVATIONS)), st.data())
@@ -94,9 +94,9 @@ def test_gigantic_lists_are_read_as_any_other() -> None:
     held = allocation.decode_devices("GPU-0,NVIDIA,1,1:" * 100_000 + ";")
     assert len(held[0]) == 100_000
     gpus = json.dumps([{"id": f"GPU-{n}", "count": 1, "devmem": 1, "devcore": 1, "type": "T"} for n in range(20_000)])
-    found = registration.decode_registration(gpus)
-    assert isinstance(found, registration.Registration)
-    assert len(found.devices) == 20_000
+    decoded = registration.decode_registration(gpus)
+    assert isinstance(decoded, registration.Registration)
+    assert len(decoded.devices) == 20_000
 
 
 @given(TEXTS)

@@ -21,22 +21,24 @@ from tests.support.harness.scheduler_app import Serving
 KAFKA = read(KafkaConnectionIfGiven, kafka_bootstrap_servers="a:1")
 
 
-def settings(**given: object) -> Settings:
-    return read(Settings, **{"cluster": Path("cluster.yaml"), "insecure_http": True, "publish": False} | given)
+def read_settings(**options: object) -> Settings:
+    return read(Settings, **{"cluster": Path("cluster.yaml"), "insecure_http": True, "publish": False} | options)
 
 
 def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAME", "scheduler-0")
-    event = describe_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), KAFKA, NOW)
+    event = describe_settings(
+        read_settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), KAFKA, NOW
+    )
     assert (event.cluster, event.scheduler, event.instance, event.version) == (
         "east", "hami-scheduler", "scheduler-0", VERSION,
     )  # fmt: skip
-    shown = {
+    expected = {
         "node-policy": "spread", "device-policy": "spread", "node-lock-timeout": "5m0s", "publish": "false",
         "leader-elect": "true", "listen": "127.0.0.1:8080", "pod-labels": "team,app", "cluster": "cluster.yaml",
         "kafka": "a:1", "kafka-security-protocol": "plaintext",
     }  # fmt: skip
-    assert {name: event.settings[name] for name in shown} == shown
+    assert {name: event.settings[name] for name in expected} == expected
     assert "kubeconfig" not in event.settings
     record = encode(event)
     assert decode(record.value, record.headers) == event
@@ -45,10 +47,10 @@ def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.Mon
 def test_the_digest_follows_from_the_settings(tmp_path: Path) -> None:
     config = tmp_path / "device-config.yaml"
     config.write_text("nvidia: {}\n")
-    first, again = (describe_settings(settings(device_config_file=config), KAFKA, NOW) for _ in range(2))
+    first, again = (describe_settings(read_settings(device_config_file=config), KAFKA, NOW) for _ in range(2))
     config.write_text("nvidia: {resourceCountName: example.com/gpu}\n")
-    edited = describe_settings(settings(device_config_file=config), KAFKA, NOW)
-    spread = describe_settings(settings(device_config_file=config, node_policy="spread"), KAFKA, NOW)
+    edited = describe_settings(read_settings(device_config_file=config), KAFKA, NOW)
+    spread = describe_settings(read_settings(device_config_file=config, node_policy="spread"), KAFKA, NOW)
     assert first == again
     assert len({event.settings_digest for event in (first, edited, spread)}) == 3
 

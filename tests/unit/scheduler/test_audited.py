@@ -60,10 +60,10 @@ class Audited:
 
     async def bind(self, pod: Json) -> None:
         self.clock.advance(1)
-        about = pod["metadata"]
-        await self.scheduler.bind(BindRequest(about["namespace"], about["name"], about["uid"], "node1"))
+        metadata = pod["metadata"]
+        await self.scheduler.bind(BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], "node1"))
 
-    def found(self) -> list[FindingReported]:
+    def find_findings(self) -> list[FindingReported]:
         judge, attempt = PlacementAuditor(), list[AttemptEvent]()
         while batch := self.spool.take_batch():
             for event in (decode(entry.record.value, entry.record.headers) for entry in batch.entries):
@@ -85,29 +85,29 @@ class Audited:
 
 @pytest.fixture
 def audited(tmp_path: Path) -> Iterator[Audited]:
-    found = Audited(tmp_path)
-    yield found
-    found.spool.close()
+    audited_scheduler = Audited(tmp_path)
+    yield audited_scheduler
+    audited_scheduler.spool.close()
 
 
-def shaken(at: str) -> dict[str, str]:
-    return {HANDSHAKE: f"Reported {at} +0000 UTC"}
+def build_handshake(reported_at: str) -> dict[str, str]:
+    return {HANDSHAKE: f"Reported {reported_at} +0000 UTC"}
 
 
 async def test_a_placement_that_is_right_is_no_finding(audited: Audited) -> None:
-    audited.edit(a_node("node1", devices=2, annotations=shaken("2026-11-21 02:59:50")))
+    audited.edit(a_node("node1", devices=2, annotations=build_handshake("2026-11-21 02:59:50")))
     await audited.filter(a_pod())
     await audited.bind(a_pod())
-    assert audited.found() == []
+    assert audited.find_findings() == []
 
 
 async def test_a_node_that_fell_silent_and_was_chosen_is_found_with_the_age_of_its_handshake(audited: Audited) -> None:
-    audited.edit(a_node("node1", devices=2, annotations=shaken("2026-11-21 02:59:50")))
+    audited.edit(a_node("node1", devices=2, annotations=build_handshake("2026-11-21 02:59:50")))
     audited.clock.advance(600)
     await audited.checks.check()
     await audited.filter(a_pod())
     await audited.bind(a_pod())
-    (finding,) = audited.found()
+    (finding,) = audited.find_findings()
     # Shaken ten seconds before three, noticed at 03:10:01, chosen at 03:10:02.
     assert (finding.finding, finding.node) == ("StaleHandshake", "node1")
     assert finding.numbers == {"handshake_age_seconds": 612, "wrong_for_seconds": 1}
@@ -118,6 +118,6 @@ async def test_a_device_that_is_registered_with_less_memory_before_the_bind_is_f
     await audited.filter(a_pod())
     audited.edit(a_node("node1", [a_device("GPU-1", devmem=23_000)]))
     await audited.bind(a_pod())
-    (finding,) = audited.found()
+    (finding,) = audited.find_findings()
     assert (finding.finding, finding.device) == ("MemoryChanged", "GPU-1")
     assert finding.numbers == {"memory_judged_mib": 46_000, "memory_registered_mib": 23_000}

@@ -22,30 +22,32 @@ from tests.support.growth import FACTOR, is_linear
 SIZE: Final = MAX_CONTAINERS // FACTOR
 
 
-def filtered(**fields: Any) -> None:
+def filter_fields(**fields: Any) -> None:
     read_filter(orjson.dumps({"Pod": a_pod(), "NodeNames": ["node1"]} | fields))
 
 
-def names_of_nodes(size: int) -> None:
-    filtered(NodeNames=[f"node{number}" for number in range(10 * size)])
+def read_node_names(size: int) -> None:
+    filter_fields(NodeNames=[f"node{number}" for number in range(10 * size)])
 
 
-def one_name_many_times(size: int) -> None:
-    filtered(NodeNames=["node1"] * 10 * size)
+def read_one_name_many_times(size: int) -> None:
+    filter_fields(NodeNames=["node1"] * 10 * size)
 
 
-def whole_nodes(size: int) -> None:
-    filtered(NodeNames=None, Nodes={"items": [{"metadata": {"name": f"node{number}"}} for number in range(10 * size)]})
+def read_full_nodes(size: int) -> None:
+    filter_fields(
+        NodeNames=None, Nodes={"items": [{"metadata": {"name": f"node{number}"}} for number in range(10 * size)]}
+    )
 
 
-def containers(size: int) -> None:
+def read_containers(size: int) -> None:
     pod = a_pod(containers=[a_container(f"c{number}") for number in range(size)])
-    filtered(Pod=pod)
+    filter_fields(Pod=pod)
     list_requests(pod, ONLY_NVIDIA)
 
 
-def fields_of_a_call(size: int) -> None:
-    filtered(**{f"Field{number}": number for number in range(10 * size)})
+def read_call_fields(size: int) -> None:
+    filter_fields(**{f"Field{number}": number for number in range(10 * size)})
 
 
 def a_long_name_in_a_bind(size: int) -> None:
@@ -53,22 +55,22 @@ def a_long_name_in_a_bind(size: int) -> None:
         read_bind(orjson.dumps({"PodName": "a-." * 100 * size, "PodNamespace": "ns", "PodUID": "u", "Node": "node1"}))
 
 
-def reviewed(pod: Any) -> None:
+def review_pod(pod: Any) -> None:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "object": pod}}
     answer(orjson.dumps(review), AdmissionRules(), Quotas())
 
 
-def reviewed_containers(size: int) -> None:
-    reviewed(a_pod(containers=[a_container(f"c{number}") for number in range(10 * size)]))
+def review_containers(size: int) -> None:
+    review_pod(a_pod(containers=[a_container(f"c{number}") for number in range(10 * size)]))
 
 
-def reviewed_variables(size: int) -> None:
-    reviewed(a_pod(containers=[a_container() | {"env": [{"name": f"V{number}"} for number in range(10 * size)]}]))
+def review_variables(size: int) -> None:
+    review_pod(a_pod(containers=[a_container() | {"env": [{"name": f"V{number}"} for number in range(10 * size)]}]))
 
 
-def reviewed_quantities(size: int) -> None:
+def review_quantities(size: int) -> None:
     limits = {"nvidia.com/gpu": "1"} | {f"example.com/r{number}": "1" for number in range(size)}
-    reviewed(a_pod(containers=[{"name": "c", "resources": {"limits": limits}}]))
+    review_pod(a_pod(containers=[{"name": "c", "resources": {"limits": limits}}]))
 
 
 def an_allocation(size: int) -> None:
@@ -87,8 +89,8 @@ def a_registration(size: int) -> None:
 
 
 READERS: Final[list[Callable[[int], None]]] = [
-    names_of_nodes, one_name_many_times, whole_nodes, containers, fields_of_a_call, a_long_name_in_a_bind,
-    reviewed_containers, reviewed_variables, reviewed_quantities, an_allocation, a_registration,
+    read_node_names, read_one_name_many_times, read_full_nodes, read_containers, read_call_fields,
+    a_long_name_in_a_bind, review_containers, review_variables, review_quantities, an_allocation, a_registration,
 ]  # fmt: skip
 
 

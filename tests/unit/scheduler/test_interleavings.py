@@ -8,7 +8,9 @@ from tests.support.stress import IS_STRESS
 STEPS = 60
 PARTS = 20
 WALKS = 5_000 if IS_STRESS else 1
-"""In each part: 20 in the suite, 100,000 in `make stress`. Before H2 and H3 were mended, 44 of 100 failed."""
+"""Interleavings in each part: 20 in the suite, 100,000 in `make stress`. Before H2 and H3 were mended, 44 of 100
+failed.
+"""
 
 
 @pytest.mark.stress

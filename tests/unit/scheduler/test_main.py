@@ -77,8 +77,8 @@ def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[st
 def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
     cluster: Path, words: list[str], value: str
 ) -> None:
-    place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--listen", 0]
-    result = run("serve", *place, "--no-publish", *words)
+    options = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--listen", 0]
+    result = run("serve", *options, "--no-publish", *words)
     assert result.exit_code == 2
     assert result.stderr.startswith(value)
     assert result.stderr.count("\n") == 1
@@ -104,13 +104,13 @@ def test_a_spool_that_can_not_be_a_folder_is_named(cluster: Path) -> None:
     assert result.stderr.startswith(f"--spool: {cluster.parent / 'spool'} can't be used: ")
 
 
-def simulated(cluster: Path, pod: Path, *words: str) -> Result:
+def simulate(cluster: Path, pod: Path, *words: str) -> Result:
     return run("simulate", "--cluster", cluster, "--pod", pod, *words)
 
 
 @pytest.mark.parametrize("name", ["1-gpu-pod", "2-gpu-pod-default"])
 def test_a_simulation_says_of_the_filter_what_was_worked_out_by_hand(name: str) -> None:
-    result = simulated(EXAMPLES / "cluster.yaml", EXAMPLES / "pods" / f"{name}.yaml")
+    result = simulate(EXAMPLES / "cluster.yaml", EXAMPLES / "pods" / f"{name}.yaml")
     assert result.exit_code == 0, result.output
     expected = json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
     answer = json.loads(result.stdout)
@@ -121,7 +121,7 @@ def test_a_simulation_says_of_the_filter_what_was_worked_out_by_hand(name: str) 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_each_vendor_would_be_placed(name: str) -> None:
-    result = simulated(FOLDER / f"{name}.yaml", FOLDER / "pods" / f"{name}.yaml")
+    result = simulate(FOLDER / f"{name}.yaml", FOLDER / "pods" / f"{name}.yaml")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["filter"]["status"] == "passed"
 
@@ -129,13 +129,13 @@ def test_the_example_of_each_vendor_would_be_placed(name: str) -> None:
 def test_a_simulation_shows_more_when_asked(cluster: Path, tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(yaml.safe_dump(a_pod()))
-    assert set(json.loads(simulated(cluster, pod).stdout)) == {"status", "filter", "bind"}
-    assert json.loads(simulated(cluster, pod, "--detail").stdout)["detail"]["chosen"] == "node1"
+    assert set(json.loads(simulate(cluster, pod).stdout)) == {"status", "filter", "bind"}
+    assert json.loads(simulate(cluster, pod, "--detail").stdout)["detail"]["chosen"] == "node1"
 
 
 def test_a_simulation_of_a_pod_without_devices_says_so(cluster: Path, tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(yaml.safe_dump(a_pod(containers=[a_container(gpus=0)])))
-    result = simulated(cluster, pod)
+    result = simulate(cluster, pod)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "asks for no device" in result.stderr

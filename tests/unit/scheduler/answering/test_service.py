@@ -1,4 +1,4 @@
-"""What kube-scheduler is answered, what is published about it, and that no device is ever given away twice."""
+"""Answers to kube-scheduler, and what is published about them; no device is ever given away twice."""
 
 import asyncio
 import json
@@ -56,9 +56,9 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Serving]]:
 
 @pytest.fixture
 def serving(serve: Callable[..., Serving]) -> Serving:
-    found = serve(a_node("node1", devices=2), a_node("node2", devices=2))
-    found.take_events()
-    return found
+    started = serve(a_node("node1", devices=2), a_node("node2", devices=2))
+    started.take_events()
+    return started
 
 
 async def test_every_event_names_the_schedulers_cluster(serve: Callable[..., Serving]) -> None:
@@ -125,8 +125,8 @@ async def test_n10_more_nodes_than_any_cluster_has_are_not_judged(serve: Callabl
     serving = serve(max_body_bytes=8 * 1024**2)
     serving.take_events()
     names = [f"n{number}" for number in range(100_001)]
-    whole = {"items": [{"metadata": {"name": name}} for name in names]}
-    for offered in ({"NodeNames": names}, {"Nodes": whole}):
+    node_list = {"items": [{"metadata": {"name": name}} for name in names]}
+    for offered in ({"NodeNames": names}, {"Nodes": node_list}):
         answer = await serving.post("/filter", {"Pod": a_pod()} | offered)
         assert answer == EMPTY | {"Error": "100001 nodes are offered, 100000 are judged at most"}
     assert serving.take_events() == []
@@ -179,8 +179,8 @@ async def test_two_pods_are_bound_to_one_node_one_after_the_other(serving: Servi
 async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serving]) -> None:
     lock = {NODE_LOCK: "2026-11-21T02:59:59Z,default,other"}
     serving = serve(a_node("node1", devices=1, annotations=lock), a_pod("other"))
-    whole = [a_container(gpucores=100)]
-    first, second = a_pod("first", whole), a_pod("second", whole)
+    containers = [a_container(gpucores=100)]
+    first, second = a_pod("first", containers), a_pod("second", containers)
     assert (await serving.filter(first))["NodeNames"] == ["node1"]
     assert (await serving.filter(second))["NodeNames"] is None
     error = "node node1 has been locked within 5m0s: node lock contention"
@@ -206,9 +206,9 @@ async def test_the_span_of_a_bind_that_is_cut_off_is_ended_with_the_reason(servi
         raise asyncio.CancelledError
 
     setattr(serving.scheduler._binds, "bind", cut_off)
-    about = pod["metadata"]
+    metadata = pod["metadata"]
     with pytest.raises(asyncio.CancelledError):
-        await serving.scheduler.bind(BindRequest(about["namespace"], about["name"], about["uid"], "node1"))
+        await serving.scheduler.bind(BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], "node1"))
     assert ended == ["", "the bind was cut off"]
 
 
@@ -237,10 +237,10 @@ async def test_what_a_pod_holds_does_not_stand_in_its_own_way(serving: Serving) 
 
 
 async def test_a_pod_that_fits_no_more_lets_go_of_what_it_held(serving: Serving) -> None:
-    whole = [a_container(gpus=2, gpucores=100)]
-    await serving.filter(a_pod("first", whole))
-    await serving.filter(a_pod("first", whole), ["cpu-node"])
-    assert (await serving.filter(a_pod("second", whole)))["NodeNames"] == ["node1"]
+    containers = [a_container(gpus=2, gpucores=100)]
+    await serving.filter(a_pod("first", containers))
+    await serving.filter(a_pod("first", containers), ["cpu-node"])
+    assert (await serving.filter(a_pod("second", containers)))["NodeNames"] == ["node1"]
 
 
 async def test_a_pod_that_ends_frees_its_devices(serve: Callable[..., Serving]) -> None:
@@ -252,14 +252,14 @@ async def test_a_pod_that_ends_frees_its_devices(serve: Callable[..., Serving]) 
     assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
 
 
-def whole(pod: Json, *nodes: Json) -> Json:
-    """A filter call as kube-scheduler makes it with `nodeCacheCapable: false`."""
+def build_full_call(pod: Json, *nodes: Json) -> Json:
+    """Build a filter call as kube-scheduler makes it with `nodeCacheCapable: false`."""
     return {"Pod": pod, "Nodes": {"metadata": {}, "items": list(nodes)}, "NodeNames": None}
 
 
 async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serving) -> None:
     sent = [a_node(name, devices=2, annotations={"sent": "as it was"}) for name in ("node2", "node1")]
-    answer = await serving.post("/filter", whole(a_pod(), *sent))
+    answer = await serving.post("/filter", build_full_call(a_pod(), *sent))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [sent[1]]}}
     pod = serving.cluster.get_pod_seen("default", "pod1")
     assert pod
@@ -271,13 +271,15 @@ async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serv
 async def test_what_runs_counts_where_whole_nodes_are_sent(serving: Serving) -> None:
     both = [a_container(gpus=2, gpucores=100)]
     await serving.filter(a_pod("first", both))
-    answer = await serving.post("/filter", whole(a_pod("second", both), a_node("node1", devices=2), a_node("stranger")))
+    answer = await serving.post(
+        "/filter", build_full_call(a_pod("second", both), a_node("node1", devices=2), a_node("stranger"))
+    )
     assert answer == EMPTY | {"FailedNodes": {"node1": "2/2 CardInsufficientMemory", "stranger": "node unregistered"}}
 
 
 async def test_a_pod_without_devices_gets_whole_nodes_back(serving: Serving) -> None:
     nodes = [a_node("a"), a_node("b")]
-    answer = await serving.post("/filter", whole(a_pod(containers=[a_container(gpus=0)]), *nodes))
+    answer = await serving.post("/filter", build_full_call(a_pod(containers=[a_container(gpus=0)]), *nodes))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": nodes}}
 
 
@@ -285,7 +287,7 @@ async def test_whole_nodes_are_judged_without_a_trace_where_that_is_asked_for(se
     serving = serve(a_node("node1", devices=2), simulates_whole_nodes=True)
     serving.take_events()
     nodes = [a_node("elsewhere", devices=1), a_node("other", devices=1)]
-    answer = await serving.post("/filter", whole(a_pod(), *nodes))
+    answer = await serving.post("/filter", build_full_call(a_pod(), *nodes))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [nodes[0]]}}
     assert serving.take_events() == []
     assert serving.cluster.get_pod_seen("default", "pod1") is None
@@ -335,8 +337,8 @@ async def test_a_body_that_can_not_be_understood_is_answered_with_the_cause(
 
 @pytest.mark.parametrize("wrong", ["PodName", "PodNamespace", "Node"])
 async def test_l4_a_bind_whose_names_are_no_names_is_refused_with_the_name(serving: Serving, wrong: str) -> None:
-    asked = {"PodName": "pod1", "PodNamespace": "default", "PodUID": "u1", "Node": "node1"}
-    answer = await serving.post("/bind", asked | {wrong: ".."})
+    binding = {"PodName": "pod1", "PodNamespace": "default", "PodUID": "u1", "Node": "node1"}
+    answer = await serving.post("/bind", binding | {wrong: ".."})
     assert answer["Error"].startswith(f"{wrong} '..' has ")
 
 
@@ -346,11 +348,11 @@ async def test_a_body_that_is_too_long_is_refused_with_the_flag_that_allows_it(
 ) -> None:
     serving = serve(max_body_bytes=1000)
 
-    async def parts() -> AsyncIterator[bytes]:
+    async def iterate_parts() -> AsyncIterator[bytes]:
         for _ in range(20):
             yield b"x" * 100
 
-    response = await serving.http.post("/filter", content=b"x" * 2000 if is_announced else parts())
+    response = await serving.http.post("/filter", content=b"x" * 2000 if is_announced else iterate_parts())
     assert response.status_code == 413
     assert "--max-body-size" in response.text
 
@@ -403,16 +405,16 @@ async def test_registrations_are_reported_when_they_change_and_only_then(serve: 
     assert isinstance(changed, NodeRegistered)
     assert len(changed.uuid) == 3
     serving.edit()
-    (gone,) = serving.take_events()
-    assert isinstance(gone, NodeRegistered)
-    assert (gone.registered, gone.cause) == (False, "the node is gone")
+    (deleted,) = serving.take_events()
+    assert isinstance(deleted, NodeRegistered)
+    assert (deleted.registered, deleted.cause) == (False, "the node is gone")
 
 
-def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
-    """What the pods' own annotations add up to, per device."""
+def sum_bookings(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
+    """Sum what the pods' own annotations book, per device."""
     sums: dict[str, Counter[str]] = {}
-    for asked in pods:
-        pod = serving.cluster.get_pod_seen("default", asked["metadata"]["name"])
+    for requested in pods:
+        pod = serving.cluster.get_pod_seen("default", requested["metadata"]["name"])
         for device in (get_annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
             if device:
                 uuid, _, memory, cores = device.split(",")
@@ -440,14 +442,14 @@ async def test_calls_at_the_same_time_never_give_one_device_away_twice(
         for n in range(24)
     ]
 
-    async def caller(mine: list[Json]) -> None:
+    async def call(mine: list[Json]) -> None:
         for pod in mine:
             answer = await serving.filter(pod, ["node1", "node2"])
             if answer["NodeNames"] and draw.random() < 0.5:
                 await serving.bind(pod, answer["NodeNames"][0])
 
-    await asyncio.gather(*(caller(pods[start::8]) for start in range(8)))
-    booking = booked(serving, pods)
+    await asyncio.gather(*(call(pods[start::8]) for start in range(8)))
+    booking = sum_bookings(serving, pods)
     assert booking
     for uuid, sums in booking.items():
         assert sums["memory"] <= 10_000, uuid
@@ -501,14 +503,14 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     async def refuse(*_: object) -> None:
         raise build_missing_error("pods", "pod1")
 
-    whole = [a_container(gpus=2, gpucores=100)]
+    containers = [a_container(gpus=2, gpucores=100)]
     monkeypatch.setattr(serving.cluster, "patch_pod", refuse)
-    assert await serving.filter(a_pod("pod1", whole)) == EMPTY | {"Error": 'pods "pod1" not found'}
+    assert await serving.filter(a_pod("pod1", containers)) == EMPTY | {"Error": 'pods "pod1" not found'}
     last = serving.take_events()[-1]
     assert isinstance(last, AttemptConcluded)
     assert (last.chosen, last.error) == (None, 'pods "pod1" not found')
     monkeypatch.undo()
-    assert (await serving.filter(a_pod("pod2", whole)))["NodeNames"] == ["node1"]
+    assert (await serving.filter(a_pod("pod2", containers)))["NodeNames"] == ["node1"]
 
 
 async def test_a_pod_that_held_devices_is_reported_as_gone_once_and_others_are_not(serving: Serving) -> None:

@@ -1,4 +1,4 @@
-"""What a killed scheduler knows of its binds in its next life, wherever it was killed."""
+"""Binds that a killed scheduler remembers in its next life, wherever it was killed."""
 
 import asyncio
 import errno
@@ -24,7 +24,7 @@ def a_bound_pod(node: str = "node1", when: str = format_bind_time(BEGAN), **stat
     return {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": status}
 
 
-def left_by_a_life_with(lines: bytes, folder: Path) -> dict[str, OpenBind]:
+def read_unresolved(lines: bytes, folder: Path) -> dict[str, OpenBind]:
     (folder / FILE).write_bytes(lines)
     binds = BindJournal(folder)
     binds.close()
@@ -39,18 +39,18 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
     binds.record_end(bind, end)
     written = (tmp_path / FILE).stat().st_size
     binds.forget(bind)
-    whole = (tmp_path / FILE).read_bytes()
+    journal = (tmp_path / FILE).read_bytes()
     binds.close()
-    for cut in range(len(whole) + 1):
+    for cut in range(len(journal) + 1):
         if cut < opened:
             expected = {}
         elif cut < written:
             expected = {bind.key: bind}
-        elif cut < len(whole):
+        elif cut < len(journal):
             expected = {bind.key: OpenBind(bind.attempt, bind.node, bind.started_at, end)}
         else:
             expected = {}
-        assert left_by_a_life_with(whole[:cut], tmp_path) == expected, cut
+        assert read_unresolved(journal[:cut], tmp_path) == expected, cut
 
 
 def test_a_line_that_was_cut_off_by_a_full_disk_is_written_again_before_the_next(
@@ -60,7 +60,7 @@ def test_a_line_that_was_cut_off_by_a_full_disk_is_written_again_before_the_next
     with monkeypatch.context() as context:
         context.setattr(os, "write", lambda file, data: write(file, data[:20]))
         asyncio.run(binds.open(a_bind("cut-off")))
-    assert left_by_a_life_with((tmp_path / FILE).read_bytes(), tmp_path) == {}
+    assert read_unresolved((tmp_path / FILE).read_bytes(), tmp_path) == {}
     asyncio.run(binds.open(a_bind()))
     binds.close()
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("cut-off"), a_bind()]
@@ -96,7 +96,7 @@ def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
     asyncio.run(BindJournal(tmp_path).open(a_bind()))
     line = (tmp_path / FILE).read_bytes()
     for garbage in (b"\x00\xff", b"7", b"[]", b'{"open": 1}', b'{"ended": "nothing"}', b'{"done": []}', b"null"):
-        assert list(left_by_a_life_with(garbage + line + b"\n" + garbage, tmp_path).values()) == [a_bind()]
+        assert list(read_unresolved(garbage + line + b"\n" + garbage, tmp_path).values()) == [a_bind()]
 
 
 def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +127,11 @@ def test_a_disk_that_is_full_is_reported_once_and_binding_continues(
 
 
 def test_a_bind_that_took_place_ended_when_the_cluster_says_so_but_not_before_it_began() -> None:
-    for at, expected in (
+    for transition_at, expected in (
         ("2026-11-21T03:00:02Z", STARTED.replace(second=2, microsecond=0)),
         ("2026-11-21T03:00:00Z", BEGAN),
     ):
-        pod = a_bound_pod(conditions=[{"type": "PodScheduled", "lastTransitionTime": at}])
+        pod = a_bound_pod(conditions=[{"type": "PodScheduled", "lastTransitionTime": transition_at}])
         assert derive_end(a_bind(), pod, LATER) == BindEnd("", expected)
     assert derive_end(a_bind(), a_bound_pod(), LATER) == BindEnd("", BEGAN)
 

@@ -24,7 +24,7 @@ class Life:
 
     async def run(self, faults: Faults) -> None:
         binds = BindJournal(self.folder)
-        await self._some(binds)
+        await self._make_binds(binds)
         binds.close()
         with faults.injected():
             try:
@@ -35,10 +35,10 @@ class Life:
             else:
                 left = binds
                 for _ in range(3):
-                    await self._some(binds)
+                    await self._make_binds(binds)
         binds = left or BindJournal(self.folder)
         # The next bind is written with all that could not be.
-        await self._some(binds)
+        await self._make_binds(binds)
         # The folder as a kill leaves it.
         killed = shutil.copytree(self.folder, self.folder.with_suffix(".killed"))
         binds.close()
@@ -47,8 +47,8 @@ class Life:
             assert binds.unresolved == self.unended
             binds.close()
 
-    async def _some(self, binds: BindJournal) -> None:
-        """Three binds: one is cut off, one before its event is durable, and one ends."""
+    async def _make_binds(self, binds: BindJournal) -> None:
+        """Make three binds: one is cut off, one before its event is durable, and one ends."""
         for steps in range(3):
             bind, end = a_bind(f"pod{next(self._numbers)}"), BindEnd("refused", LATER)
             await binds.open(bind)

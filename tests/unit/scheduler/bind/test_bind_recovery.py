@@ -21,8 +21,8 @@ READING = "GET /api/v1/namespaces/default/pods/pod1"
 STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
 
-def binds_written(scheduler: OnApi) -> list[BindConcluded]:
-    """By its spool, in all its lives."""
+def list_binds(scheduler: OnApi) -> list[BindConcluded]:
+    """List the binds that its spool has, from all its lives."""
     events = []
     while batch := scheduler.spool.take_batch():
         events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
@@ -31,13 +31,13 @@ def binds_written(scheduler: OnApi) -> list[BindConcluded]:
 
 
 async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
-    """All that a scheduler does up to the API server's yes; then it is killed."""
+    """Bind as a scheduler does up to the API server's yes; then it is killed."""
     content = pod["metadata"]
     ref = PodRef(namespace=content["namespace"], name=content["name"], uid=content["uid"])
     bind = OpenBind(AttemptRef.start(Identity("default", "hami-scheduler"), ref, STARTED), "node1", datetime.now(UTC))
     await scheduler.binds.open(bind)
-    asked = BindRequest(ref.namespace, ref.name, ref.uid, bind.node)
-    assert not (await scheduler.binder.bind(asked, bind.started_at)).error
+    request = BindRequest(ref.namespace, ref.name, ref.uid, bind.node)
+    assert not (await scheduler.binder.bind(request, bind.started_at)).error
     return bind
 
 
@@ -48,7 +48,7 @@ async def test_a_bind_that_only_the_api_server_knows_of_is_reported_by_the_next_
     for _ in range(2):
         async with running(api, tmp_path) as (scheduler,):
             await scheduler.recovery.recover()
-            (written,) = binds_written(scheduler)
+            (written,) = list_binds(scheduler)
             assert (written.attempt_id, written.bound, written.node) == (bind.attempt.id, True, "node1")
             assert (written.bind_started_at, written.ended_at) == (bind.started_at, bind.started_at)
 
@@ -59,13 +59,13 @@ async def test_a_bind_whose_event_was_not_durable_gets_the_same_event_again(tmp_
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod)
         assert await scheduler.bind(pod) == ""
-        (first,) = binds_written(scheduler)
+        (first,) = list_binds(scheduler)
     # The last step is lost.
     journal = tmp_path / "spool" / "binds.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     async with running(api, tmp_path) as (scheduler,):
         await scheduler.recovery.recover()
-        again = binds_written(scheduler)
+        again = list_binds(scheduler)
     assert again == [first, first]
     assert again[0].id == again[1].id
 
@@ -79,9 +79,9 @@ async def test_a_binding_without_an_answer_is_reported_when_it_is_known_what_bec
         api.fail(READING, READING)
         assert await scheduler.bind(pod) != ""
         await scheduler.recovery.recover()
-        assert binds_written(scheduler) == []
+        assert list_binds(scheduler) == []
         await scheduler.recovery.recover()
-        (written,) = binds_written(scheduler)
+        (written,) = list_binds(scheduler)
         assert written.bound
         assert len(scheduler.binds) == 0
 
@@ -98,7 +98,7 @@ async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
         api.put(build_pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
     async with running(api, tmp_path) as (scheduler,):
         await scheduler.recovery.recover()
-        assert binds_written(scheduler) == []
+        assert list_binds(scheduler) == []
         assert len(scheduler.binds) == 0
 
 
@@ -111,4 +111,4 @@ async def test_an_api_server_that_is_away_is_asked_again(tmp_path: Path) -> None
         await scheduler.recovery.recover()
         assert len(scheduler.binds) == 1
         await scheduler.recovery.recover()
-        assert [written.bound for written in binds_written(scheduler)] == [True]
+        assert [written.bound for written in list_binds(scheduler)] == [True]

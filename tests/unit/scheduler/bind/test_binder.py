@@ -31,8 +31,8 @@ def test_a_bind_ends_as_hami_ends_it(case: Mapping[str, Any]) -> None:
 def test_a_bind_takes_three_calls() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi(case)
-    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)) == BindResult()
+    request = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(request, api.now)) == BindResult()
     assert api.calls == 3
 
 
@@ -40,8 +40,8 @@ def test_a_bind_takes_three_calls() -> None:
 def test_a_pod_whose_labels_are_no_mapping_is_bound_as_one_without_a_group(labels: object) -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi({**case, "pod": {**case["pod"], "labels": labels}})
-    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)) == BindResult()
+    request = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    assert asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(request, api.now)) == BindResult()
 
 
 class RacingApi(ScriptedApi):
@@ -60,8 +60,8 @@ class RacingApi(ScriptedApi):
 def test_the_pod_that_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = RacingApi(case)
-    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)).error
+    request = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(request, api.now)).error
     assert error == f"node {case['node']} has been locked within 5m0s: node lock contention"
     assert api.node[NODE_LOCK].endswith("other,first")
 
@@ -86,7 +86,7 @@ def test_a_lock_is_released_when_the_connection_is_back(losses: int, is_locked: 
     case = next(case for case in BINDS if case["name"] == "free node")
     api = BrokenApi(case)
     api.losses = losses
-    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(asked, api.now)).error
+    request = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    error = asyncio.run(Binder(api, LockPolicy(), api.read_clock, api.sleep).bind(request, api.now)).error
     assert error == "the binding is refused"
     assert (NODE_LOCK in api.node) is is_locked

@@ -44,7 +44,7 @@ class Seen:
     def on_quota_deleted(self, namespace: str, name: str) -> None:
         self._changes.append(("quota gone", f"{namespace}/{name}"))
 
-    def news(self) -> list[tuple[str, str]]:
+    def take_changes(self) -> list[tuple[str, str]]:
         changes, self._changes = self._changes, []
         return changes
 
@@ -57,20 +57,20 @@ def a_cluster_of(*objects: Json) -> tuple[SimulatedCluster, Seen]:
     seen = Seen()
     cluster = SimulatedCluster(seen)
     cluster.apply(a_file(*objects))
-    seen.news()
+    seen.take_changes()
     return cluster, seen
 
 
-def version(cluster: SimulatedCluster, node: str) -> str:
-    found = cluster.get_node_seen(node)
-    assert found
-    return str(found["metadata"]["resourceVersion"])
+def get_version(cluster: SimulatedCluster, node: str) -> str:
+    node_object = cluster.get_node_seen(node)
+    assert node_object
+    return str(node_object["metadata"]["resourceVersion"])
 
 
-def node_annotation(cluster: SimulatedCluster, node: str, key: str) -> str | None:
-    found = cluster.get_node_seen(node)
-    assert found
-    return get_annotation(found, key)
+def get_node_annotation(cluster: SimulatedCluster, node: str, key: str) -> str | None:
+    node_object = cluster.get_node_seen(node)
+    assert node_object
+    return get_annotation(node_object, key)
 
 
 def test_only_the_difference_of_an_edit_is_reported() -> None:
@@ -78,7 +78,7 @@ def test_only_the_difference_of_an_edit_is_reported() -> None:
     cluster, seen = a_cluster_of(a_node("same"), a_node("changed"), a_node("gone"), a_pod("ended"), quota)
     ended = a_pod("ended") | {"status": {"phase": "Succeeded"}}
     cluster.apply(a_file(a_node("same"), a_node("changed", devices=4), a_node("new"), ended, a_pod("fresh")))
-    assert sorted(seen.news()) == [
+    assert sorted(seen.take_changes()) == [
         ("node changed", "changed"),
         ("node changed", "new"),
         ("node gone", "gone"),
@@ -91,7 +91,7 @@ def test_only_the_difference_of_an_edit_is_reported() -> None:
 
 async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    old = version(cluster, "node1")
+    old = get_version(cluster, "node1")
     await cluster.patch_node("node1", {NODE_LOCK: "x"}, old)
     with pytest.raises(KubeApiError, match="the object has been modified") as refused:
         await cluster.patch_node("node1", {NODE_LOCK: "y"}, old)
@@ -119,13 +119,13 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     devices = "GPU-a,NVIDIA,3000,30:;;"
     annotations = {ASSIGNED_NODE: "node1", DEVICES_TO_ALLOCATE: devices}
     await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), annotations, {"l": "v"})
-    await cluster.patch_node("node1", {NODE_LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
+    await cluster.patch_node("node1", {NODE_LOCK: "2026-11-21T03:00:00Z,default,pod1"}, get_version(cluster, "node1"))
     await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
     pod = await cluster.get_pod("default", "pod1")
     assert pod["spec"]["nodeName"] == "node1"
     assert (get_annotation(pod, BIND_PHASE), get_annotation(pod, DEVICES_TO_ALLOCATE)) == ("success", ";;")
     assert pod["metadata"]["labels"] == {"l": "v"}
-    assert node_annotation(cluster, "node1", NODE_LOCK) is None
+    assert get_node_annotation(cluster, "node1", NODE_LOCK) is None
 
 
 async def test_another_pods_lock_is_not_released() -> None:
@@ -133,7 +133,7 @@ async def test_another_pods_lock_is_not_released() -> None:
     cluster, _ = a_cluster_of(a_node("node1", annotations={NODE_LOCK: lock}))
     cluster.note_offered(a_pod("pod1"))
     await cluster.bind(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), "node1")
-    assert node_annotation(cluster, "node1", NODE_LOCK) == lock
+    assert get_node_annotation(cluster, "node1", NODE_LOCK) == lock
 
 
 async def test_a_pod_is_bound_once() -> None:
@@ -153,22 +153,22 @@ async def test_a_pod_that_was_made_again_is_not_bound_for_the_old_one() -> None:
 
 async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    await cluster.patch_node("node1", {NODE_LOCK: "ours"}, version(cluster, "node1"))
+    await cluster.patch_node("node1", {NODE_LOCK: "ours"}, get_version(cluster, "node1"))
     cluster.apply(a_file(a_node("node1", devices=4)))
-    assert node_annotation(cluster, "node1", NODE_LOCK) == "ours"
+    assert get_node_annotation(cluster, "node1", NODE_LOCK) == "ours"
     cluster.apply(a_file(a_node("node1", devices=4, annotations={NODE_LOCK: "theirs"})))
-    assert node_annotation(cluster, "node1", NODE_LOCK) == "theirs"
+    assert get_node_annotation(cluster, "node1", NODE_LOCK) == "theirs"
 
 
 async def test_what_we_bound_remains_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
     cluster.note_offered(a_pod("pod1"))
     await cluster.patch_pod(PodVersion(NamespacedName("default", "pod1"), "uid-pod1", ""), {ASSIGNED_NODE: "node1"})
-    seen.news()
+    seen.take_changes()
     cluster.apply(a_file(a_node("node1"), a_pod("other")))
-    assert seen.news() == [("pod changed", "uid-other")]
+    assert seen.take_changes() == [("pod changed", "uid-other")]
     cluster.apply(a_file(a_node("node1"), a_pod("pod1")))
-    assert ("pod gone", "uid-pod1") in seen.news()
+    assert ("pod gone", "uid-pod1") in seen.take_changes()
     pod = cluster.get_pod_seen("default", "pod1")
     assert pod
     assert get_annotation(pod, ASSIGNED_NODE) is None
@@ -178,7 +178,7 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
     cluster, seen = a_cluster_of()
     cluster.note_offered(a_pod("pod1", uid="first"))
     cluster.note_offered(a_pod("pod1", uid="second"))
-    assert seen.news() == [("pod gone", "first")]
+    assert seen.take_changes() == [("pod gone", "first")]
 
 
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
@@ -218,12 +218,12 @@ class Followed:
         draft.replace(self.path)
         return 1_800_000_000 + self._edits
 
-    def gauge(self, name: str) -> float | None:
+    def read_gauge(self, name: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"schedulerlog_scheduler_{name}")
 
     async def until(self, name: str, value: float) -> None:
         async with asyncio.timeout(10):
-            while self.gauge(name) != value:  # noqa: ASYNC110 - a gauge has no event
+            while self.read_gauge(name) != value:  # noqa: ASYNC110 - a gauge has no event
                 await asyncio.sleep(0.01)
 
 
@@ -240,13 +240,13 @@ async def test_an_edit_is_applied_and_a_broken_one_leaves_the_last_good_state(
     await followed.until("cluster_file_is_broken", 1)
     await asyncio.sleep(0.05)
     assert caplog.text.count(f"{followed.path}:2: the Node has no metadata.name") == 1
-    assert followed.gauge("cluster_file_applied_timestamp_seconds") == written
+    assert followed.read_gauge("cluster_file_applied_timestamp_seconds") == written
     followed.path.unlink()
     await asyncio.sleep(0.05)
     again = followed.write(yaml.safe_dump(a_node("node3")))
     await followed.until("cluster_file_applied_timestamp_seconds", again)
-    assert followed.gauge("cluster_file_is_broken") == 0
-    assert followed.seen.news() == [
+    assert followed.read_gauge("cluster_file_is_broken") == 0
+    assert followed.seen.take_changes() == [
         ("node changed", "node1"),
         ("node gone", "node1"),
         ("node changed", "node2"),

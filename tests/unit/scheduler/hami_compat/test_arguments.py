@@ -79,7 +79,7 @@ def test_what_can_not_be_taken_over_is_refused_by_name(word: str, reason: str) -
 
 
 def serve(folder: Path, *words: str) -> Result:
-    """As far as the listening, which fails: the address is none of this machine's."""
+    """Serve as far as the listening, which fails: the address is none of this machine's."""
     cluster, config = folder / "cluster.yaml", folder / "device-config.yaml"
     cluster.write_text(yaml.safe_dump_all([a_node("node1")]))
     config.write_text("nvidia: {}\n")

@@ -19,7 +19,7 @@ CLUSTER = [item for item in yaml.safe_load_all(Path("examples/cluster.yaml").rea
 MIB = 1024 * 1024
 
 
-def scraped(objects: list[dict[str, Any]]) -> list[Metric]:
+def scrape(objects: list[dict[str, Any]]) -> list[Metric]:
     columns = ClusterColumns()
     apply: dict[str, Callable[[dict[str, Any]], None]] = {
         "Node": columns.apply_node,
@@ -31,8 +31,8 @@ def scraped(objects: list[dict[str, Any]]) -> list[Metric]:
     return list(text_string_to_metric_families(HamiMetrics(columns).render()))
 
 
-def held_by_device() -> dict[str, list[tuple[int, int]]]:
-    """MiB and percent that each share takes of a device, from the pods' annotations: `uuid,type,mem,cores:;`."""
+def collect_shares() -> dict[str, list[tuple[int, int]]]:
+    """Collect MiB and percent that each share takes of a device, from annotations of pods: `uuid,type,mem,cores:;`."""
     held: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for pod in (item for item in CLUSTER if item["kind"] == "Pod"):
         allocated = pod["metadata"].get("annotations", {}).get("hami.io/vgpu-devices-allocated", "")
@@ -42,36 +42,36 @@ def held_by_device() -> dict[str, list[tuple[int, int]]]:
     return held
 
 
-def expected() -> dict[str, dict[tuple[str, ...], float]]:
-    """The series of each metric: their labels, without the zone, and the value."""
-    held = held_by_device()
-    found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
+def derive_expected() -> dict[str, dict[tuple[str, ...], float]]:
+    """Derive the series of each metric: their labels, without the zone, and the value."""
+    held = collect_shares()
+    series: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
     for node in (item for item in CLUSTER if item["kind"] == "Node"):
         text = node["metadata"].get("annotations", {}).get("hami.io/node-nvidia-register")
         for device in json.loads(text) if text else ():
             name, uuid, index = node["metadata"]["name"], device["id"], str(device.get("index", 0))
             kind, total, cores = device["type"], device["devmem"], str(device["devcore"])
-            memory, compute = (sum(share[place] for share in held[uuid]) for place in (0, 1))
+            memory, compute = (sum(share[number] for share in held[uuid]) for number in (0, 1))
             plain = (name, uuid, index, kind)
-            found["hami_gpu_memory_limit_bytes"][plain] = total * MIB
-            found["hami_gpu_core_limit_ratio"][plain] = device["devcore"]
-            found["hami_gpu_memory_allocated_bytes"][name, uuid, index, cores, kind] = memory * MIB
-            found["hami_gpu_shared_count"][plain] = len(held[uuid])
-            found["hami_gpu_core_allocated_ratio"][plain] = compute
-            found["hami_node_gpu_overview"][name, uuid, index, cores, str(total), kind] = memory * MIB
-            found["hami_node_gpu_memory_allocated_ratio"][plain] = memory / total
+            series["hami_gpu_memory_limit_bytes"][plain] = total * MIB
+            series["hami_gpu_core_limit_ratio"][plain] = device["devcore"]
+            series["hami_gpu_memory_allocated_bytes"][name, uuid, index, cores, kind] = memory * MIB
+            series["hami_gpu_shared_count"][plain] = len(held[uuid])
+            series["hami_gpu_core_allocated_ratio"][plain] = compute
+            series["hami_node_gpu_overview"][name, uuid, index, cores, str(total), kind] = memory * MIB
+            series["hami_node_gpu_memory_allocated_ratio"][plain] = memory / total
     for pod in (item for item in CLUSTER if item["kind"] == "Pod"):
         annotations = pod["metadata"].get("annotations", {})
         where = pod["metadata"]["namespace"], annotations.get("hami.io/vgpu-node"), pod["metadata"]["name"]
-        for place, container in enumerate(annotations.get("hami.io/vgpu-devices-allocated", "").split(";")):
+        for number, container in enumerate(annotations.get("hami.io/vgpu-devices-allocated", "").split(";")):
             for share in filter(None, container.split(":")):
-                uuid, _, given, percent = share.split(",")[:4]
-                found["hami_vgpu_memory_allocated_bytes"][*where, str(place), uuid] = int(given) * MIB
-                found["hami_vgpu_core_allocated_ratio"][*where, str(place), uuid] = int(percent)
-    return found
+                uuid, _, mib, percent = share.split(",")[:4]
+                series["hami_vgpu_memory_allocated_bytes"][*where, str(number), uuid] = int(mib) * MIB
+                series["hami_vgpu_core_allocated_ratio"][*where, str(number), uuid] = int(percent)
+    return series
 
 
-def exported(families: list[Metric], name: str) -> dict[tuple[str, ...], float]:
+def read_samples(families: list[Metric], name: str) -> dict[tuple[str, ...], float]:
     [family] = [family for family in families if family.name == name]
     assert {sample.labels["zone"] for sample in family.samples} <= {"vGPU"}
     return {
@@ -80,19 +80,19 @@ def exported(families: list[Metric], name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-@pytest.mark.parametrize("name", sorted(expected()))
+@pytest.mark.parametrize("name", sorted(derive_expected()))
 def test_every_device_has_the_values_that_the_annotations_add_up_to(name: str) -> None:
-    assert exported(scraped(CLUSTER), name) == pytest.approx(expected()[name])
+    assert read_samples(scrape(CLUSTER), name) == pytest.approx(derive_expected()[name])
 
 
 def test_the_cluster_of_the_example_uses_devices() -> None:
-    allocated = expected()["hami_gpu_memory_allocated_bytes"]
+    allocated = derive_expected()["hami_gpu_memory_allocated_bytes"]
     assert len(allocated) > 60
     assert any(allocated.values())
 
 
 def test_labels_are_named_as_hami_names_them() -> None:
-    [family] = [f for f in scraped(CLUSTER) if f.name == "hami_node_gpu_overview"]
+    [family] = [f for f in scrape(CLUSTER) if f.name == "hami_node_gpu_overview"]
     assert list(family.samples[0].labels) == [
         "zone", "node", "device_uuid", "device_index", "device_cores", "device_memory_limit", "device_type",
     ]  # fmt: skip
@@ -113,10 +113,10 @@ def test_compute_units_of_amd_are_shown_in_percent() -> None:
             "annotations": {"hami.io/vgpu-node": "n", "hami.io/vgpu-devices-allocated": "a,NVIDIA,50,100:;"},
         },
     }
-    families = scraped([node, pod])
-    assert list(exported(families, "hami_gpu_core_limit_ratio").values()) == [100]
-    assert list(exported(families, "hami_gpu_core_allocated_ratio").values()) == [math.ceil(100 / 304 * 100)]
-    assert exported(families, "hami_vgpu_core_allocated_ratio") == {
+    families = scrape([node, pod])
+    assert list(read_samples(families, "hami_gpu_core_limit_ratio").values()) == [100]
+    assert list(read_samples(families, "hami_gpu_core_allocated_ratio").values()) == [math.ceil(100 / 304 * 100)]
+    assert read_samples(families, "hami_vgpu_core_allocated_ratio") == {
         ("ml", "n", "p", "0", "a"): math.ceil(100 / 304 * 100)
     }
 
@@ -125,12 +125,12 @@ def test_two_shares_of_a_device_in_one_container_are_one_series() -> None:
     shares = "a,NVIDIA,10,20:a,NVIDIA,30,5:,NVIDIA,1,1:;b,NVIDIA,7,0:;"
     annotations = {"hami.io/vgpu-node": "gone", "hami.io/vgpu-devices-allocated": shares}
     pod = {"kind": "Pod", "metadata": {"uid": "u", "name": "p", "namespace": "ml", "annotations": annotations}}
-    families = scraped([pod])
+    families = scrape([pod])
     # Also where the node is not known (any more).
-    assert exported(families, "hami_vgpu_memory_allocated_bytes") == {
+    assert read_samples(families, "hami_vgpu_memory_allocated_bytes") == {
         ("ml", "gone", "p", "0", "a"): 40 * MIB, ("ml", "gone", "p", "1", "b"): 7 * MIB,
     }  # fmt: skip
-    assert exported(families, "hami_vgpu_core_allocated_ratio")["ml", "gone", "p", "0", "a"] == 25
+    assert read_samples(families, "hami_vgpu_core_allocated_ratio")["ml", "gone", "p", "0", "a"] == 25
 
 
 def test_a_quota_shows_its_limit_and_what_pods_hold_of_it() -> None:
@@ -148,9 +148,9 @@ def test_a_quota_shows_its_limit_and_what_pods_hold_of_it() -> None:
             "annotations": {"hami.io/vgpu-node": "n", "hami.io/vgpu-devices-allocated": "a,NVIDIA,1500,30:;"},
         },
     }
-    families = scraped([quota, pod])
-    assert exported(families, "hami_resource_quota_limit") == {("ml", "nvidia.com/gpumem"): 4000}
-    assert exported(families, "hami_resource_quota_used") == {
+    families = scrape([quota, pod])
+    assert read_samples(families, "hami_resource_quota_limit") == {("ml", "nvidia.com/gpumem"): 4000}
+    assert read_samples(families, "hami_resource_quota_used") == {
         ("ml", "nvidia.com/gpumem", "4000"): 1500,
         ("ml", "nvidia.com/gpucores", "0"): 30,
     }
@@ -159,5 +159,5 @@ def test_a_quota_shows_its_limit_and_what_pods_hold_of_it() -> None:
 def test_a_text_that_a_node_registers_is_escaped() -> None:
     device = {"id": 'a"\\b', "count": 1, "devmem": 1, "devcore": 100, "type": "x\ny", "health": True}
     registered = {"hami.io/node-nvidia-register": json.dumps([device])}
-    families = scraped([{"kind": "Node", "metadata": {"name": "n", "annotations": registered}}])
-    assert list(exported(families, "hami_gpu_shared_count")) == [("n", 'a"\\b', "0", "x\ny")]
+    families = scrape([{"kind": "Node", "metadata": {"name": "n", "annotations": registered}}])
+    assert list(read_samples(families, "hami_gpu_shared_count")) == [("n", 'a"\\b', "0", "x\ny")]

@@ -15,7 +15,7 @@ from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 
 MIB = 1024 * 1024
-ASKED = {"Pod": a_pod(), "NodeNames": ["node1"]}
+FILTER_CALL = {"Pod": a_pod(), "NodeNames": ["node1"]}
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ class Unfinished:
         self.calls = [asyncio.create_task(self._post()) for _ in range(count)]
 
     async def _post(self) -> int:
-        return (await self._serving.http.post("/filter", content=self._parts())).status_code
+        return (await self._serving.http.post("/filter", content=self._iterate_parts())).status_code
 
-    async def _parts(self) -> AsyncIterator[bytes]:
+    async def _iterate_parts(self) -> AsyncIterator[bytes]:
         yield b" " * self._size
         self.begun.release()
         await self._end.wait()
-        yield orjson.dumps(ASKED)
+        yield orjson.dumps(FILTER_CALL)
 
     async def end(self) -> list[int]:
         self._end.set()
@@ -54,7 +54,7 @@ async def test_m1_unfinished_bodies_share_one_budget_and_a_scheduler_is_answered
     done, waiting = await asyncio.wait(three.calls, timeout=30, return_when=asyncio.FIRST_COMPLETED)
     assert [call.result() for call in done] == [503]
     assert len(waiting) == 2
-    assert (await serving.http.post("/filter", json=ASKED)).json()["NodeNames"] == ["node1"]
+    assert (await serving.http.post("/filter", json=FILTER_CALL)).json()["NodeNames"] == ["node1"]
     too_many = await serving.http.post("/filter", content=b" " * (3 * MIB))
     assert (too_many.status_code, "ask again" in too_many.text) == (503, True)
     assert sorted(await three.end()) == [200, 200, 503]

@@ -1,4 +1,4 @@
-"""What a producer does to the spool: nothing moves on before its acknowledgement, and no failure loses or reorders."""
+"""Producer at the spool: nothing moves on before its acknowledgement, and no failure loses or reorders."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from tests.support.builders.spool_entries import Clock, a_verdict
 from tests.support.harness.fake_producer import FakeKafka
 
 
-def attempt_concluded(**fields: Any) -> AttemptConcluded:
+def a_conclusion(**fields: Any) -> AttemptConcluded:
     event = an_attempt({"node1": [["picked"]]})[-1]
     assert isinstance(event, AttemptConcluded)
     return event.model_copy(update=fields)
@@ -49,7 +49,7 @@ class Publishing:
             while not is_so():  # noqa: ASYNC110 - looks from outside
                 await asyncio.sleep(0.005)
 
-    async def until_sent(self) -> None:
+    async def wait_until_sent(self) -> None:
         await self.until(lambda: self.spool.unsent_bytes == 0)
 
 
@@ -57,20 +57,20 @@ class Publishing:
 async def publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Publishing]:
     monkeypatch.setattr(kafka_publisher, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(kafka_publisher, "SILENCE_SECONDS", 0.05)
-    found = Publishing(tmp_path)
-    yield found
-    if found.task:
-        found.task.cancel()
-        await asyncio.gather(found.task, return_exceptions=True)
-    found.spool.close()
+    publisher = Publishing(tmp_path)
+    yield publisher
+    if publisher.task:
+        publisher.task.cancel()
+        await asyncio.gather(publisher.task, return_exceptions=True)
+    publisher.spool.close()
 
 
 async def test_everything_is_sent_in_order(publishing: Publishing) -> None:
     publishing.append("a", "b")
     publishing.start()
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     publishing.append("c")
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     assert publishing.kafka.log == [b"a", b"b", b"c"]
     assert publishing.publisher.problem == ""
 
@@ -83,7 +83,7 @@ async def test_a_producer_that_fails_is_replaced_and_the_batch_sent_again(
     publishing.kafka.failure = lambda site, name: failures.pop((site, name), None)
     publishing.append("a", "b", "c")
     publishing.start()
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     assert publishing.kafka.producers == 2
     assert publishing.kafka.log[-3:] == [b"a", b"b", b"c"]
 
@@ -106,7 +106,7 @@ async def test_brokers_that_remain_silent_are_looked_up_again(
     publishing.start()
     await publishing.until(lambda: publishing.kafka.producers > 1)
     publishing.kafka.holds_back = False
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     assert publishing.kafka.log == [b"a"]
 
 
@@ -120,7 +120,7 @@ async def test_a_missing_topic_is_named_with_the_way_out(
     assert "schedulerlog.nodes, schedulerlog.node-states, schedulerlog.schedulers: run" in publishing.publisher.problem
     assert caplog.text.count("schedulerlog pipeline provision") == 1
     publishing.kafka.topics = {topic.name for topic in kafka_publisher.TOPICS}
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
 
 
 async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:
@@ -128,7 +128,7 @@ async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, ca
     publishing.kafka.failure = lambda site, _: refusals.pop() if site == "start" and refusals else None
     publishing.append("a")
     publishing.start()
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warnings) == 1
     assert "decisions wait in the spool" in warnings[0].getMessage()
@@ -137,14 +137,14 @@ async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, ca
 async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_is_sent(
     publishing: Publishing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    concluded = attempt_concluded(requests=[Request(container="c" * 250)] * 5_000)
+    concluded = a_conclusion(requests=[Request(container="c" * 250)] * 5_000)
     trace = Trace(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", b"rojo=00f067aa0ba902b7")
     large = Entry(EntryKind.VERDICT, "schedulerlog.decisions", with_trace(encode(concluded), trace), 1)
     publishing.append("a")
     publishing.spool.append([large])
     publishing.append("c")
     publishing.start()
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     assert publishing.kafka.log == [b"a", concluded.attempt_id.encode(), b"c"]
     (sent,) = [value for value in publishing.kafka.values if len(value) > 10_000]
     assert orjson.loads(sent)["requests_left_out"] == 4_500
@@ -155,13 +155,13 @@ async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_
 async def test_m5_a_record_that_cant_be_shortened_does_not_hold_back_the_others(
     publishing: Publishing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record = encode(attempt_concluded())
+    record = encode(a_conclusion())
     rubbish = Entry(EntryKind.VERDICT, "schedulerlog.decisions", record._replace(value=b"x" * 2**20), 1)
     publishing.append("a")
     publishing.spool.append([rubbish])
     publishing.append("c")
     publishing.start()
-    await publishing.until_sent()
+    await publishing.wait_until_sent()
     assert publishing.kafka.log == [b"a", b"c"]
     assert "is too large for schedulerlog.decisions and is lost" in caplog.text
 

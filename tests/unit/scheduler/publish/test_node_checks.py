@@ -1,4 +1,4 @@
-"""What nodes say about their devices: every spelling of the handshake, and what is published of what is wrong."""
+"""Reports of nodes about their devices: every spelling of the handshake, and what is published of what is wrong."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from tests.support.builders.kube_objects import a_node
 from tests.support.builders.spool_entries import Clock
 
 
-def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
+def list_codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
     registrations = list_vendor_registrations(node, ONLY_NVIDIA, UTC)
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
     return [
@@ -51,31 +51,31 @@ def a_gpu_node(handshake: str | None = None, register: str | None = "[]", alloca
 )
 @pytest.mark.parametrize("text", ["Reported 2026-01-02 00:00:00 +0000 UTC", "Requesting_2026-01-02 00:00:00"])
 def test_a_handshake_is_too_old_after_five_minutes(text: str, now: str, expected: list[str]) -> None:
-    assert codes(a_gpu_node(text), now) == expected
+    assert list_codes(a_gpu_node(text), now) == expected
 
 
 def test_the_limit_can_be_another_or_none() -> None:
     node = a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC")
-    assert codes(node, "2026-01-02 00:00:31", limit_seconds=30) == ["HandshakeTooOld"]
-    assert codes(node, "2026-01-03 00:00:00", limit_seconds=0) == []
+    assert list_codes(node, "2026-01-02 00:00:31", limit_seconds=30) == ["HandshakeTooOld"]
+    assert list_codes(node, "2026-01-03 00:00:00", limit_seconds=0) == []
 
 
 @pytest.mark.parametrize("register", [None, ""])
 def test_a_node_with_gpus_to_give_that_does_not_list_them_misses_its_registration(register: str | None) -> None:
-    assert codes(a_gpu_node(register=register), "2026-01-02") == ["RegistrationMissing"]
+    assert list_codes(a_gpu_node(register=register), "2026-01-02") == ["RegistrationMissing"]
 
 
 def test_a_node_that_shook_hands_and_does_not_list_its_gpus_misses_its_registration() -> None:
     node = a_gpu_node("Requesting_2026-01-02 00:00:00", None, allocatable=None)
-    assert codes(node, "2026-01-02") == ["RegistrationMissing"]
+    assert list_codes(node, "2026-01-02") == ["RegistrationMissing"]
 
 
 def test_a_node_without_gpus_is_left_alone() -> None:
-    assert codes({"metadata": {"name": "cpu"}, "status": {"allocatable": {"cpu": "8"}}}, "2026-01-02") == []
+    assert list_codes({"metadata": {"name": "cpu"}, "status": {"allocatable": {"cpu": "8"}}}, "2026-01-02") == []
 
 
 def test_a_handshake_that_can_not_be_read_is_reported_as_such() -> None:
-    assert codes(a_gpu_node("hello"), "2026-01-02") == ["HandshakeUnreadable"]
+    assert list_codes(a_gpu_node("hello"), "2026-01-02") == ["HandshakeUnreadable"]
 
 
 def test_a_plugin_that_never_answers_is_distinguished_from_one_that_stopped() -> None:
@@ -110,16 +110,16 @@ class Checked:
             Identity("default", "hami-scheduler"), columns, Claims(), event_writer, self.clock, self.checks
         )
 
-    def new_events(self) -> list[tuple[str, list[str]]]:
-        """(node, codes) of each event since the last call."""
-        found = []
+    def take_events(self) -> list[tuple[str, list[str]]]:
+        """Take (node, codes) of each event since the last call."""
+        checks = []
         while batch := self.spool.take_batch():
             events = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
-            found += [
+            checks += [
                 (event.node, [p.code for p in event.problems]) for event in events if isinstance(event, NodeChecked)
             ]
             self.spool.acknowledge(batch)
-        return found
+        return checks
 
     def count(self, problem: str) -> float | None:
         return self.metrics.registry.get_sample_value("schedulerlog_scheduler_nodes_with_problem", {"problem": problem})
@@ -132,23 +132,23 @@ def checked(tmp_path: Path) -> Iterator[Checked]:
     checked.spool.close()
 
 
-def reported(clock: Clock) -> dict[str, str]:
+def build_handshake(clock: Clock) -> dict[str, str]:
     return {HANDSHAKE: f"Reported {clock():%Y-%m-%d %H:%M:%S} +0000 UTC"}
 
 
 async def test_a_node_that_falls_silent_is_reported_once_and_again_when_it_is_back(checked: Checked) -> None:
-    checked.observer.on_node(a_node("node1", annotations=reported(checked.clock)))
+    checked.observer.on_node(a_node("node1", annotations=build_handshake(checked.clock)))
     await checked.checks.check()
-    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([], 0)
+    assert (checked.take_events(), checked.count("HandshakeTooOld")) == ([], 0)
     checked.clock.advance(310)
     for _ in range(3):
         await checked.checks.check()
         checked.clock.advance(15)
-    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
+    assert (checked.take_events(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
     assert checked.metrics.registry.get_sample_value("schedulerlog_scheduler_handshake_oldest_age_seconds") == 340
-    checked.observer.on_node(a_node("node1", annotations=reported(checked.clock)))
+    checked.observer.on_node(a_node("node1", annotations=build_handshake(checked.clock)))
     await checked.checks.check()
-    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
+    assert (checked.take_events(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
 async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(checked: Checked) -> None:
@@ -167,7 +167,7 @@ async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(check
 
 async def test_a_registration_that_breaks_is_reported_at_once(checked: Checked) -> None:
     checked.observer.on_node(a_node("node1", annotations={REGISTER: "[{"}))
-    assert checked.new_events() == [("node1", ["RegistrationUnusable"])]
+    assert checked.take_events() == [("node1", ["RegistrationUnusable"])]
     await checked.checks.check()
     assert checked.count("RegistrationUnusable") == 1
 
@@ -176,5 +176,5 @@ async def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
     checked.observer.on_node(a_gpu_node(register=None))
     checked.observer.on_node_deleted("node1")
     await checked.checks.check()
-    assert checked.new_events() == [("node1", ["RegistrationMissing"]), ("node1", [])]
+    assert checked.take_events() == [("node1", ["RegistrationMissing"]), ("node1", [])]
     assert checked.count("RegistrationMissing") == 0

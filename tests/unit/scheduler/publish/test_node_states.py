@@ -46,22 +46,22 @@ class Writing:
         life = Life(Identity("default", "hami-scheduler"), epoch)
         self.states = NodeStates(life, columns, event_writer, self.clock, self.metrics, lambda: self.problem())
 
-    def new(self) -> list[NodeStateChanged]:
-        """The states that were written since the last call."""
-        found = []
+    def take_new(self) -> list[NodeStateChanged]:
+        """Take the states that were written since the last call."""
+        states = []
         while batch := self.spool.take_batch():
             for entry in batch.entries:
                 assert entry.topic == NODE_STATES.name
                 event = decode(entry.record.value, entry.record.headers)
                 assert isinstance(event, NodeStateChanged), event
-                found.append(event)
+                states.append(event)
             self.spool.acknowledge(batch)
-        return found
+        return states
 
-    def written(self) -> list[tuple[str, int]]:
-        """Node and revision of what is written now."""
+    def write_and_take(self) -> list[tuple[str, int]]:
+        """Write the changed states, and return node and revision of each."""
         self.states.write_changed()
-        return [(state.node, state.revision) for state in self.new()]
+        return [(state.node, state.revision) for state in self.take_new()]
 
 
 @pytest.fixture
@@ -106,12 +106,12 @@ def test_a_state_has_the_instances_on_a_mig_device_and_how_many_are_not_known() 
         '[{"containerIndex": 0, "deviceIndex": 0, "gpuUUID": "GPU-1", "profile": "3g.20gb", '
         '"placement": {"start": 4, "size": 4}}]'
     )
-    known = a_running_pod("GPU-1,NVIDIA,19968,42:;", "node1", "uid-1", annotations={MIG_ALLOCATIONS: instance})
-    columns.apply_pod(known)
+    pod = a_running_pod("GPU-1,NVIDIA,19968,42:;", "node1", "uid-1", annotations={MIG_ALLOCATIONS: instance})
+    columns.apply_pod(pod)
     columns.apply_pod(a_running_pod("GPU-2,NVIDIA,4864,14:;", "node1", "uid-2"))
     (state,) = build_states(columns)
-    found = [(use.device, [(span.start, span.size) for span in use.spans], use.unknown) for use in state.mig]
-    assert found == [(1, [(4, 4)], 0), (2, [], 1)]
+    instances = [(use.device, [(span.start, span.size) for span in use.spans], use.unknown) for use in state.mig]
+    assert instances == [(1, [(4, 4)], 0), (2, [], 1)]
     assert [profile.name for profile in state.kinds[0].mig_profiles] == ["1g.5gb", "3g.20gb", "7g.40gb"]
 
 
@@ -124,52 +124,52 @@ def test_a_state_has_the_score_of_every_pair() -> None:
 
 def test_only_what_has_changed_is_written(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1"), a_node("node2")))
-    assert writing.written() == [("node1", 1), ("node2", 1)]
-    assert writing.written() == []
+    assert writing.write_and_take() == [("node1", 1), ("node2", 1)]
+    assert writing.write_and_take() == []
     writing.columns.apply_pod(a_running_pod("GPU-node2-0,NVIDIA,1,1:;", "node2"))
-    assert writing.written() == [("node2", 2)]
-    assert "schedulerlog_scheduler_node_states_total 3.0" in exported(writing.metrics)
+    assert writing.write_and_take() == [("node2", 2)]
+    assert "schedulerlog_scheduler_node_states_total 3.0" in export_text(writing.metrics)
 
 
-def exported(metrics: Metrics) -> str:
+def export_text(metrics: Metrics) -> str:
     return generate_latest(metrics.registry).decode()
 
 
 def test_a_node_that_is_gone_has_a_last_state_without_devices(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1")))
-    writing.written()
+    writing.write_and_take()
     writing.columns.delete_node("node1")
     writing.states.write_changed()
-    (last,) = writing.new()
+    (last,) = writing.take_new()
     assert (last.node, last.revision, last.uuid, last.kinds) == ("node1", 2, [], [])
-    assert writing.written() == []
+    assert writing.write_and_take() == []
     writing.columns.apply_node(a_node("node1"))
-    assert writing.written() == [("node1", 3)]
+    assert writing.write_and_take() == [("node1", 3)]
 
 
 def test_a_node_that_is_back_before_its_last_state_was_written_has_none(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1")))
-    writing.written()
+    writing.write_and_take()
     writing.columns.delete_node("node1")
     writing.columns.apply_node(a_node("node1", devices=1))
     writing.states.write_changed()
-    (state,) = writing.new()
+    (state,) = writing.take_new()
     assert (state.revision, len(state.uuid)) == (3, 1)
 
 
 def test_a_node_that_was_back_for_a_moment_only_has_a_last_state_all_the_same(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1"), a_node("node2")))
-    writing.written()
+    writing.write_and_take()
     writing.columns.delete_node("node1")
     writing.columns.apply_node(a_node("node1", devices=1))
     writing.clock.advance(20 * HOUR)
     # Of two nodes one is due by now: the other one.
     writing.columns.revisions.record_written(writing.columns.look_up_ids(["node2"]), 1)
     writing.states.write_again()
-    assert [state.node for state in writing.new()] == ["node2"]
+    assert [state.node for state in writing.take_new()] == ["node2"]
     writing.columns.delete_node("node1")
     writing.states.write_changed()
-    (last,) = writing.new()
+    (last,) = writing.take_new()
     assert (last.node, last.revision, last.uuid) == ("node1", 2, [])
 
 
@@ -177,14 +177,14 @@ def test_every_state_is_written_again_within_a_day_a_few_at_a_time(write: Callab
     names = [f"node{number}" for number in range(48)]
     writing = write(a_cluster(*(a_node(name, devices=1) for name in names)))
     writing.states.write_changed()
-    first = {state.node: state for state in writing.new()}
+    first = {state.node: state for state in writing.take_new()}
     again: list[NodeStateChanged] = []
     for _ in range(24 * 4):
         writing.clock.advance(HOUR / 4)
         writing.states.write_again()
-        found = writing.new()
-        assert len(found) <= 2
-        again += found
+        states = writing.take_new()
+        assert len(states) <= 2
+        again += states
     assert {state.node for state in again} == set(names)
     for state in again:
         assert state.id == first[state.node].id
@@ -195,47 +195,47 @@ def test_every_state_is_written_again_within_a_day_a_few_at_a_time(write: Callab
 
 def test_a_state_that_is_written_for_a_change_is_not_soon_written_again(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1"), a_node("node2")))
-    writing.written()
+    writing.write_and_take()
     writing.clock.advance(5 * HOUR)
     writing.columns.apply_pod(a_running_pod("GPU-node1-0,NVIDIA,1,1:;", "node1"))
-    assert writing.written() == [("node1", 2)]
+    assert writing.write_and_take() == [("node1", 2)]
     writing.clock.advance(5 * HOUR)
     writing.states.write_again()
-    assert [(state.node, state.revision) for state in writing.new()] == [("node2", 1)]
+    assert [(state.node, state.revision) for state in writing.take_new()] == [("node2", 1)]
 
 
 def test_after_a_long_time_without_deciding_old_states_are_written_before_they_are_referred_to(
     write: Callable[..., Writing],
 ) -> None:
     writing = write(a_cluster(a_node("node1")))
-    writing.written()
+    writing.write_and_take()
     writing.clock.advance(LONGEST_AGE_HOURS * HOUR + 1)
-    assert writing.written() == [("node1", 1)]
+    assert writing.write_and_take() == [("node1", 1)]
 
 
 def test_a_clock_that_is_set_back_writes_nothing_again(write: Callable[..., Writing]) -> None:
     writing = write(a_cluster(a_node("node1")))
-    writing.written()
+    writing.write_and_take()
     writing.clock.advance(-30 * HOUR)
     writing.states.write_again()
-    assert writing.new() == []
+    assert writing.take_new() == []
 
 
 def test_states_that_a_full_spool_may_have_lost_are_written_again_once_it_loses_nothing_more(
     write: Callable[..., Writing],
 ) -> None:
     writing = write(a_cluster(a_node("node1")))
-    writing.written()
+    writing.write_and_take()
     for lost in (1, 2):
         writing.spool.counts.dropped_verdicts = lost
         writing.clock.advance(QUIET_SECONDS - 1)
         writing.states.write_lost()
-        assert writing.written() == []
+        assert writing.write_and_take() == []
     writing.clock.advance(QUIET_SECONDS)
     writing.states.write_lost()
-    assert writing.written() == [("node1", 1)]
+    assert writing.write_and_take() == [("node1", 1)]
     writing.states.write_lost()
-    assert writing.written() == []
+    assert writing.write_and_take() == []
 
 
 def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_to(tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_
             spool.acknowledge(batch)
     assert isinstance(events[0], NodeStateChanged)
     given_up = [event.device_records for event in events if isinstance(event, DetailDropped)]
-    kept = [event for event in events if isinstance(event, DevicesJudged)]
+    judged = [event for event in events if isinstance(event, DevicesJudged)]
     assert given_up
-    assert sum(given_up) + len(kept) == 20
+    assert sum(given_up) + len(judged) == 20
 
 
 async def test_the_task_writes_what_no_attempt_has_written_while_this_scheduler_decides(
@@ -264,25 +264,27 @@ async def test_the_task_writes_what_no_attempt_has_written_while_this_scheduler_
     monkeypatch.setattr("scheduler.publish.node_states.PAUSE_SECONDS", 0.001)
     names = [f"node{number}" for number in range(450)]
     writing = write(a_cluster(*(a_node(name, devices=1) for name in names)))
-    asked: list[str] = []
-    found: list[NodeStateChanged] = []
+    problems: list[str] = []
+    states: list[NodeStateChanged] = []
 
-    def problem() -> str:
-        asked.append("" if len(asked) > 3 else "another scheduler leads")
-        found.extend(writing.new())
-        assert not found or "" in asked[:-1]
-        return asked[-1]
+    def get_problem() -> str:
+        problems.append("" if len(problems) > 3 else "another scheduler leads")
+        states.extend(writing.take_new())
+        assert not states or "" in problems[:-1]
+        return problems[-1]
 
-    writing.problem = problem
+    writing.problem = get_problem
     task = asyncio.create_task(writing.states.run())
-    await eventually_async(lambda: len(found) >= len(names))
+    await eventually_async(lambda: len(states) >= len(names))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert sorted(state.node for state in found) == sorted(names)
+    assert sorted(state.node for state in states) == sorted(names)
 
 
-def references(events: list[Event]) -> Iterator[tuple[str, int, int]]:
-    """(node, epoch, revision) of every verdict, after looking that its state was written before it."""
+def iterate_references(events: list[Event]) -> Iterator[tuple[str, int, int]]:
+    """Iterate over (node, epoch, revision) of the verdicts, after checking that the state of each was written before
+    it.
+    """
     written: dict[tuple[str, int, int], NodeStateChanged] = {}
     for event in events:
         if isinstance(event, NodeStateChanged):
@@ -305,10 +307,10 @@ async def serving(tmp_path: Path) -> Any:
 async def test_the_states_of_an_attempt_are_in_the_spool_before_its_verdicts(serving: Serving) -> None:
     for number in range(3):
         await serving.filter(a_pod(f"pod{number}"), ["node1", "node2"])
-    found = list(references(serving.take_events()))
+    references = list(iterate_references(serving.take_events()))
     # Each attempt changes the node that it chooses, and no other.
-    assert [revision for node, _, revision in found if node == "node2"] == [1, 1, 1]
-    assert [revision for node, _, revision in found if node == "node1"] == [1, 2, 3]
+    assert [revision for node, _, revision in references if node == "node2"] == [1, 1, 1]
+    assert [revision for node, _, revision in references if node == "node1"] == [1, 2, 3]
 
 
 async def test_an_attempt_that_decides_while_another_one_waits_for_its_patch_refers_to_states_before_it(
@@ -329,7 +331,7 @@ async def test_an_attempt_that_decides_while_another_one_waits_for_its_patch_ref
     go_on.set()
     await first
     events = serving.take_events()
-    assert [revision for node, _, revision in references(events) if node == "node1"] == [2, 1]
+    assert [revision for node, _, revision in iterate_references(events) if node == "node1"] == [2, 1]
     in_use = {event.revision: event.slots_used.tolist() for event in events
               if isinstance(event, NodeStateChanged) and event.node == "node1"}  # fmt: skip
     # The second attempt found the devices that the first one had reserved; the first one's verdicts are about before.
@@ -339,33 +341,33 @@ async def test_an_attempt_that_decides_while_another_one_waits_for_its_patch_ref
 
 
 async def test_what_the_pod_itself_holds_is_in_no_state_that_its_verdicts_refer_to(serving: Serving) -> None:
-    whole = a_pod(containers=[a_container(gpus=2, gpucores=100)])
+    pod = a_pod(containers=[a_container(gpus=2, gpucores=100)])
     for _ in range(2):
-        assert (await serving.filter(whole))["NodeNames"] == ["node1"]
+        assert (await serving.filter(pod))["NodeNames"] == ["node1"]
     events = serving.take_events()
-    list(references(events))
+    list(iterate_references(events))
     states = [event for event in events if isinstance(event, NodeStateChanged) and event.node == "node1"]
     assert [state.slots_used.tolist() for state in states] == [[0, 0], [0, 0]]
 
 
 async def test_an_attempt_that_can_not_be_judged_leaves_the_pod_what_it_holds(serving: Serving) -> None:
-    whole = [a_container(gpus=2, gpucores=100)]
-    await serving.filter(a_pod("first", whole))
-    broken = a_pod("first", whole, annotations={"hami.io/device-scoring-weights": "x"})
+    containers = [a_container(gpus=2, gpucores=100)]
+    await serving.filter(a_pod("first", containers))
+    broken = a_pod("first", containers, annotations={"hami.io/device-scoring-weights": "x"})
     assert "scoring-weights" in (await serving.filter(broken))["Error"]
-    assert (await serving.filter(a_pod("second", whole)))["NodeNames"] is None
+    assert (await serving.filter(a_pod("second", containers)))["NodeNames"] is None
 
 
 async def test_a_scheduler_that_starts_again_writes_all_states_under_an_epoch_of_its_own(tmp_path: Path) -> None:
     nodes: list[Json] = [a_node("node1"), a_node("node2")]
-    found = []
+    epochs = []
     for number in range(2):
         serving = Serving(
             tmp_path / str(number), *nodes, started_at=datetime.fromtimestamp(EPOCH / 1e6 + number).astimezone()
         )
         await serving.filter(a_pod())
         events = serving.take_events()
-        found.append({epoch for _, epoch, _ in references(events)})
+        epochs.append({epoch for _, epoch, _ in iterate_references(events)})
         assert {event.node for event in events if isinstance(event, NodeStateChanged)} == {"node1", "node2"}
         await serving.close()
-    assert found == [{EPOCH}, {EPOCH + 1_000_000}]
+    assert epochs == [{EPOCH}, {EPOCH + 1_000_000}]

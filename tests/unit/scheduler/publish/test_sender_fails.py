@@ -48,7 +48,7 @@ class Sending:
         await self.spool.flush()
         self.accepted.append(name.encode())
 
-    async def until_sent(self, seconds: float) -> None:
+    async def wait_until_sent(self, seconds: float) -> None:
         async with asyncio.timeout(seconds):
             while self.spool.unsent_bytes:  # noqa: ASYNC110 - looks from outside
                 await asyncio.sleep(0.001)
@@ -61,17 +61,17 @@ class Sending:
 
 @asynccontextmanager
 async def sending(folder: Path) -> AsyncIterator[Sending]:
-    found = Sending(folder)
-    task = asyncio.create_task(found.publisher.run())
+    sender = Sending(folder)
+    task = asyncio.create_task(sender.publisher.run())
     try:
-        yield found
+        yield sender
         assert not task.done()
     finally:
         task.cancel()
         # Also where the producer can't be stopped.
         async with asyncio.timeout(10):
             await asyncio.gather(task, return_exceptions=True)
-        found.spool.close()
+        sender.spool.close()
 
 
 @pytest.fixture(autouse=True)
@@ -88,9 +88,9 @@ async def run(folder: Path, faults: Faults) -> None:
                 await sender.accept()
                 # While it can't be read, nothing is sent.
                 with suppress(TimeoutError):
-                    await sender.until_sent(0.01)
+                    await sender.wait_until_sent(0.01)
         sender.clock.advance(2)
-        await sender.until_sent(10)
+        await sender.wait_until_sent(10)
         assert sender.in_kafka == sender.accepted
         # The disk is tried again where no further record comes.
         async with asyncio.timeout(10):
@@ -122,19 +122,19 @@ async def test_h6_however_kafkas_client_fails_what_was_accepted_is_in_kafka(tmp_
             if error is asyncio.CancelledError and "acknowledgement" not in site:
                 continue  # whatever else awaits it is cancelled itself
 
-            def fail(at: str, _: bytes, error: Callable[[], BaseException] = error) -> BaseException | None:
-                if not left.get(at):
+            def fail(call: str, _: bytes, error: Callable[[], BaseException] = error) -> BaseException | None:
+                if not left.get(call):
                     return None
-                left[at] -= 1
+                left[call] -= 1
                 problems.append(sender.publisher.problem)
-                return error() if at == site else KafkaError()
+                return error() if call == site else KafkaError()
 
             # A producer is started and stopped where the one before it has failed.
             left.update({"acknowledgement": 1, site: 3})
             sender.kafka.failure = fail
             problems.clear()
             await sender.accept()
-            await sender.until_sent(10)
+            await sender.wait_until_sent(10)
             if site != "stop":
                 assert left[site] == 0
                 assert all(problems[1:]), "it says what is wrong"

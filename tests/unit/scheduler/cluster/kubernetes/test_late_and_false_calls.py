@@ -17,14 +17,14 @@ BINDING = "POST /api/v1/namespaces/default/pods/pod1/binding"
 PATCH = "PATCH /api/v1/namespaces/default/pods/pod1"
 
 
-def two_nodes() -> FakeApi:
+def a_cluster_of_two_nodes() -> FakeApi:
     api = a_cluster("pod1", slots=1, devices=1)
     api.put(build_node_path("node2"), a_node("node2", devices=1))
     return api
 
 
 async def test_h2_while_a_bind_is_under_way_its_pod_is_not_decided_about_again(tmp_path: Path) -> None:
-    api = two_nodes()
+    api = a_cluster_of_two_nodes()
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod)
@@ -41,7 +41,7 @@ async def test_h2_while_a_bind_is_under_way_its_pod_is_not_decided_about_again(t
 
 
 async def test_h3_a_late_decision_of_an_old_leader_does_not_overwrite_the_new_ones(tmp_path: Path) -> None:
-    api = two_nodes()
+    api = a_cluster_of_two_nodes()
     async with running(api, tmp_path) as (old,), running(api, tmp_path / "new") as (new,):
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         patch_pod, go_on = old.cluster.patch_pod, asyncio.Event()
@@ -62,7 +62,7 @@ async def test_h3_a_late_decision_of_an_old_leader_does_not_overwrite_the_new_on
 
 
 async def test_h2_a_pod_is_bound_only_to_the_node_that_it_was_assigned_to_last(tmp_path: Path) -> None:
-    api = two_nodes()
+    api = a_cluster_of_two_nodes()
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod, ("node1",))
@@ -72,7 +72,7 @@ async def test_h2_a_pod_is_bound_only_to_the_node_that_it_was_assigned_to_last(t
 
 
 async def test_h2_a_binding_that_may_still_be_on_its_way_is_ruled_out_before_the_next_decision(tmp_path: Path) -> None:
-    api = two_nodes()
+    api = a_cluster_of_two_nodes()
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[build_pod_path("pod1")])
         await scheduler.filter(pod, ("node1",))
@@ -120,7 +120,7 @@ async def test_h1_a_pod_that_the_cluster_does_not_have_is_not_decided_about(tmp_
 
 
 @pytest.mark.parametrize(
-    ("asked", "devices"),
+    ("gpus", "devices"),
     [
         (0, "GPU-node1-0,NVIDIA,2147483647,100:;"),
         (0, "GPU-node1-0,NVIDIA,-2147483648,-1000:;"),
@@ -129,11 +129,11 @@ async def test_h1_a_pod_that_the_cluster_does_not_have_is_not_decided_about(tmp_
     ],
 )
 async def test_m8_annotations_that_no_scheduler_wrote_hold_nothing_and_free_nothing(
-    tmp_path: Path, asked: int, devices: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, gpus: int, devices: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     api = a_cluster("pod1")
     annotations = {ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: devices}
-    pod = a_pod("false", [a_container(gpus=asked)], annotations)
+    pod = a_pod("false", [a_container(gpus=gpus)], annotations)
     api.put(build_pod_path("false"), {**pod, "spec": {**pod["spec"], "nodeName": "node1"}})
     async with running(api, tmp_path) as (scheduler,):
         assert scheduler.columns.devices["used_memory"].sum() == 0

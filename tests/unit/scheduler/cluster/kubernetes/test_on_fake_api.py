@@ -13,21 +13,21 @@ from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, build_
 from tests.support.waiting import eventually_async
 
 
-def calls(api: FakeApi) -> list[str]:
-    """What a scheduler did since the last look, watches and lists apart."""
-    found = [value for value in api.requests if not value.startswith("GET /api/v1/") or value.count("/") > 3]
+def take_calls(api: FakeApi) -> list[str]:
+    """Take what a scheduler did since the last look, watches and lists apart."""
+    calls = [value for value in api.requests if not value.startswith("GET /api/v1/") or value.count("/") > 3]
     api.requests.clear()
-    return [value.replace("/api/v1/", "").replace("namespaces/default/", "") for value in found]
+    return [value.replace("/api/v1/", "").replace("namespaces/default/", "") for value in calls]
 
 
 async def test_a_pod_takes_four_calls(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
-        calls(api)
+        take_calls(api)
         pod = api.objects[build_pod_path("pod1")]
         assert (await scheduler.filter(pod))["NodeNames"] == ["node1"]
         assert await scheduler.bind(pod) == ""
-        assert calls(api) == ["PATCH pods/pod1", "PATCH nodes/node1", "PATCH pods/pod1", "POST pods/pod1/binding"]
+        assert take_calls(api) == ["PATCH pods/pod1", "PATCH nodes/node1", "PATCH pods/pod1", "POST pods/pod1/binding"]
         bound = api.objects[build_pod_path("pod1")]
         assert bound["spec"]["nodeName"] == "node1"
         assert bound["metadata"]["labels"][ASSIGNED_NODE] == "node1"
@@ -88,8 +88,8 @@ async def test_an_observation_that_arrives_while_the_decision_is_being_written_w
         version = api.objects[build_pod_path("pod1")]["metadata"]["resourceVersion"]
 
         def is_known() -> bool:
-            known = scheduler.cluster.get_pod_seen("default", "pod1")
-            return known is not None and known["metadata"]["resourceVersion"] == version
+            seen = scheduler.cluster.get_pod_seen("default", "pod1")
+            return seen is not None and seen["metadata"]["resourceVersion"] == version
 
         await eventually_async(is_known)
         assert scheduler.columns.get_pod_use(uid) == was
@@ -158,16 +158,16 @@ async def test_after_a_restart_every_reservation_is_back_once_bound_or_not(tmp_p
         for name in ("bound", "filtered"):
             await scheduler.filter(api.objects[build_pod_path(name)])
         await scheduler.bind(api.objects[build_pod_path("bound")])
-        before = {uid: scheduler.columns.get_pod_use(uid) for uid in uids(api)}
+        before = {uid: scheduler.columns.get_pod_use(uid) for uid in list_uids(api)}
     async with running(api, tmp_path / "2") as (scheduler,):
-        assert {uid: scheduler.columns.get_pod_use(uid) for uid in uids(api)} == before
+        assert {uid: scheduler.columns.get_pod_use(uid) for uid in list_uids(api)} == before
         assert scheduler.count_used_slots() == 2
         refused = await scheduler.filter(api.objects[build_pod_path("waiting")])
         assert refused["FailedNodes"] == {"node1": "2/2 CardTimeSlicingExhausted"}
 
 
-def uids(api: FakeApi) -> list[str]:
-    return [found["metadata"]["uid"] for path, found in api.objects.items() if "/pods/" in path]
+def list_uids(api: FakeApi) -> list[str]:
+    return [pod["metadata"]["uid"] for path, pod in api.objects.items() if "/pods/" in path]
 
 
 async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read_everything(tmp_path: Path) -> None:

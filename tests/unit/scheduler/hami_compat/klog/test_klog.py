@@ -39,11 +39,11 @@ def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ..
     return answer
 
 
-def written(decision: Decision, level: int, error: str = "") -> list[str]:
+def write_lines(decision: Decision, level: int, error: str = "") -> list[str]:
     return [line.text for line in lines.render_decision(an_attempt(), decision, STARTED, error, level)]
 
 
-def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
+def a_pod_using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
     held = {ASSIGNED_NODE: node, DEVICES_ALLOCATED: f"{device},NVIDIA,{memory},{cores}:;"}
     return a_pod(f"on-{device}", annotations=held)
 
@@ -65,14 +65,14 @@ def mixed() -> Decision:
         a_node("node2", devices=2),
         a_node("node3", devices=1),
     ]
-    pods = (using("GPU-full", 41645, 10), using("GPU-busy", 1000, 90), using("GPU-shared", 1000, 10))
+    pods = (a_pod_using("GPU-full", 41645, 10), a_pod_using("GPU-busy", 1000, 90), a_pod_using("GPU-shared", 1000, 10))
     annotations = {"nvidia.com/use-gputype": "A40"}
     asking = a_pod("deepseek", [ASKING], annotations, namespace="llm")
     return a_decision(*nodes, pods=pods, offered=("node4",), pod=asking)
 
 
 def test_level_0_says_what_is_asked_and_what_kubectl_describe_shows(mixed: Decision) -> None:
-    assert written(mixed, 0) == [
+    assert write_lines(mixed, 0) == [
         '"Starting schedule filter process" pod="deepseek" uuid="uid-deepseek" namespace="llm"',
         (
             '"Allocating device for container request" pod="llm/deepseek" card request='
@@ -92,7 +92,7 @@ def test_level_0_says_what_is_asked_and_what_kubectl_describe_shows(mixed: Decis
 
 
 def test_level_2_says_the_score_of_every_node_that_fits(mixed: Decision) -> None:
-    assert set(written(mixed, 2)) - set(written(mixed, 0)) == {"node node2 computer default score is 0.000000"}
+    assert set(write_lines(mixed, 2)) - set(write_lines(mixed, 0)) == {"node node2 computer default score is 0.000000"}
 
 
 def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) -> None:
@@ -100,7 +100,7 @@ def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) 
         "1/7 AllocatedCardsInsufficientRequest, 1/7 CardCordoned, 1/7 CardInsufficientCore, "
         "1/7 CardInsufficientMemory, 1/7 CardNotHealth, 1/7 CardTimeSlicingExhausted, 1/7 CardTypeMismatch"
     )
-    assert [line for line in written(mixed, 4) if line not in written(mixed, 2)] == [
+    assert [line for line in write_lines(mixed, 4) if line not in write_lines(mixed, 2)] == [
         '"Processing resource requirements" pod="llm/deepseek" initContainerCount=0 containerCount=1 totalContainers=1',
         (
             '"Resource requirements collected" pod="llm/deepseek" requests='
@@ -148,16 +148,18 @@ def test_level_5_says_every_device_with_the_numbers_behind_its_verdict(mixed: De
             'type="NVIDIA"'
         ),
     }
-    assert set(written(mixed, 5)) - set(written(mixed, 4)) == expected
+    assert set(write_lines(mixed, 5)) - set(write_lines(mixed, 4)) == expected
 
 
-def one_device(gpu: Json, pod: Json, *pods: Json) -> list[str]:
-    found = a_decision(a_node("node1", devices=[gpu]), pods=pods, pod=pod)
-    return [line for line in written(found, 5) if "device=" in line]
+def log_one_device(gpu: Json, pod: Json, *pods: Json) -> list[str]:
+    decision = a_decision(a_node("node1", devices=[gpu]), pods=pods, pod=pod)
+    return [line for line in write_lines(decision, 5) if "device=" in line]
 
 
 def test_a_device_without_cores_left_names_its_index() -> None:
-    lines_value = one_device(a_device("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), using("GPU-a", 100, 100))
+    lines_value = log_one_device(
+        a_device("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), a_pod_using("GPU-a", 100, 100)
+    )
     assert lines_value == ['"CardComputeUnitsExhausted" pod="llm/deepseek" node="node1" device="GPU-a" device index=0']
 
 
@@ -165,14 +167,14 @@ def test_a_device_that_would_have_to_be_alone_names_how_many_use_it() -> None:
     pod = a_pod(
         containers=[a_container(gpumem=100, gpucores=100)], annotations={"hami.io/gpu-scheduler-policy": "mutex"}
     )
-    assert one_device(a_device("GPU-a"), pod, using("GPU-a", 100, 10)) == [
+    assert log_one_device(a_device("GPU-a"), pod, a_pod_using("GPU-a", 100, 10)) == [
         '"ExclusiveDeviceAllocateConflict" pod="llm/deepseek" node="node1" device="GPU-a" device index=0 used=1'
     ]
 
 
 def test_a_device_that_was_not_wanted_is_described() -> None:
     pod = a_pod(annotations={"nvidia.com/use-gpuuuid": "GPU-b"})
-    assert one_device(a_device("GPU-a"), pod) == [
+    assert log_one_device(a_device("GPU-a"), pod) == [
         (
             '"CardUuidMismatch" pod="llm/deepseek" node="node1" device="GPU-a" current device info is:='
             '{"Index":0,"Used":0,'
@@ -183,19 +185,19 @@ def test_a_device_that_was_not_wanted_is_described() -> None:
 
 def test_what_stands_in_annotations_never_makes_a_line_of_its_own() -> None:
     evil = 'GPU-a"\nE1121 00:00:00.000000 1 x.go:1] "forged"'
-    found = a_decision(a_node("node1", devices=[a_device(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
-    value = b"".join(add_headers(lines.render_decision(an_attempt(), found, STARTED, "", 5), STARTED, 1))
+    decision = a_decision(a_node("node1", devices=[a_device(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
+    value = b"".join(add_headers(lines.render_decision(an_attempt(), decision, STARTED, "", 5), STARTED, 1))
     assert all(re.match(rb"I\d{4} ", line) for line in value.splitlines())
 
 
 def test_reasons_that_count_no_devices_have_no_event_of_their_own() -> None:
-    found = a_decision(a_node("node1", devices=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
-    (event,) = [line for line in written(found, 5) if line.startswith('"Event occurred"')]
+    decision = a_decision(a_node("node1", devices=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
+    (event,) = [line for line in write_lines(decision, 5) if line.startswith('"Event occurred"')]
     assert event.endswith('reason="FilteringFailed" message="no available node, 2 nodes do not meet"')
 
 
 def test_a_decision_that_could_not_be_written_says_why(mixed: Decision) -> None:
-    assert written(mixed, 0, error='pods "deepseek" not found')[-1].endswith(
+    assert write_lines(mixed, 0, error='pods "deepseek" not found')[-1].endswith(
         'type="Warning" reason="FilteringFailed" message="pods \\"deepseek\\" not found"'
     )
 

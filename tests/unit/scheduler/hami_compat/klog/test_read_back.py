@@ -49,25 +49,25 @@ def a_decision(*nodes: Json, pods: Sequence[Json] = (), pod: Json) -> Decision:
     return answer
 
 
-def using(device: str, memory: int, node: str) -> Json:
+def a_pod_using(device: str, memory: int, node: str) -> Json:
     held = {ASSIGNED_NODE: node, DEVICES_ALLOCATED: f"{device},NVIDIA,{memory},10:;"}
     return a_pod(f"on-{device}", annotations=held)
 
 
-def both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list[Event], list[Event]]:
-    """The summary of the scheduler's own events and that of its log, and the events of both."""
+def summarize_both(decision: Decision) -> tuple[AttemptSummarized, AttemptSummarized, list[Event], list[Event]]:
+    """Return the summary of the scheduler's own events and that of its log, and the events of both."""
     published: list[Event] = list(build_events(ATTEMPT, decision, STARTED, epoch=1))
-    own = summarize(event for event in published if isinstance(event, AttemptEvent))
+    own_summary = summarize(event for event in published if isinstance(event, AttemptEvent))
     # Times go through the log in the machine's own zone.
     written = b"".join(add_headers(lines.render_decision(ATTEMPT, decision, STARTED, "", 5), STARTED, 1)).splitlines()
     reader = HamiLog(zone=STARTED.astimezone().tzinfo or UTC)
     events = [*reader.feed(Lines(Origin("klog", STARTED), written)), *reader.close()]
     assert reader.counts.lines["unknown"] == 0
     [summary] = summarize_attempts(events)
-    return own, summary, published, events
+    return own_summary, summary, published, events
 
 
-def verdicts(summary: AttemptSummarized) -> dict[str, tuple[str, str, int]]:
+def list_verdicts(summary: AttemptSummarized) -> dict[str, tuple[str, str, int]]:
     texts = [write_refusal(refusal) for refusal in summary.refusals]
     rows = zip(
         summary.nodes,
@@ -78,17 +78,21 @@ def verdicts(summary: AttemptSummarized) -> dict[str, tuple[str, str, int]]:
     )
     return {
         # The cause of a refusal stands in another line, which HAMi's events do not have.
-        node: (word := summary.verdicts[verdict], _reason(texts, refusal) if word != UNREGISTERED else "", by)
-        for node, verdict, refusal, by in rows
+        node: (
+            word := summary.verdicts[verdict],
+            _get_reason(texts, refusal) if word != UNREGISTERED else "",
+            container,
+        )
+        for node, verdict, refusal, container in rows
     }
 
 
-def _reason(texts: Sequence[str], refusal: int) -> str:
+def _get_reason(texts: Sequence[str], refusal: int) -> str:
     return texts[refusal].partition(":")[0] if refusal >= 0 else ""
 
 
-def judged_devices(events: Sequence[Event]) -> Counter[tuple[str, int, str]]:
-    """Node, container and verdict of the devices that were tried; the log has no line about the others.
+def count_judged(events: Sequence[Event]) -> Counter[tuple[str, int, str]]:
+    """Count node, container and verdict of the devices that were tried; the log has no line about the others.
 
     What was taken is ``fits`` here: the log says only of the chosen node which devices the pod got.
     """
@@ -120,16 +124,16 @@ MORE = a_container("helper", gpus=3, gpumem=30000)
     (NUMA, a_pod("trainer", [TWO], {"nvidia.com/numa-bind": "true"}, namespace="llm")),
 ], ids=["several reasons", "several containers", "too few devices", "several NUMA nodes"])  # fmt: skip
 def test_what_the_scheduler_logs_is_what_it_publishes(nodes: tuple[Json, ...], pod: Json) -> None:
-    decision = a_decision(*nodes, pods=[using("GPU-full", 41645, "node1")], pod=pod)
-    own, read, published, events = both(decision)
+    decision = a_decision(*nodes, pods=[a_pod_using("GPU-full", 41645, "node1")], pod=pod)
+    own_summary, read, published, events = summarize_both(decision)
     assert read.missing == ""
     assert read.complete
-    assert verdicts(read) == verdicts(own)
-    assert read.requests == own.requests
+    assert list_verdicts(read) == list_verdicts(own_summary)
+    assert read.requests == own_summary.requests
     assert (read.status, read.chosen, sorted(read.picked_devices)) == (
-        own.status,
-        own.chosen,
-        sorted(own.picked_devices),
+        own_summary.status,
+        own_summary.chosen,
+        sorted(own_summary.picked_devices),
     )
-    assert judged_devices(events) == judged_devices(published)
+    assert count_judged(events) == count_judged(published)
     assert re.match("no available node|find fit node", read.scheduler_message or "find fit node")

@@ -1,4 +1,4 @@
-"""Nothing but ``files`` makes system calls of the spool, so that no call escapes the tests in which they fail."""
+"""System calls of the spool: only ``files`` makes them, so that no call escapes the tests in which they fail."""
 
 import ast
 import asyncio
@@ -22,8 +22,8 @@ OF_PATHS = {name for name in set(dir(Path)) - set(dir(PurePath)) if not name.sta
 """Methods that make system calls."""
 
 
-def touches(source: str) -> Iterator[str]:
-    """What in a module's text touches files, or could."""
+def find_file_calls(source: str) -> Iterator[str]:
+    """Find what in a module's text touches files, or could."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from {alias.name for alias in node.names} & OPENING
@@ -39,7 +39,7 @@ def touches(source: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_other_module_of_the_spool_touches_a_file(path: Path) -> None:
-    assert list(touches(path.read_text())) == []
+    assert list(find_file_calls(path.read_text())) == []
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_no_other_module_of_the_spool_touches_a_file(path: Path) -> None:
     ["import os", "from os import open", "open('a')", "path.read_bytes()", "path.replace(b)", "self.path.exists()"],
 )
 def test_what_touches_a_file_is_found(source: str) -> None:
-    assert list(touches(source)) != []
+    assert list(find_file_calls(source)) != []
 
 
 def test_a_read_continues_behind_what_the_kernel_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,10 +77,10 @@ async def test_a_call_that_the_pool_keeps_although_it_has_no_thread_closes_no_ot
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`ThreadPoolExecutor.submit` queues the call, raises that no thread can be started, and makes the call later."""
-    kept = []
+    calls = []
 
     async def to_thread(call: object, *words: object) -> None:
-        kept.append((call, words))
+        calls.append((call, words))
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(asyncio, "to_thread", to_thread)
@@ -91,6 +91,6 @@ async def test_a_call_that_the_pool_keeps_although_it_has_no_thread_closes_no_ot
     # The lowest number that is free: the one that was closed.
     other = os.open(tmp_path, os.O_RDONLY)
     assert other == handle
-    for call, words in kept:
+    for call, words in calls:
         call(*words)  # type: ignore[operator]
     os.close(other)

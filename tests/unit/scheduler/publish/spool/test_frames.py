@@ -12,8 +12,8 @@ from tests.support.stress import count_examples
 
 headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
-    lambda kind, topic, key, value, head, written, rows: Entry(
-        kind, topic, EncodedRecord(key, value, head), written, rows
+    lambda kind, topic, key, value, head, encode_content, rows: Entry(
+        kind, topic, EncodedRecord(key, value, head), encode_content, rows
     ),
     st.sampled_from(EntryKind),
     st.text(st.characters(codec="utf-8"), max_size=20),
@@ -25,63 +25,63 @@ entries = st.builds(
 )
 
 
-def written(*content: Entry) -> bytes:
+def encode_content(*content: Entry) -> bytes:
     return b"".join(encode_frames(content))
 
 
 @given(st.lists(entries, max_size=5))
 def test_what_was_written_is_read(content: list[Entry]) -> None:
-    data = written(*content)
-    found = scan(data, is_end=True)
-    assert [entry for entry, _ in found.intact] == content
-    assert (found.consumed, found.damaged) == (len(data), 0)
+    data = encode_content(*content)
+    scanned = scan(data, is_end=True)
+    assert [entry for entry, _ in scanned.intact] == content
+    assert (scanned.consumed, scanned.damaged) == (len(data), 0)
 
 
 @given(st.lists(entries, max_size=5))
 def test_the_size_is_reported_before_anything_is_written(content: list[Entry]) -> None:
-    assert measure(content) == len(written(*content))
+    assert measure(content) == len(encode_content(*content))
 
 
 def test_the_last_record_cut_at_every_byte_costs_nothing_but_itself() -> None:
-    intact, last = written(a_verdict("a"), a_verdict("b")), written(a_verdict("c"))
+    intact, last = encode_content(a_verdict("a"), a_verdict("b")), encode_content(a_verdict("c"))
     for cut in range(len(last)):
-        found = scan(intact + last[:cut], is_end=True)
-        assert [entry.ce_id for entry, _ in found.intact] == ["a/concluded", "b/concluded"]
-        assert found.intact[-1][1] == len(intact)
-        assert found.damaged == (cut > 0)
+        scanned = scan(intact + last[:cut], is_end=True)
+        assert [entry.ce_id for entry, _ in scanned.intact] == ["a/concluded", "b/concluded"]
+        assert scanned.intact[-1][1] == len(intact)
+        assert scanned.damaged == (cut > 0)
 
 
 def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
-    last = written(a_verdict("c"))
+    last = encode_content(a_verdict("c"))
     for cut in range(1, len(last)):
-        found = scan(last[:cut], is_end=False)
-        assert (found.intact, found.consumed, found.damaged) == ([], 0, 0)
-        assert found.wanted > 0
+        scanned = scan(last[:cut], is_end=False)
+        assert (scanned.intact, scanned.consumed, scanned.damaged) == ([], 0, 0)
+        assert scanned.wanted > 0
 
 
 @settings(max_examples=count_examples(40))
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> None:
-    parts = [written(a_verdict(name, size=40)) for name in "abcde"]
-    whole = bytearray(b"".join(parts))
-    bit = data.draw(st.integers(0, len(whole) * 8 - 1))
-    whole[bit // 8] ^= 1 << (bit % 8)
-    hit = next(place for place in range(5) if bit // 8 < sum(map(len, parts[: place + 1])))
-    found = scan(bytes(whole), is_end=True)
-    assert [entry.ce_id[0] for entry, _ in found.intact] == [name for name in "abcde" if name != "abcde"[hit]]
-    assert found.damaged == 1
+    parts = [encode_content(a_verdict(name, size=40)) for name in "abcde"]
+    frames = bytearray(b"".join(parts))
+    bit = data.draw(st.integers(0, len(frames) * 8 - 1))
+    frames[bit // 8] ^= 1 << (bit % 8)
+    hit = next(number for number in range(5) if bit // 8 < sum(map(len, parts[: number + 1])))
+    scanned = scan(bytes(frames), is_end=True)
+    assert [entry.ce_id[0] for entry, _ in scanned.intact] == [name for name in "abcde" if name != "abcde"[hit]]
+    assert scanned.damaged == 1
 
 
 def test_a_zeroed_stretch_is_one_damaged_place() -> None:
-    first, last = written(a_verdict("a")), written(a_verdict("b"))
-    found = scan(first + bytes(4096) + last, is_end=True)
-    assert ([entry.ce_id for entry, _ in found.intact], found.damaged) == (["a/concluded", "b/concluded"], 1)
+    first, last = encode_content(a_verdict("a")), encode_content(a_verdict("b"))
+    scanned = scan(first + bytes(4096) + last, is_end=True)
+    assert ([entry.ce_id for entry, _ in scanned.intact], scanned.damaged) == (["a/concluded", "b/concluded"], 1)
 
 
 def test_a_record_that_holds_frames_is_one_record() -> None:
-    inner = written(a_verdict("inner"))
+    inner = encode_content(a_verdict("inner"))
     outer = Entry(EntryKind.VERDICT, "t", EncodedRecord(b"k", inner * 3, [("ce_id", b"outer")]), 0)
-    assert [entry.ce_id for entry in decode_entries(written(outer))] == ["outer"]
+    assert [entry.ce_id for entry in decode_entries(encode_content(outer))] == ["outer"]
 
 
 @given(st.binary(max_size=400))
@@ -93,10 +93,10 @@ def test_random_damage_never_yields_what_was_not_written() -> None:
     draw = random.Random(11)
     content = [a_verdict(str(number), size=draw.randrange(200)) for number in range(50)]
     for _ in range(300):
-        data = bytearray(written(*content))
+        data = bytearray(encode_content(*content))
         for _ in range(draw.randrange(1, 6)):
             start = draw.randrange(len(data))
             data[start : start + draw.randrange(80)] = draw.randbytes(draw.randrange(80))
-        found = [entry for entry, _ in scan(bytes(data), is_end=True).intact]
-        assert all(entry in content for entry in found)
-        assert len(found) >= 50 - 20
+        scanned = [entry for entry, _ in scan(bytes(data), is_end=True).intact]
+        assert all(entry in content for entry in scanned)
+        assert len(scanned) >= 50 - 20

@@ -21,26 +21,26 @@ BEFORE, DURING = 4, 12
 
 
 class Life:
-    """What was accepted and what was sent, over the lives of several schedulers on one folder."""
+    """Accepted and sent entries, over the lives of several schedulers on one folder."""
 
     def __init__(self, folder: Path, *, sends_all: bool) -> None:
-        """sends_all: Kafka has everything when the faults begin, and no file is left but the checkpoint."""
+        """Begin a life; sends_all: Kafka has everything when faults begin, and no file is left but the checkpoint."""
         self.folder, self.clock = folder, Clock()
         self.accepted, self.sent = list[str](), list[str]()
         self._sends_all = sends_all
 
-    def opened(self) -> Spool:
+    def open(self) -> Spool:
         return Spool(self.folder, SMALL, self.clock, monotonic=lambda: self.clock.now.timestamp())
 
     async def run(self, faults: Faults, *, is_killed: bool) -> None:
-        spool = self.opened()
+        spool = self.open()
         for _ in range(BEFORE):
             await self._accept(spool)
         self._send(spool, 10**6 if self._sends_all else 300)
         spool.close()
         with faults.injected():
             try:
-                spool = self.opened()
+                spool = self.open()
             except RAISED:
                 # It does not start, and says why; the next one does.
                 left = None
@@ -51,7 +51,7 @@ class Life:
                         self._send(spool, 300)
                 spool.measure_oldest_age()
                 left = spool
-        spool = left or self.opened()
+        spool = left or self.open()
         self.clock.advance(2)
         spool.retry_disk()
         assert spool.problem == ""
@@ -60,7 +60,7 @@ class Life:
             # The folder as a kill leaves it.
             self.folder = shutil.copytree(self.folder, self.folder.with_suffix(".killed"))
         spool.close()
-        spool = self.opened()
+        spool = self.open()
         while self._send(spool, 300):
             pass
         assert spool.reading.text == ""
@@ -84,7 +84,7 @@ class Life:
 
 COUNTS = {"once": 1, "three times": 3, "to the end": TO_THE_END}
 WAYS = list(product([False, True], [False, True], COUNTS))
-"""Whether all was sent before; whether the scheduler is killed; how often the call fails."""
+"""Ways to fail: all was sent before, the scheduler is killed, and how often the call fails."""
 
 
 @pytest.mark.stress
@@ -103,7 +103,7 @@ async def test_h6_whichever_call_fails_what_was_accepted_is_sent(
             life = Life(tmp_path / f"{number}-{first}", sends_all=sends_all)
             await life.run(Faults(failure, first, COUNTS[count]), is_killed=is_killed)
             # Each is there, in order at its last sending; a second time is allowed.
-            last = [name for place, name in enumerate(life.sent) if name not in life.sent[place + 1 :]]
+            last = [name for index, name in enumerate(life.sent) if name not in life.sent[index + 1 :]]
             where = f"call {first} of {calls} fails {count}, killed: {is_killed}, all sent: {sends_all}"
             assert last == life.accepted, where
             assert len(life.accepted) in (BEFORE, BEFORE + DURING), where
