@@ -53,7 +53,7 @@ def test_check_fails_with_the_difference(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @cache
 def check_once(text: str) -> None:
-    """Most schemas define the same objects. A definition is a schema itself."""
+    """Check a schema; most define the same objects. A definition is a schema itself."""
     Draft202012Validator.check_schema(json.loads(text))
 
 
@@ -120,11 +120,11 @@ def test_the_schema_of_the_answer_takes_the_proposals_json() -> None:
     assert not schema.is_valid(answer | {"status": "passed"})
 
 
-def resolved(reference: str) -> Any:
-    place: Any = ASYNCAPI
+def resolve(reference: str) -> Any:
+    part: Any = ASYNCAPI
     for key in reference.removeprefix("#/").split("/"):
-        place = place[key]
-    return place
+        part = part[key]
+    return part
 
 
 def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings() -> None:
@@ -144,10 +144,10 @@ def test_every_operation_names_messages_of_its_own_channel() -> None:
     assert {operation["action"] for operation in operations.values()} == {"send", "receive"}
     for operation in operations.values():
         channel = operation["channel"]["$ref"]
-        assert resolved(channel)["address"]
+        assert resolve(channel)["address"]
         for message in operation["messages"]:
             assert message["$ref"].startswith(f"{channel}/messages/")
-            assert resolved(resolved(message["$ref"])["$ref"])["name"]
+            assert resolve(resolve(message["$ref"])["$ref"])["name"]
 
 
 def test_every_topic_is_sent_to_by_some_operation() -> None:
@@ -159,7 +159,7 @@ def test_every_topic_is_sent_to_by_some_operation() -> None:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.__name__)
 def test_a_message_names_its_headers_key_and_payload_and_has_an_example(event: Any) -> None:
-    message = resolved(f"#/components/messages/{event.__name__}")
+    message = resolve(f"#/components/messages/{event.__name__}")
     path = Path("schemas/generated") / message["payload"]["schema"]["$ref"]
     assert path in SCHEMAS
     assert message["headers"]["properties"]["ce_type"]["const"] == event.TYPE
@@ -171,11 +171,11 @@ def test_a_message_names_its_headers_key_and_payload_and_has_an_example(event: A
 def test_a_secured_server_names_ways_to_prove_who_one_is() -> None:
     plain, secured = ASYNCAPI["servers"]["kafka"], ASYNCAPI["servers"]["securedKafka"]
     assert "security" not in plain
-    assert {resolved(scheme["$ref"])["type"] for scheme in secured["security"]} == {"X509", "scramSha512", "plain"}
+    assert {resolve(scheme["$ref"])["type"] for scheme in secured["security"]} == {"X509", "scramSha512", "plain"}
 
 
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:
-    values = resolved("#/components/messages/DevicesJudged/headers")
+    values = resolve("#/components/messages/DevicesJudged/headers")
     headers = {name: value.decode() for name, value in encode(build_devices_judged()).headers}
     assert sorted(values["required"]) == sorted(headers)
     Draft202012Validator(values).validate(headers)

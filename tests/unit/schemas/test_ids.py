@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.ids import count_microseconds, derive_attempt_id
 
-AT = datetime(2026, 4, 22, 2, 15, 42, 349712, tzinfo=UTC)
+MOMENT = datetime(2026, 4, 22, 2, 15, 42, 349712, tzinfo=UTC)
 
 moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 
@@ -16,12 +16,12 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=s
 def test_an_attempt_id_is_the_one_that_b2sum_computes() -> None:
     values = b"default\x1fhami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
     by_hand = subprocess.run(["b2sum", "-l", "128"], input=values, capture_output=True, check=True).stdout.split()[0]
-    assert derive_attempt_id("default", "hami-scheduler", "7b6f3c0e", AT) == by_hand.decode()
+    assert derive_attempt_id("default", "hami-scheduler", "7b6f3c0e", MOMENT) == by_hand.decode()
 
 
 def test_the_zone_of_the_start_does_not_matter() -> None:
-    assert derive_attempt_id("default", "s", "u", AT) == derive_attempt_id(
-        "default", "s", "u", AT.astimezone(timezone(timedelta(hours=8)))
+    assert derive_attempt_id("default", "s", "u", MOMENT) == derive_attempt_id(
+        "default", "s", "u", MOMENT.astimezone(timezone(timedelta(hours=8)))
     )
 
 
@@ -29,21 +29,21 @@ def test_cluster_scheduler_pod_and_start_each_separate_attempts() -> None:
     ids = {
         derive_attempt_id(*values)
         for values in [
-            ("east", "s", "u", AT),
-            ("west", "s", "u", AT),
-            ("east", "t", "u", AT),
-            ("east", "s", "v", AT),
-            ("east", "s", "u", AT + timedelta(microseconds=1)),
-            ("east", "su", "", AT),
-            ("east", "", "su", AT),
-            ("easts", "", "u", AT),
+            ("east", "s", "u", MOMENT),
+            ("west", "s", "u", MOMENT),
+            ("east", "t", "u", MOMENT),
+            ("east", "s", "v", MOMENT),
+            ("east", "s", "u", MOMENT + timedelta(microseconds=1)),
+            ("east", "su", "", MOMENT),
+            ("east", "", "su", MOMENT),
+            ("easts", "", "u", MOMENT),
         ]
     }
     assert len(ids) == 8
 
 
 def test_a_name_that_is_no_utf_8_has_an_id_too() -> None:
-    assert len(derive_attempt_id("default", "s", "\ud800", AT)) == 32
+    assert len(derive_attempt_id("default", "s", "\ud800", MOMENT)) == 32
 
 
 @given(moments)

@@ -68,8 +68,8 @@ def a_placement(**fields: Any) -> PodPlacement:
     return PodPlacement.model_validate(plain | fields)
 
 
-def stored(document: dict[str, Any]) -> dict[str, Any]:
-    """As OpenSearch gives it back."""
+def to_source(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document as OpenSearch gives it back."""
     source: dict[str, Any] = orjson.loads(encode_value(document))
     return source
 
@@ -93,7 +93,7 @@ ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "pha
     ],
 )
 def test_a_placement_comes_back_from_its_document(placement: PodPlacement) -> None:
-    assert read_placement(placement.id, stored(build_placement_document(placement, {}))) == placement
+    assert read_placement(placement.id, to_source(build_placement_document(placement, {}))) == placement
 
 
 def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> None:
@@ -143,7 +143,7 @@ def test_a_placement_is_found_by_what_people_look_for() -> None:
 
 @pytest.mark.parametrize("event", OBSERVED, ids=lambda event: type(event).__name__)
 def test_an_observation_comes_back_from_its_document(event: Observed) -> None:
-    again = read_observation(stored(build_observation_document(event, "d1")))
+    again = read_observation(to_source(build_observation_document(event, "d1")))
     assert not isinstance(again, Rejected)
     assert encode(again) == encode(event)
 

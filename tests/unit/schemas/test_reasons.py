@@ -26,12 +26,12 @@ def test_an_entry_speaks_both_languages(code: str) -> None:
 @pytest.mark.parametrize("code", CODES)
 def test_both_languages_name_the_same_annotations_resources_and_commands(code: str) -> None:
     for field in ("meaning", "likely_cause", "remedy"):
-        english, chinese = (set(names(getattr(explain(code, language), field))) for language in ("en", "zh"))
+        english, chinese = (set(list_names(getattr(explain(code, language), field))) for language in ("en", "zh"))
         assert english == chinese, field
 
 
-def names(text: str) -> list[str]:
-    """What stands in backquotes, without what is to be filled in."""
+def list_names(text: str) -> list[str]:
+    """List what stands in backquotes, without what is to be filled in."""
     return [re.sub(r"<[^>]*>", "<>", name) for name in re.findall(r"`([^`]+)`", text)]
 
 

@@ -66,9 +66,9 @@ def test_an_alias_names_a_field_of_the_same_family() -> None:
 
 
 def test_patterns_of_two_families_never_match_each_others_indices() -> None:
-    for one in INDICES:
+    for index in INDICES:
         for other in INDICES:
-            assert one is other or not other.name(datetime(2026, 1, 1, tzinfo=UTC)).startswith(f"{one.alias}-")
+            assert index is other or not other.name(datetime(2026, 1, 1, tzinfo=UTC)).startswith(f"{index.alias}-")
 
 
 def test_an_index_is_named_by_the_day_of_the_start_in_utc() -> None:

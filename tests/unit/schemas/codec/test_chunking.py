@@ -17,8 +17,8 @@ from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.stress import count_examples
 
 
-def values(summary: AttemptSummarized) -> dict[str, Any]:
-    """What a summary says, whatever the order of the tables behind its codes."""
+def to_values(summary: AttemptSummarized) -> dict[str, Any]:
+    """Return what a summary says, whatever the order of the tables behind its codes."""
     plain = summary.model_dump(exclude={"verdict", "score", "refused_by", "refusal", "refusals", "nodes", "verdicts"})
     refusals = [summary.refusals[code] if code >= 0 else None for code in summary.refusal.tolist()]
     words = [summary.verdicts[code] for code in summary.verdict.tolist()]
@@ -26,7 +26,7 @@ def values(summary: AttemptSummarized) -> dict[str, Any]:
     return plain | {"rows": list(rows)}
 
 
-def through_kafka(summary: AttemptSummarized) -> AttemptSummarized:
+def encode_and_decode(summary: AttemptSummarized) -> AttemptSummarized:
     record = encode(summary)
     again = decode(record.value, record.headers)
     assert not isinstance(again, Rejected), str(again)
@@ -39,13 +39,13 @@ def a_big_summary(nodes: int, distinct: int, **more: Any) -> AttemptSummarized:
     draw = random.Random(nodes)
     codes = ["CardInsufficientMemory", "CardInsufficientCore", "ExclusiveDeviceAllocateConflict", "CardUuidMismatch"]
     refusals = [
-        Refusal(counts={code: draw.randrange(1, 9) for code in codes} | {f"Reason{place}": 1}, devices=8)
-        for place in range(distinct)
+        Refusal(counts={code: draw.randrange(1, 9) for code in codes} | {f"Reason{number}": 1}, devices=8)
+        for number in range(distinct)
     ]
     fits = np.arange(nodes) % 10 == 0
     refusal = np.where(fits, -1, np.array([draw.randrange(distinct) for _ in range(nodes)]))
     return a_summary(
-        [f"ip-10-{place // 256}-{place % 256}-node.cn-north-1.compute.internal" for place in range(nodes)],
+        [f"ip-10-{number // 256}-{number % 256}-node.cn-north-1.compute.internal" for number in range(nodes)],
         refusals=refusals,
         refusal=refusal,
         verdict=fits.astype(np.int64),
@@ -63,15 +63,15 @@ def test_every_part_of_a_big_summary_is_a_record_that_fits(nodes: int, distinct:
     assert max(sizes) <= MAX_VALUE_BYTES
     assert sum(sizes) > 0.5 * MAX_VALUE_BYTES * (len(parts) - 1), "parts should not be half empty"
     random.Random(1).shuffle(parts)
-    assert values(join([through_kafka(part) for part in parts])) == values(summary)
+    assert to_values(join([encode_and_decode(part) for part in parts])) == to_values(summary)
 
 
 def test_joined_parts_say_each_refusal_once() -> None:
     summary = a_big_summary(20_000, 2_000)
-    whole = join(split(summary))
-    texts = [write_refusal(refusal) for refusal in whole.refusals]
+    joined = join(split(summary))
+    texts = [write_refusal(refusal) for refusal in joined.refusals]
     assert len(texts) == len(set(texts)) <= 2_000
-    assert compute_verdict_digest(whole) == compute_verdict_digest(summary)
+    assert compute_verdict_digest(joined) == compute_verdict_digest(summary)
 
 
 @settings(max_examples=count_examples(10))
@@ -89,13 +89,13 @@ def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     verdict = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
     summary = a_summary(nodes, refusals=table, refusal=refusal, verdict=verdict)
     parts = data.draw(st.permutations(split(summary)))
-    assert values(join([through_kafka(part) for part in parts])) == values(summary)
+    assert to_values(join([encode_and_decode(part) for part in parts])) == to_values(summary)
 
 
 def test_a_short_summary_is_one_part() -> None:
     summary = a_summary()
     assert [part.parts for part in split(summary)] == [1]
-    assert values(join(split(summary))) == values(summary)
+    assert to_values(join(split(summary))) == to_values(summary)
 
 
 @pytest.mark.parametrize("nodes", [1, 400, 999, 3_000])
@@ -104,7 +104,7 @@ def test_the_records_of_a_summary_fit_and_join_to_it(nodes: int) -> None:
     records = encode_parts(summary)
     assert max(len(record.value) for record in records) <= MAX_VALUE_BYTES
     parts = [decode(record.value, record.headers) for record in records]
-    assert values(join([part for part in parts if isinstance(part, AttemptSummarized)])) == values(summary)
+    assert to_values(join([part for part in parts if isinstance(part, AttemptSummarized)])) == to_values(summary)
 
 
 def test_a_small_cluster_has_one_record_an_attempt() -> None:
@@ -112,7 +112,7 @@ def test_a_small_cluster_has_one_record_an_attempt() -> None:
 
 
 def test_a_summary_without_nodes_is_one_part() -> None:
-    assert values(join(split(a_summary([])))) == values(a_summary([]))
+    assert to_values(join(split(a_summary([])))) == to_values(a_summary([]))
 
 
 def test_a_long_error_is_cut_so_that_parts_fit() -> None:
@@ -122,17 +122,17 @@ def test_a_long_error_is_cut_so_that_parts_fit() -> None:
     assert max(len(encode(part).value) for part in parts) <= MAX_VALUE_BYTES
     assert all(part.error.startswith(error[:MAX_TEXT]) for part in parts)
     assert parts[0].error.endswith(" (and 398031 more characters)")
-    assert values(join(split(join(parts)))) == values(join(parts))
+    assert to_values(join(split(join(parts)))) == to_values(join(parts))
 
 
 def test_hundreds_of_containers_leave_space_for_nodes() -> None:
-    requests = [a_request(container=f"container-{place}") for place in range(300)]
+    requests = [a_request(container=f"container-{number}") for number in range(300)]
     parts = split(a_big_summary(5_000, 1_000, requests=requests))
     assert max(len(encode(part).value) for part in parts) <= MAX_VALUE_BYTES
 
 
 def test_more_containers_than_a_record_holds_still_make_few_parts() -> None:
-    requests = [a_request(container=f"container-{place}") for place in range(1_000)]
+    requests = [a_request(container=f"container-{number}") for number in range(1_000)]
     parts = split(a_big_summary(5_000, 10, requests=requests))
     assert len(parts) < 60
     assert max(len(encode(part).value) for part in parts) < 256 * 1024
@@ -159,7 +159,7 @@ def test_parts_that_are_no_whole_are_refused(parts: list[dict[str, Any]], why: s
 @given(st.lists(st.integers(0, 100)), st.integers(1, 300))
 def test_runs_cover_every_node_once_and_are_as_long_as_they_may_be(sizes: list[int], limit: int) -> None:
     cuts = list(divide_sizes(np.array(sizes, dtype=np.int64), limit))
-    assert [place for cut in cuts for place in range(cut.start, cut.stop)] == list(range(len(sizes)))
+    assert [index for cut in cuts for index in range(cut.start, cut.stop)] == list(range(len(sizes)))
     for cut in cuts:
         assert sum(sizes[cut]) <= limit or cut.stop - cut.start == 1
         assert cut.stop == len(sizes) or sum(sizes[cut.start : cut.stop + 1]) > limit

@@ -33,12 +33,12 @@ anything = st.recursive(
 )
 
 
-def typed(kind: bytes) -> list[tuple[str, bytes]]:
+def build_headers(kind: bytes) -> list[tuple[str, bytes]]:
     return [("ce_type", kind)]
 
 
-def used(event: Event) -> None:
-    """Everything that readers do with an event that was accepted."""
+def use_event(event: Event) -> None:
+    """Use an event that was accepted in every way in which readers do."""
     record = encode(event)
     assert isinstance(decode(record.value, record.headers), type(event))
     assert event.id
@@ -52,28 +52,28 @@ def used(event: Event) -> None:
         split(event)
 
 
-def values(value: bytes | None, headers: Any) -> None:
+def decode_and_use(value: bytes | None, headers: Any) -> None:
     outcome = decode(value, headers)
     if isinstance(outcome, Rejected):
         assert outcome.cause
         assert len(str(outcome)) < 2000
     else:
-        used(outcome)
+        use_event(outcome)
 
 
 @given(st.binary(), st.sampled_from(TYPES))
 def test_random_bytes_never_raise(value: bytes, kind: bytes) -> None:
-    values(value, typed(kind))
+    decode_and_use(value, build_headers(kind))
 
 
 @given(st.none() | st.binary(), st.none() | st.lists(st.tuples(st.text(), st.none() | st.binary())))
 def test_random_headers_never_raise(value: bytes | None, headers: Any) -> None:
-    values(value, headers)
+    decode_and_use(value, headers)
 
 
 @given(anything, st.sampled_from(TYPES))
 def test_random_json_never_raises(value: Any, kind: bytes) -> None:
-    values(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
+    decode_and_use(json.dumps(value).encode("utf-8", "surrogatepass"), build_headers(kind))
 
 
 @settings(max_examples=count_examples(75))
@@ -81,16 +81,16 @@ def test_random_json_never_raises(value: Any, kind: bytes) -> None:
 def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
     fields = json.loads(value)
-    place: Any = fields
+    part: Any = fields
     key: Any = data.draw(st.sampled_from(sorted(fields)))
-    while isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
-        place = place[key]
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
-    if isinstance(place, dict) and data.draw(st.booleans()):
-        del place[key]
+    while isinstance(part[key], dict | list) and part[key] and data.draw(st.booleans()):
+        part = part[key]
+        key = data.draw(st.sampled_from(sorted(part) if isinstance(part, dict) else range(len(part))))
+    if isinstance(part, dict) and data.draw(st.booleans()):
+        del part[key]
     else:
-        place[key] = data.draw(anything)
-    values(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
+        part[key] = data.draw(anything)
+    decode_and_use(json.dumps(fields).encode("utf-8", "surrogatepass"), build_headers(kind))
 
 
 @settings(max_examples=count_examples(50))
@@ -99,7 +99,7 @@ def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], 
     kind, value = record
     start = data.draw(st.integers(0, len(value)))
     stop = data.draw(st.integers(start, min(start + 20, len(value))))
-    values(value[:start] + data.draw(st.binary(max_size=20)) + value[stop:], typed(kind))
+    decode_and_use(value[:start] + data.draw(st.binary(max_size=20)) + value[stop:], build_headers(kind))
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], 
     ],
 )
 def test_what_is_no_event_is_rejected_with_its_place(value: bytes, why: str) -> None:
-    outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
+    outcome = decode(value, build_headers(DevicesJudged.TYPE.encode()))
     assert isinstance(outcome, Rejected)
     assert why in str(outcome)
 
 
 def test_a_record_without_a_value_is_rejected() -> None:
-    outcome = decode(None, typed(DevicesJudged.TYPE.encode()))
+    outcome = decode(None, build_headers(DevicesJudged.TYPE.encode()))
     assert str(outcome) == "value: the record has no value"
 
 
@@ -137,23 +137,23 @@ def test_a_record_without_a_type_is_rejected(headers: Any) -> None:
 
 
 def test_a_type_of_a_later_version_is_rejected_by_name() -> None:
-    outcome = decode(b"{}", typed(b"io.schedulerlog.devices.judged.v2"))
+    outcome = decode(b"{}", build_headers(b"io.schedulerlog.devices.judged.v2"))
     assert str(outcome) == "header ce_type: no event type is called 'io.schedulerlog.devices.judged.v2'"
 
 
 def test_a_huge_header_does_not_make_a_huge_rejection() -> None:
-    assert len(str(decode(b"{}", typed(b"\xff" * 1_000_000)))) < 1000
+    assert len(str(decode(b"{}", build_headers(b"\xff" * 1_000_000)))) < 1000
 
 
 def test_a_huge_key_does_not_make_a_huge_rejection() -> None:
     value = orjson.loads(encode(build_nodes_judged()).value) | {"refusals": [{"counts": {"x" * 1_000_000: -1}}]}
-    assert len(str(decode(orjson.dumps(value), typed(NodesJudged.TYPE.encode())))) < 1000
+    assert len(str(decode(orjson.dumps(value), build_headers(NodesJudged.TYPE.encode())))) < 1000
 
 
 def test_the_last_of_two_equal_keys_counts() -> None:
     value = encode(a_summary()).value
     twice = value[:-1] + b',"status":"pending"}'
-    outcome = decode(twice, typed(AttemptSummarized.TYPE.encode()))
+    outcome = decode(twice, build_headers(AttemptSummarized.TYPE.encode()))
     assert isinstance(outcome, AttemptSummarized)
     assert outcome.status == "pending"
 
@@ -161,7 +161,7 @@ def test_the_last_of_two_equal_keys_counts() -> None:
 def test_integers_beyond_64_bits_are_rejected_with_their_place() -> None:
     for number in (2**63, 2**64, 10**40):
         value = encode(build_devices_judged()).value.replace(b'"revision":[7]', b'"revision":[%d]' % number)
-        outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
+        outcome = decode(value, build_headers(DevicesJudged.TYPE.encode()))
         assert isinstance(outcome, Rejected)
         assert outcome.place == "value.revision"
 
@@ -217,13 +217,13 @@ def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
 
 
 PRINTABLE = st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"], include_characters=" ")
-"""What ``str.isprintable`` takes; to filter other texts out makes hypothesis give up now and then."""
+"""Texts that ``str.isprintable`` takes; to filter other texts out makes hypothesis give up now and then."""
 
 
 @given(st.lists(st.tuples(st.text(PRINTABLE, min_size=1, max_size=8), st.integers(0, 2**63 - 1)), max_size=6))
 def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]]) -> None:
     refusals = [{"counts": {code: count}, "devices": 8} for code, count in refused]
-    nodes = [f"node{place}" for place in range(len(refused))]
+    nodes = [f"node{number}" for number in range(len(refused))]
     event = build_nodes_judged(nodes, refusals=refusals, refusal=list(range(len(refused))))
     record = encode(event)
     again = decode(record.value, record.headers)
@@ -239,8 +239,10 @@ class TestUnusualJson:
         event = data.draw(st.sampled_from([build_devices_judged(), build_nodes_judged(), a_summary(), a_node_state()]))
         plain = orjson.loads(encode(event).value)
         name = data.draw(st.sampled_from(sorted(plain)))
-        plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), nested(plain[name])))
-        assert isinstance(decode(json.dumps(plain).encode(), typed(event.TYPE.encode())), type(event) | Rejected)
+        plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), wrap_in_list(plain[name])))
+        assert isinstance(
+            decode(json.dumps(plain).encode(), build_headers(event.TYPE.encode())), type(event) | Rejected
+        )
 
     @given(st.data())
     def test_a_byte_changed_anywhere_is_read_or_rejected(self, data: st.DataObject) -> None:
@@ -248,26 +250,26 @@ class TestUnusualJson:
         value = bytearray(encode(event).value)
         for _ in range(data.draw(st.integers(1, 3))):
             value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
-        assert isinstance(decode(bytes(value), typed(event.TYPE.encode())), type(event) | Rejected)
+        assert isinstance(decode(bytes(value), build_headers(event.TYPE.encode())), type(event) | Rejected)
 
     def test_the_last_of_two_equal_names_counts(self) -> None:
         twice = encode(build_devices_judged()).value[:-1] + b',"devices":[]}'
-        assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
+        assert isinstance(decode(twice, build_headers(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_column_within_a_column_is_rejected(self) -> None:
         value = encode(build_devices_judged()).value
         inner = re.sub(rb'"devices":\[([^\]]*)\]', rb'"devices":[[\1]]', value)
         assert inner != value
-        assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)
+        assert isinstance(decode(inner, build_headers(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_byte_order_mark_is_rejected(self) -> None:
         value = b"\xef\xbb\xbf" + encode(build_devices_judged()).value
-        assert isinstance(decode(value, typed(DevicesJudged.TYPE.encode())), Rejected)
+        assert isinstance(decode(value, build_headers(DevicesJudged.TYPE.encode())), Rejected)
 
 
-def nested(value: Any) -> st.SearchStrategy[Any]:
-    """The value within a list, or with one of its entries within a list."""
+def wrap_in_list(value: Any) -> st.SearchStrategy[Any]:
+    """Wrap the value in a list, or one of its entries."""
     if not isinstance(value, list) or not value:
         return st.just([value])
     places = st.integers(0, len(value) - 1)
-    return places.map(lambda at: [*value[:at], [value[at]], *value[at + 1 :]])
+    return places.map(lambda index: [*value[:index], [value[index]], *value[index + 1 :]])

@@ -31,7 +31,7 @@ def test_a_record_of_no_trace_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "read"),
+    ("header", "read"),
     [
         (PARENT, PARENT),
         # A later version may say more; what version 00 knows of it holds.
@@ -47,14 +47,14 @@ def test_a_record_of_no_trace_is_as_it_was() -> None:
         (b"\xff" * 55, b""),
     ],
 )
-def test_what_is_no_traceparent_is_no_trace_and_has_no_state(found: bytes, read: bytes) -> None:
+def test_what_is_no_traceparent_is_no_trace_and_has_no_state(header: bytes, read: bytes) -> None:
     expected = Trace(read, STATE) if read else NO_TRACE
-    assert trace_of_caller(found, STATE) == expected
-    assert trace_of([("ce_tracestate", STATE), ("ce_traceparent", found)]) == expected
+    assert trace_of_caller(header, STATE) == expected
+    assert trace_of([("ce_tracestate", STATE), ("ce_traceparent", header)]) == expected
 
 
 @pytest.mark.parametrize(
-    ("found", "read"),
+    ("header", "read"),
     [
         (STATE, STATE),
         # Spaces around members and empty members are allowed (section 3.3.1).
@@ -75,9 +75,9 @@ def test_what_is_no_traceparent_is_no_trace_and_has_no_state(found: bytes, read:
         (b",".join(b"k%d=1" % number for number in range(33)), b""),
     ],
 )
-def test_what_is_no_tracestate_is_left_out_and_the_trace_continues(found: bytes, read: bytes) -> None:
-    assert trace_of_caller(PARENT, found) == Trace(PARENT, read)
-    assert trace_of([("ce_traceparent", PARENT), ("ce_tracestate", found)]) == Trace(PARENT, read)
+def test_what_is_no_tracestate_is_left_out_and_the_trace_continues(header: bytes, read: bytes) -> None:
+    assert trace_of_caller(PARENT, header) == Trace(PARENT, read)
+    assert trace_of([("ce_traceparent", PARENT), ("ce_tracestate", header)]) == Trace(PARENT, read)
 
 
 def test_a_long_tracestate_loses_long_members_first_and_then_the_last_ones() -> None:

@@ -27,8 +27,8 @@ MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, Card
 UNREGISTERED = Refusal(bare="node unregistered", cause="hami.io/node-nvidia-register, byte 17: not JSON")
 
 
-def stored(document: dict[str, Any]) -> dict[str, Any]:
-    """As OpenSearch gives it back."""
+def to_source(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document as OpenSearch gives it back."""
     source: dict[str, Any] = orjson.loads(encode_value(document))
     return source
 
@@ -38,27 +38,27 @@ def test_a_summary_comes_back_from_its_document() -> None:
     summary = a_summary(
         refusals=[MEMORY, UNREGISTERED], refusal=[0, 1], score=[0, 7.4607077], bind=bind, ended_at=STARTED
     )
-    again = read_summary(stored(build_attempt_document(summary, "text")))
+    again = read_summary(to_source(build_attempt_document(summary, "text")))
     assert isinstance(again, AttemptSummarized)
     assert encode(again) == encode(summary)
 
 
 def test_devices_judged_come_back_from_their_document() -> None:
     event = build_devices_judged(["node1", "node2"])
-    again = read_devices_judged(stored(build_devices_document(event, encode(event).value)))
+    again = read_devices_judged(to_source(build_devices_document(event, encode(event).value)))
     assert isinstance(again, DevicesJudged)
     assert encode(again) == encode(event)
 
 
 def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
     described = a_summary(description=PodDescription(labels={"team": "vision"}))
-    whole, repeated = build_attempt_document(described, ""), build_repeated_document(a_repetition())
-    assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
+    full, repeated = build_attempt_document(described, ""), build_repeated_document(a_repetition())
+    assert set(full) | set(repeated) == set(ATTEMPTS.properties)
 
 
 def test_a_repetition_comes_back_from_its_document_and_is_found_by_what_it_says() -> None:
     repeated = a_repetition(reasons=["CardInsufficientMemory", "NumaNotFit"], text="no available node")
-    document = stored(build_repeated_document(repeated, encode(repeated).value))
+    document = to_source(build_repeated_document(repeated, encode(repeated).value))
     assert read_repetition(document) == repeated
     found_by = {name: document[name] for name in ("status", "reasons", "text", "episode", "repeats", "fit_nodes")}
     assert found_by == {

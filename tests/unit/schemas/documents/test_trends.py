@@ -21,7 +21,7 @@ ROWS = {
 def test_each_row_is_a_document_with_its_numbers() -> None:
     event = build_trends(**ROWS, partition=7)
     documents = dict(build_trend_documents(event))
-    whole = {
+    common = {
         "cluster": "default",
         "@timestamp": "2026-11-21T03:06:00.000000Z",
         "recorded_at": "2026-11-21T03:06:00.000000Z",
@@ -30,8 +30,8 @@ def test_each_row_is_a_document_with_its_numbers() -> None:
         "result": "failed",
     }
     assert list(documents.values()) == [
-        whole | {"dimension": "all", "value": "", "attempts": 2, "pods": 1, "nodes": 4, "devices": 32},
-        whole | {"dimension": "reason", "value": "NumaNotFit", "attempts": -1, "pods": 0, "nodes": -2, "devices": -16},
+        common | {"dimension": "all", "value": "", "attempts": 2, "pods": 1, "nodes": 4, "devices": 32},
+        common | {"dimension": "reason", "value": "NumaNotFit", "attempts": -1, "pods": 0, "nodes": -2, "devices": -16},
     ]
     assert all(set(document) == set(TRENDS.properties) for document in documents.values())
 

@@ -12,14 +12,15 @@ from schemas.events.base import Model
 assert schemas.events  # its import makes all the models
 
 
-def every_kind(kind: type[Model]) -> Iterator[type[Model]]:
+def iterate_kinds(kind: type[Model]) -> Iterator[type[Model]]:
     for subclass in kind.__subclasses__():
         yield subclass
-        yield from every_kind(subclass)
+        yield from iterate_kinds(subclass)
 
 
 KINDS = sorted(
-    (kind for kind in every_kind(Model) if kind.__module__.startswith("schemas.events")), key=lambda kind: kind.__name__
+    (kind for kind in iterate_kinds(Model) if kind.__module__.startswith("schemas.events")),
+    key=lambda kind: kind.__name__,
 )
 
 
@@ -27,8 +28,8 @@ KINDS = sorted(
 def test_a_model_is_constructed_as_pydantic_does_it(kind: type[Model]) -> None:
     names = list(kind.model_fields)
     # Given in another order than that of the fields, and not all of them.
-    for given in (names[::-1], names[::2], []):
-        values: dict[str, Any] = {name: f"any {name}" for name in given}
+    for subset in (names[::-1], names[::2], []):
+        values: dict[str, Any] = {name: f"any {name}" for name in subset}
         ours = kind.model_construct(**values)
         theirs = BaseModel.model_construct.__func__(kind, **values)  # type: ignore[attr-defined]
         # As lists: the order of fields is that of the JSON.

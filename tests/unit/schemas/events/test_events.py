@@ -1,4 +1,4 @@
-"""What an event refuses to be, so that no reader has to defend itself against it."""
+"""Values that an event refuses, so that no reader has to defend itself against them."""
 
 import itertools
 from datetime import datetime, timedelta
@@ -189,7 +189,7 @@ def an_alert(**fields: Any) -> AlertChanged:
     return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | fields)
 
 
-def different_facts() -> list[Event]:
+def list_different_facts() -> list[Event]:
     attempt: dict[str, Any] = ATTEMPT
     bind = {"node": "node1", "bound": True, "bind_started_at": STARTED}
     dropped = {"device_records": 1, "judged_devices": 8, "cause": "full"}
@@ -264,7 +264,7 @@ def different_facts() -> list[Event]:
 
 
 def test_different_facts_have_different_ids() -> None:
-    facts = different_facts()
+    facts = list_different_facts()
     # Ids of attempts are derived from the cluster's name, and the labels of alerts have it.
     has_it_otherwise = (AttemptEvent, AlertChanged)
     facts += [fact.model_copy(update={"cluster": "west"}) for fact in facts if not isinstance(fact, has_it_otherwise)]
@@ -352,10 +352,10 @@ def test_rows_of_some_nodes_are_those_that_they_are_among_all() -> None:
             assert list(event.iterate_devices(states, {node})) == expected
 
 
-@pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
-def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
+@pytest.mark.parametrize("states", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
+def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(states: list[NodeStateChanged]) -> None:
     event = build_devices_judged(per_node=2, verdict=[0, 3])
-    assert list(event.iterate_devices(build_lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
+    assert list(event.iterate_devices(build_lookup(states)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=6), st.integers(0, 3), st.integers(-1, 8))
@@ -365,19 +365,19 @@ def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_ver
     event = build_devices_judged(per_node=len(device), device=device, verdict=[0] * len(device), revision=[revision])
     state = a_node_state("node1", size)
     rows = list(event.iterate_devices(build_lookup([state])))
-    known = state.uuid if revision == state.revision else []
-    assert [row.uuid for row in rows] == [known[index] if index < len(known) else "" for index in device]
+    uuids = state.uuid if revision == state.revision else []
+    assert [row.uuid for row in rows] == [uuids[index] if index < len(uuids) else "" for index in device]
 
 
 def test_the_same_fact_published_twice_has_the_same_id() -> None:
-    assert [fact.id for fact in different_facts()] == [fact.id for fact in different_facts()]
+    assert [fact.id for fact in list_different_facts()] == [fact.id for fact in list_different_facts()]
 
 
 def test_what_is_about_one_pod_shares_a_key() -> None:
-    about = [fact for fact in different_facts() if getattr(fact, "pod", None) == ATTEMPT["pod"]]
+    facts = [fact for fact in list_different_facts() if getattr(fact, "pod", None) == ATTEMPT["pod"]]
     # Compacted by its key, a history has a longer one; the worker chooses its partition.
-    about = [fact for fact in about if not isinstance(fact, PodHistoryChanged)]
-    assert {fact.key for fact in about} == {"default/llm/deepseek-a"}
+    facts = [fact for fact in facts if not isinstance(fact, PodHistoryChanged)]
+    assert {fact.key for fact in facts} == {"default/llm/deepseek-a"}
 
 
 def test_a_source_is_a_uri_reference_whatever_the_scheduler_is_called() -> None:
