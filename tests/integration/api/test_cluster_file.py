@@ -39,12 +39,12 @@ def a_state(node: str, revision: int, used: list[int], minutes_ago: float) -> No
     )  # fmt: skip
 
 
-def minutes_ago(minutes: int) -> str:
+def format_minutes_ago(minutes: int) -> str:
     return (NOW - timedelta(minutes=minutes)).isoformat()
 
 
-def simulated(text: str, path: Path) -> dict[str, Any]:
-    """Node to its answer in the simulation of ``POD``."""
+def simulate(text: str, path: Path) -> dict[str, Any]:
+    """Simulate ``POD``, and return the answer of each node."""
     (path / "cluster.yaml").write_text(text, encoding="utf-8")
     (path / "pod.yaml").write_text(POD, encoding="utf-8")
     files = ["--cluster", str(path / "cluster.yaml"), "--pod", str(path / "pod.yaml")]
@@ -81,7 +81,7 @@ def test_the_cluster_of_an_attempt_is_simulated_as_the_attempt_found_it(
     answer = api.get(f"{BASE}/attempts/{recorded}/cluster-file")
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/yaml")
-    assert simulated(answer.text, tmp_path) == {
+    assert simulate(answer.text, tmp_path) == {
         "cpu": "node unregistered",
         "f-node1": "2/2 CardInsufficientMemory",
         "f-node2": "fits",
@@ -89,15 +89,15 @@ def test_the_cluster_of_an_attempt_is_simulated_as_the_attempt_found_it(
 
 
 def test_the_cluster_at_a_time_has_the_latest_state_of_each_node(recorded: str, api: Served, tmp_path: Path) -> None:
-    now = simulated(api.get(BASE + "/cluster-file").text, tmp_path)
-    before = simulated(api.get(BASE + "/cluster-file", at=minutes_ago(15)).text, tmp_path)
+    now = simulate(api.get(BASE + "/cluster-file").text, tmp_path)
+    before = simulate(api.get(BASE + "/cluster-file", at=format_minutes_ago(15)).text, tmp_path)
     assert now == {"f-node1": "fits", "f-node2": "fits"}
     assert before == {"f-node1": "2/2 CardInsufficientMemory", "f-node2": "fits"}
 
 
 def test_a_cluster_without_states_is_not_found(recorded: str, api: Served) -> None:
     for path, query in (
-        (BASE, {"at": minutes_ago(40)}),
+        (BASE, {"at": format_minutes_ago(40)}),
         (BASE, {"scheduler": "other"}),
         ("/api/v1/clusters/nothing", {}),
     ):

@@ -1,4 +1,4 @@
-"""What OpenSearch Dashboards asks for, on a real index: each panel and saved search gets the rows counted by hand.
+"""Searches of OpenSearch Dashboards on a real index: each panel and saved search gets the rows counted by hand.
 
 There is no Dashboards here: the searches are made from the exported file as Dashboards makes them
 (tests/support/panel_search.py), and its links are followed at a real API.
@@ -34,34 +34,34 @@ from tests.support.harness.index_filling import NOW, Filling, a_finding, an_atte
 from tests.support.panel_search import Imported, list_aggs, query_of, search_body, search_source
 
 API = "https://schedulerlog.example"
-FOUND = Imported.read(export(API))
+IMPORTED = Imported.read(export(API))
 HOUR = NOW.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
 NODES = ("pn-1", "pn-2")
 # Other tests write into the same index; people narrow a dashboard in the same way.
 OURS = {"prefix": {"namespace": "panels-"}}
 
 
-def at(minutes: float) -> datetime:
+def to_time(minutes: float) -> datetime:
     return HOUR + timedelta(minutes=minutes)
 
 
-def judged(
+def a_judged_attempt(
     pod: str, minute: float, reason: str, chosen: str | None = None, bound: bool | None = None
 ) -> AttemptSummarized:
-    """Every node but the chosen one refuses all of its eight devices for the reason."""
-    attempt = an_attempt(pod, started_at=at(minute), nodes=NODES, reason=reason, chosen=chosen, bound=bound)
+    """An attempt in which every node but the chosen one refuses all of its eight devices for the reason."""
+    attempt = an_attempt(pod, started_at=to_time(minute), nodes=NODES, reason=reason, chosen=chosen, bound=bound)
     refused = 8 * (len(NODES) - (chosen is not None))
     balance = Balance(judged_nodes=2, judged_devices=16, devices=[{reason: refused}])
     return attempt.model_copy(update={"balance": balance})
 
 
-FIRST = judged("panels-a/waits", 1, "CardInsufficientMemory")
+FIRST = a_judged_attempt("panels-a/waits", 1, "CardInsufficientMemory")
 AGAIN = AttemptRepeated(
     cluster="default",
     attempt_id="d5" * 16,
     pod=FIRST.pod,
     scheduler=FIRST.scheduler,
-    started_at=at(5),
+    started_at=to_time(5),
     version=1,
     status="failed",
     repeats=FIRST.attempt_id,
@@ -75,13 +75,13 @@ AGAIN = AttemptRepeated(
     reasons=["CardInsufficientMemory"],
     text="no available node, 2 nodes do not meet",
 )
-OTHERWISE = judged("panels-a/waits", 70, "NumaNotFit").model_copy(update={"first_judged_at": at(1)})
-PLACED = judged("panels-b/placed", 10, "CardInsufficientMemory", chosen="pn-1", bound=True)
+OTHERWISE = a_judged_attempt("panels-a/waits", 70, "NumaNotFit").model_copy(update={"first_judged_at": to_time(1)})
+PLACED = a_judged_attempt("panels-b/placed", 10, "CardInsufficientMemory", chosen="pn-1", bound=True)
 TRAINING = {"description": PodDescription(owners=[Owner(kind="Job", name="train")])}
-LOCKED = judged("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bound=False).model_copy(update=TRAINING)
-PENDING = judged("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1").model_copy(update=TRAINING)
+LOCKED = a_judged_attempt("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bound=False).model_copy(update=TRAINING)
+PENDING = a_judged_attempt("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1").model_copy(update=TRAINING)
 # What the repetition adds to the trends is what the attempt adds that it repeats.
-COUNTED = (FIRST, FIRST.model_copy(update={"started_at": at(5)}), OTHERWISE, PLACED, LOCKED, PENDING)
+COUNTED = (FIRST, FIRST.model_copy(update={"started_at": to_time(5)}), OTHERWISE, PLACED, LOCKED, PENDING)
 
 
 def a_placement(
@@ -94,21 +94,21 @@ def a_placement(
         cluster="default",
         pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}"),
         node=node,
-        started_at=at(began),
-        bound_at=at(began),
-        running_at=at(began + 2),
-        first_judged_at=None if waited is None else at(began - waited),
-        ended_at=None if ended is None else at(ended),
+        started_at=to_time(began),
+        bound_at=to_time(began),
+        running_at=to_time(began + 2),
+        first_judged_at=None if waited is None else to_time(began - waited),
+        ended_at=None if ended is None else to_time(ended),
         scheduler="hami-scheduler",
         attempt_id=PLACED.attempt_id,
         allocations=[DeviceAllocation(uuid=device, container="main", memory_mib=1000) for device in devices],
     )
 
 
-def findings() -> list[FindingReported]:
+def build_findings() -> list[FindingReported]:
     return [
-        a_finding("panels-a/waits", node="pn-1", device="GPU-p0", found_at=at(15)),
-        a_finding("panels-b/placed", "BoundElsewhere", node="pn-2", found_at=at(75)),
+        a_finding("panels-a/waits", node="pn-1", device="GPU-p0", found_at=to_time(15)),
+        a_finding("panels-b/placed", "BoundElsewhere", node="pn-2", found_at=to_time(75)),
     ]
 
 
@@ -117,7 +117,7 @@ def filled(filling: Filling) -> None:
     filling.index(FIRST, OTHERWISE, PLACED, LOCKED, PENDING)
     documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, build_repeated_document(AGAIN))]
     for number, attempt in enumerate(COUNTED):
-        minute = Minute("default", attempt.started_at, 0, at(0))
+        minute = Minute("default", attempt.started_at, 0, to_time(0))
         minute.put(f"pod-{number}", list_weights(attempt.pod.namespace, derive_contribution(attempt, None)), ())
         for event in build_records(minute):
             documents += [
@@ -127,7 +127,7 @@ def filled(filling: Filling) -> None:
     for index, name, document in documents:
         lines += [orjson.dumps({"index": {"_index": index, "_id": name}}), encode_value(document)]
     filling.send_bulk(b"\n".join([*lines, b""]))
-    filling.index_findings(*findings())
+    filling.index_findings(*build_findings())
     filling.index_placements(
         a_placement("panels-b/placed", "pn-1", 10, 1, "GPU-p0", "GPU-p1"),
         a_placement("panels-a/done", "pn-1", 65, 5, "GPU-p0", ended=90),
@@ -189,37 +189,37 @@ def search(filling: Filling, title: str, body: Any) -> Any:
 
 
 def request(panel: Any) -> tuple[str, Any]:
-    """The pattern's title and the body."""
-    pattern = FOUND.get_pattern(panel)
+    """Build the pattern's title and the body."""
+    pattern = IMPORTED.get_pattern(panel)
     assert pattern is not None
     since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
     return pattern["attributes"]["title"], search_body(panel, pattern, since, until)
 
 
-def rows(panel: Any, answer: Any) -> list[tuple[Any, ...]]:
-    """A row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
+def list_rows(panel: Any, answer: Any) -> list[tuple[Any, ...]]:
+    """List a row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
     buckets = [agg for agg in list_aggs(panel) if agg["schema"] != "metric"]
     metrics = [agg for agg in list_aggs(panel) if agg["schema"] == "metric"]
 
-    def below(level: Any, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def collect_rows(level: Any, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if depth == len(buckets):
-            return [keys + tuple(number(agg, level) for agg in metrics)]
+            return [keys + tuple(read_number(agg, level) for agg in metrics)]
         agg = buckets[depth]
-        found = []
+        rows = []
         for bucket in level[agg["id"]]["buckets"]:
-            key = since_the_hour(bucket["key"]) // 60 if agg["type"] == "date_histogram" else bucket["key"]
-            found += below(bucket, depth + 1, (*keys, key))
-        return found
+            key = count_minutes(bucket["key"]) // 60 if agg["type"] == "date_histogram" else bucket["key"]
+            rows += collect_rows(bucket, depth + 1, (*keys, key))
+        return rows
 
-    return below(answer["aggregations"], 0, ())
+    return collect_rows(answer["aggregations"], 0, ())
 
 
-def since_the_hour(milliseconds: float) -> int:
-    """In minutes."""
+def count_minutes(milliseconds: float) -> int:
+    """Count the minutes since the hour."""
     return round((milliseconds / 1000 - HOUR.timestamp()) / 60)
 
 
-def number(agg: Any, bucket: Any) -> Any:
+def read_number(agg: Any, bucket: Any) -> Any:
     if agg["type"] == "count":
         return bucket["doc_count"]
     value = bucket[agg["id"]]
@@ -228,20 +228,20 @@ def number(agg: Any, bucket: Any) -> Any:
     if agg["type"] == "percentiles":
         return tuple(value["values"].values())
     # A date has a text too.
-    return since_the_hour(value["value"]) if "value_as_string" in value else value["value"]
+    return count_minutes(value["value"]) if "value_as_string" in value else value["value"]
 
 
 def test_every_visualization_that_searches_is_expected_here() -> None:
-    searching = {name for name, panel in FOUND.select_type("visualization").items() if FOUND.get_pattern(panel)}
+    searching = {name for name, panel in IMPORTED.select_type("visualization").items() if IMPORTED.get_pattern(panel)}
     assert searching == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_panel_shows_what_was_counted_by_hand(filling: Filling, name: str) -> None:
-    panel = FOUND.objects["visualization", name]
+    panel = IMPORTED.objects["visualization", name]
     answer = search(filling, *request(panel))
     assert answer["_shards"]["failed"] == 0
-    assert sorted(rows(panel, answer)) == sorted(EXPECTED[name])
+    assert sorted(list_rows(panel, answer)) == sorted(EXPECTED[name])
 
 
 LISTED: dict[str, list[AttemptSummarized | AttemptRepeated]] = {
@@ -256,10 +256,10 @@ PODS = {
 }
 
 
-def hits(filling: Filling, name: str) -> list[Any]:
-    """Of a saved search, with the computed field and the columns as Dashboards asks for them."""
-    saved_search = FOUND.objects["search", name]
-    pattern = FOUND.get_pattern(saved_search)
+def fetch_hits(filling: Filling, name: str) -> list[Any]:
+    """Fetch the hits of a saved search, with the computed field and the columns as Dashboards asks for them."""
+    saved_search = IMPORTED.objects["search", name]
+    pattern = IMPORTED.get_pattern(saved_search)
     assert pattern is not None
     attributes = saved_search["attributes"]
     computed = json.loads(pattern["attributes"].get("fields", "[]"))
@@ -277,28 +277,28 @@ def hits(filling: Filling, name: str) -> list[Any]:
         },
         "_source": True,
     }
-    found: list[Any] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]
-    return found
+    hits: list[Any] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]
+    return hits
 
 
 @pytest.mark.parametrize("name", LISTED)
 def test_a_saved_search_lists_these_attempts_in_this_order(filling: Filling, name: str) -> None:
-    found = hits(filling, name)
-    assert [hit["_id"] for hit in found] == [attempt.attempt_id for attempt in LISTED[name]]
-    columns = FOUND.objects["search", name]["attributes"]["columns"]
+    hits = fetch_hits(filling, name)
+    assert [hit["_id"] for hit in hits] == [attempt.attempt_id for attempt in LISTED[name]]
+    columns = IMPORTED.objects["search", name]["attributes"]["columns"]
     for column in {"namespace", "pod", "status", "reasons", "attempt_id", "episode"} & set(columns):
-        assert all(hit["_source"].get(column) for hit in found), column
+        assert all(hit["_source"].get(column) for hit in hits), column
 
 
 @pytest.mark.parametrize("name", PODS)
 def test_a_saved_search_lists_these_pods_in_this_order(filling: Filling, name: str) -> None:
-    found = hits(filling, name)
-    assert [f"{hit['_source']['namespace']}/{hit['_source']['pod']}" for hit in found] == PODS[name]
+    hits = fetch_hits(filling, name)
+    assert [f"{hit['_source']['namespace']}/{hit['_source']['pod']}" for hit in hits] == PODS[name]
 
 
 def test_the_links_of_a_row_are_answered_by_the_api(filling: Filling, api: Served) -> None:
-    (row,) = hits(filling, "schedulerlog-bind-failures")
-    attempts = FOUND.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
+    (row,) = fetch_hits(filling, "schedulerlog-bind-failures")
+    attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     links = json.loads(attempts["fieldFormatMap"])
     values = {"attempt_id": row["_source"]["attempt_id"], "pod_link": row["fields"]["pod_link"][0]}
     assert values["pod_link"] == "/clusters/default/namespaces/panels-b/pods/locked"
@@ -311,11 +311,17 @@ def test_the_links_of_a_row_are_answered_by_the_api(filling: Filling, api: Serve
 
 
 def test_a_document_without_a_cluster_has_a_link_too(filling: Filling) -> None:
-    old = {"@timestamp": at(7).isoformat(), "namespace": "panels-old", "pod": "x", "status": "failed", "bound": False}
-    index = ATTEMPTS.name(at(7))
+    old = {
+        "@timestamp": to_time(7).isoformat(),
+        "namespace": "panels-old",
+        "pod": "x",
+        "status": "failed",
+        "bound": False,
+    }
+    index = ATTEMPTS.name(to_time(7))
     httpx.put(f"{filling.url}/{index}/_doc/panels-old?refresh=true", json=old, timeout=30).raise_for_status()
     try:
-        links = {hit["_id"]: hit["fields"]["pod_link"][0] for hit in hits(filling, "schedulerlog-bind-failures")}
+        links = {hit["_id"]: hit["fields"]["pod_link"][0] for hit in fetch_hits(filling, "schedulerlog-bind-failures")}
     finally:
         httpx.delete(f"{filling.url}/{index}/_doc/panels-old?refresh=true", timeout=30).raise_for_status()
     assert links["panels-old"] == "/namespaces/panels-old/pods/x"

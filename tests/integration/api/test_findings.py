@@ -16,21 +16,21 @@ def test_findings_are_narrowed_by_every_field(filling: Filling, api: Served) -> 
         a_finding("api-found/c", node="f-node2", device="GPU-f-2", found_at=NOW - 3 * hour),
     )
 
-    def found(**query: str) -> str:
+    def search_names(**query: str) -> str:
         answer = api.get(FINDINGS, namespace="api-found", **query).json()
         assert answer["total"] == len(answer["items"])
         return "".join(item["name"] for item in answer["items"])
 
-    assert found() == "abc"
-    assert found(pod="b") == "b"
-    assert found(node="f-node2") == "bc"
-    assert found(device="GPU-f-2") == "c"
-    assert found(finding="Overcommitted") == "ac"
-    assert found(scheduler="hami-scheduler") == "abc"
-    assert found(scheduler="kai-scheduler") == ""
-    assert found(since="90m") == "a"
-    assert found(until=(NOW - 2 * hour).isoformat()) == "c"
-    assert found(since=(NOW - 3 * hour).isoformat(), until=(NOW - hour).isoformat()) == "bc"
+    assert search_names() == "abc"
+    assert search_names(pod="b") == "b"
+    assert search_names(node="f-node2") == "bc"
+    assert search_names(device="GPU-f-2") == "c"
+    assert search_names(finding="Overcommitted") == "ac"
+    assert search_names(scheduler="hami-scheduler") == "abc"
+    assert search_names(scheduler="kai-scheduler") == ""
+    assert search_names(since="90m") == "a"
+    assert search_names(until=(NOW - 2 * hour).isoformat()) == "c"
+    assert search_names(since=(NOW - 3 * hour).isoformat(), until=(NOW - hour).isoformat()) == "bc"
     of_pod = api.get("/api/v1/namespaces/api-found/pods/b/findings").json()["items"]
     assert [(item["finding"], item["numbers"]["memory_taken_mib"]) for item in of_pod] == [("BoundElsewhere", 50000)]
 

@@ -48,47 +48,47 @@ def filled(filling: Filling) -> Filling:
     return filling
 
 
-def position_of(token: str) -> tuple[str, dict[str, Any]]:
-    """The digest of the request, and the position."""
+def parse_position(token: str) -> tuple[str, dict[str, Any]]:
+    """Parse the digest of the request, and the position."""
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     _, digest, position = orjson.loads(zlib.decompress(raw[16:]))
     return digest, position
 
 
-def sealed(digest: str, position: Any) -> str:
-    """As a reader of this code can make it: without authentication there is no key."""
-    body = f"[{VERSION},{orjson.dumps(digest).decode()},".encode() + _json(position) + b"]"
+def seal(digest: str, position: Any) -> str:
+    """Seal a position as a reader of this code can: without authentication there is no key."""
+    body = f"[{VERSION},{orjson.dumps(digest).decode()},".encode() + _encode(position) + b"]"
     payload = zlib.compress(body)
     return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
 
 
-def _json(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:  # integers beyond 64 bits
         return repr(value).replace("'", '"').replace("None", "null").replace("True", "true").encode()
 
 
-def wrong_values(value: Any) -> Iterator[Any]:
-    """In the place of ``value``."""
+def iterate_wrong_values(value: Any) -> Iterator[Any]:
+    """Iterate over values that are wrong in the place of ``value``."""
     yield from SHAPES
     if isinstance(value, list):
         yield [*value, 1]
         yield value[:-1]
-        for place, element in enumerate(value):
+        for index, element in enumerate(value):
             for wrong in (*NUMBERS, *TEXTS) if not isinstance(element, str) else (*TEXTS, *NUMBERS):
-                yield [*value[:place], wrong, *value[place + 1 :]]
+                yield [*value[:index], wrong, *value[index + 1 :]]
     yield from (*TIMES, *EXTREMES, *NUMBERS)
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_l1_a_forged_token_is_a_page_or_400(name: str, filled: Filling, api: Served) -> None:
     path, query = LISTS[name]
-    digest, position = position_of(api.get(path, **query).headers[CONTINUE_HEADER])
-    assert api.get(path, **query | {"continue": sealed(digest, position)}).status_code == 200
+    digest, position = parse_position(api.get(path, **query).headers[CONTINUE_HEADER])
+    assert api.get(path, **query | {"continue": seal(digest, position)}).status_code == 200
     for field, value in position.items():
-        for wrong in wrong_values(value):
-            answer = api.get(path, **query | {"continue": sealed(digest, position | {field: wrong})})
+        for wrong in iterate_wrong_values(value):
+            answer = api.get(path, **query | {"continue": seal(digest, position | {field: wrong})})
             assert answer.status_code in (200, 400, 410), (field, wrong, answer.text)
             if field in ("since", "until", "at") and wrong in TIMES:
                 assert answer.status_code == 400, (field, wrong)
@@ -101,11 +101,11 @@ def test_l1_a_forged_token_of_refusals_too(filled: Filling, api: Served) -> None
     digest = _digest(derive_token_scope("", "refusals", query, cluster="default"))
     position = {"sort": [1, "a"], "since": None, "until": None}
     for field, value in position.items():
-        for wrong in wrong_values(value):
-            asked = {
+        for wrong in iterate_wrong_values(value):
+            parameters = {
                 "device": query.device,
                 "since": query.since or "",
-                "continue": sealed(digest, {**position, field: wrong}),
+                "continue": seal(digest, {**position, field: wrong}),
             }
-            answer = api.get(_V1 + "/refusals", **asked)
+            answer = api.get(_V1 + "/refusals", **parameters)
             assert answer.status_code in (200, 400), (field, wrong, answer.text)

@@ -40,20 +40,20 @@ def answers(url: str) -> bool:
         return False
 
 
-def serial(url: str, authority: Path) -> int:
-    """Of the certificate that is served; it is checked by this authority."""
+def read_serial(url: str, authority: Path) -> int:
+    """Read the serial number of the certificate that is served; it is checked by this authority."""
     with httpx.stream(
         "GET", f"{url}/healthz", verify=ssl.create_default_context(cafile=authority), trust_env=False
     ) as got:
-        found = got.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
-    return int(found["serialNumber"], 16)
+        certificate = got.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
+    return int(certificate["serialNumber"], 16)
 
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    found = Authority.create("the tests' authority")
-    (tmp_path / "ca.crt").write_bytes(found.certificate_pem)
-    return found
+    new_authority = Authority.create("the tests' authority")
+    (tmp_path / "ca.crt").write_bytes(new_authority.certificate_pem)
+    return new_authority
 
 
 def write_pair(authority: Authority, folder: Path) -> dict[str, str]:
@@ -71,9 +71,9 @@ def write_pair(authority: Authority, folder: Path) -> dict[str, str]:
 def test_a_renewed_certificate_is_served_without_a_restart(authority: Authority, tmp_path: Path) -> None:
     with started(**write_pair(authority, tmp_path)) as (url, _):
         assert url.startswith("https://127.0.0.1:")
-        first = serial(url, tmp_path / "ca.crt")
+        first = read_serial(url, tmp_path / "ca.crt")
         write_pair(authority, tmp_path)
-        eventually(lambda: serial(url, tmp_path / "ca.crt") != first, "the first one is still served")
+        eventually(lambda: read_serial(url, tmp_path / "ca.crt") != first, "the first one is still served")
 
 
 def test_probes_succeed_while_no_store_answers(tmp_path: Path) -> None:

@@ -100,12 +100,12 @@ INJECTED = {
     "SCHEDULERLOG_API_PORT_9090_TCP_PORT": "9090",
     "SCHEDULERLOG_API_PORT_9090_TCP_ADDR": "10.0.0.11",
 }
-"""What the kubelet puts into every pod for a Service called schedulerlog-api."""
+"""Variables that the kubelet puts into every pod for a Service called schedulerlog-api."""
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """Of an API that runs with nothing behind it, in a namespace whose Service has its name."""
+    """Port of an API that runs with nothing behind it, in a namespace whose Service has its name."""
     command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
     process = subprocess.Popen(
         command, env=GOOD | INJECTED, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

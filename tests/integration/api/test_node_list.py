@@ -23,7 +23,7 @@ CLUSTER = "api-node-list"
 BASE = f"/api/v1/clusters/{CLUSTER}"
 
 
-def registered(node: str, minutes_ago: float, memory: int, **fields: Any) -> NodeRegistered:
+def a_registration(node: str, minutes_ago: float, memory: int, **fields: Any) -> NodeRegistered:
     plain = {
         "cluster": CLUSTER, "node": node, "observed_at": NOW - timedelta(minutes=minutes_ago), "registered": True,
         "scheduler": "hami-scheduler", "uuid": [f"{node}-0", f"{node}-1"], "model": ["A100"] * 2,
@@ -36,15 +36,15 @@ def registered(node: str, minutes_ago: float, memory: int, **fields: Any) -> Nod
 def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(filling: Filling, api: Served) -> None:
     problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="301 s old")
     filling.index_observations(
-        registered("a", 9, 500),
-        registered("a", 5, 1000),
-        registered("b", 5, 1000),
+        a_registration("a", 9, 500),
+        a_registration("a", 5, 1000),
+        a_registration("b", 5, 1000),
         NodeChecked(
             cluster=CLUSTER, node="b", observed_at=NOW - timedelta(minutes=4), scheduler="hami-scheduler",
             problems=[problem],
         ),
-        registered("c", 5, 1000, cluster="api-other-cluster"),
-        *(registered(f"d{number}", 3, 1000) for number in range(5)),
+        a_registration("c", 5, 1000, cluster="api-other-cluster"),
+        *(a_registration(f"d{number}", 3, 1000) for number in range(5)),
     )  # fmt: skip
     held = PodPlacement(
         cluster=CLUSTER, id="api-node-list-a", pod=PodRef(namespace="llm", name="p"), node="a",
@@ -87,17 +87,17 @@ def test_the_list_and_the_report_count_the_same_free_devices(filling: Filling, a
     """Four nodes of two devices: one is free, one has a cordoned device, one is cordoned, one was cordoned before."""
     cluster = "api-cordons"
 
-    def seen(node: str, minutes_ago: float, *, unschedulable: bool) -> NodeObserved:
-        at = NOW - timedelta(minutes=minutes_ago)
-        return NodeObserved(cluster=cluster, node=node, observed_at=at, unschedulable=unschedulable)
+    def observe(node: str, minutes_ago: float, *, unschedulable: bool) -> NodeObserved:
+        observed_at = NOW - timedelta(minutes=minutes_ago)
+        return NodeObserved(cluster=cluster, node=node, observed_at=observed_at, unschedulable=unschedulable)
 
     filling.index_observations(
-        *(registered(node, 5, 1000, cluster=cluster) for node in ("free", "cordoned", "was-cordoned")),
-        registered("partly", 5, 1000, cluster=cluster, cordoned=["partly-1"]),
-        seen("cordoned", 9, unschedulable=False),
-        seen("cordoned", 4, unschedulable=True),
-        seen("was-cordoned", 9, unschedulable=True),
-        seen("was-cordoned", 4, unschedulable=False),
+        *(a_registration(node, 5, 1000, cluster=cluster) for node in ("free", "cordoned", "was-cordoned")),
+        a_registration("partly", 5, 1000, cluster=cluster, cordoned=["partly-1"]),
+        observe("cordoned", 9, unschedulable=False),
+        observe("cordoned", 4, unschedulable=True),
+        observe("was-cordoned", 9, unschedulable=True),
+        observe("was-cordoned", 4, unschedulable=False),
     )
     nothing_used: dict[str, Any] = {
         "cluster": cluster, "kinds": [DeviceKind(model="A100", memory_mib=1000, slots=10)], "revision": 1,
@@ -121,14 +121,14 @@ def test_the_list_and_the_report_count_the_same_free_devices(filling: Filling, a
 
 
 def test_schedulers_are_listed_with_their_settings_and_what_changed(filling: Filling, api: Served) -> None:
-    def seen(minutes_ago: float, **fields: Any) -> SchedulerObserved:
+    def observe(minutes_ago: float, **fields: Any) -> SchedulerObserved:
         plain = {"cluster": CLUSTER, "scheduler": "hami-scheduler", "settings_digest": "d", "version": "v2.9.0"}
         return SchedulerObserved.model_validate(plain | {"observed_at": NOW - timedelta(minutes=minutes_ago)} | fields)
 
     filling.index_observations(
-        seen(60, settings={"node-scheduler-policy": "binpack"}),
-        seen(5, settings={"node-scheduler-policy": "spread"}, settings_digest="e"),
-        seen(5, cluster="api-other-cluster", scheduler="other"),
+        observe(60, settings={"node-scheduler-policy": "binpack"}),
+        observe(5, settings={"node-scheduler-policy": "spread"}, settings_digest="e"),
+        observe(5, cluster="api-other-cluster", scheduler="other"),
     )
     (scheduler,) = api.get(BASE + "/schedulers").json()["items"]
     assert (scheduler["version"], scheduler["settings_digest"]) == ("v2.9.0", "e")

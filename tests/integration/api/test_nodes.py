@@ -24,34 +24,35 @@ MINUTE = timedelta(minutes=1)
 START = NOW - timedelta(hours=3)
 
 
-def at(minutes: float) -> datetime:
+def to_time(minutes: float) -> datetime:
     return START + minutes * MINUTE
 
 
 def format_rfc3339(minutes: float) -> str:
-    return at(minutes).isoformat().replace("+00:00", "Z")
+    return to_time(minutes).isoformat().replace("+00:00", "Z")
 
 
-def registered(
+def a_registration(
     node: str, minutes: float, *uuids: str, scheduler: str = "hami-scheduler", memory_mib: int = 40960
 ) -> NodeRegistered:
     count = len(uuids)
     numbers = {"memory_mib": memory_mib, "cores_percent": 100, "slots": 10, "numa": 0}
     return NodeRegistered.model_validate(
         {
-            "cluster": "default", "node": node, "observed_at": at(minutes), "scheduler": scheduler, "registered": True,
+            "cluster": "default", "node": node, "observed_at": to_time(minutes), "scheduler": scheduler,
+            "registered": True,
             "handshake": "Reported 2026-11-21 12:00:00", "uuid": list(uuids), "model": ["NVIDIA A100"] * count,
             "mode": ["hami-core"] * count, "index": list(range(count)), "healthy": [True] * count,
         } | {name: [number] * count for name, number in numbers.items()}
     )  # fmt: skip
 
 
-def observed(node: str, minutes: float, ready: str = "True", cpu: str = "12") -> NodeObserved:
-    conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", last_transition_at=at(minutes))]
+def an_observation(node: str, minutes: float, ready: str = "True", cpu: str = "12") -> NodeObserved:
+    conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", last_transition_at=to_time(minutes))]
     return NodeObserved(
         cluster="default",
         node=node,
-        observed_at=at(minutes),
+        observed_at=to_time(minutes),
         capacity={"cpu": cpu},
         allocatable={"cpu": cpu},
         conditions=conditions,
@@ -67,8 +68,8 @@ def a_placement(
         id=f"{pod}/{begin}",
         pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}-{begin}"),
         node=node,
-        started_at=at(begin),
-        ended_at=None if end is None else at(end),
+        started_at=to_time(begin),
+        ended_at=None if end is None else to_time(end),
         ended_by="" if end is None else "Succeeded",
         scheduler="hami-scheduler",
         attempt_id=an_attempt(pod).attempt_id,
@@ -84,16 +85,20 @@ def node_with_a_history(filling: Filling) -> None:
     problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="the handshake is of 12:00:00")
     checks = [
         NodeChecked(
-            cluster="default", node="n-node1", observed_at=at(minute), scheduler="hami-scheduler", problems=problems
+            cluster="default",
+            node="n-node1",
+            observed_at=to_time(minute),
+            scheduler="hami-scheduler",
+            problems=problems,
         )
         for minute, problems in ((10, [problem]), (20, []))
     ]
     filling.index_observations(
-        registered("n-node1", 0, "GPU-n-0", "GPU-n-1"),
-        registered("n-node1", 30, "GPU-n-0"),
-        registered("n-node1", 5, "GPU-n-0", scheduler="other-scheduler"),
-        observed("n-node1", 1),
-        observed("n-node1", 40, ready="False", cpu="8"),
+        a_registration("n-node1", 0, "GPU-n-0", "GPU-n-1"),
+        a_registration("n-node1", 30, "GPU-n-0"),
+        a_registration("n-node1", 5, "GPU-n-0", scheduler="other-scheduler"),
+        an_observation("n-node1", 1),
+        an_observation("n-node1", 40, ready="False", cpu="8"),
         *checks,
     )
     filling.index_placements(
@@ -105,7 +110,7 @@ def node_with_a_history(filling: Filling) -> None:
     )
 
 
-def node(api: Served, **query: str) -> dict[str, Any]:
+def fetch_node(api: Served, **query: str) -> dict[str, Any]:
     answer = api.get("/api/v1/nodes/n-node1", **query)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -113,7 +118,7 @@ def node(api: Served, **query: str) -> dict[str, Any]:
 
 
 def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Served) -> None:
-    answer = node(api)
+    answer = fetch_node(api)
     assert answer["status"] == {
         "observed_at": format_rfc3339(40),
         "reported_by": "cluster",
@@ -155,11 +160,11 @@ def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Ser
 def test_a_node_is_answered_as_it_was(
     api: Served, minute: float, ready: str | None, devices: list[str], problems: list[str] | None
 ) -> None:
-    answer = node(api, at=format_rfc3339(minute))
+    answer = fetch_node(api, at=format_rfc3339(minute))
     assert (answer["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
     assert [device["uuid"] for device in answer["registrations"][0]["devices"]] == devices
-    found = [[problem["code"] for problem in check["problems"]] for check in answer["checks"]]
-    assert found == ([] if problems is None else [problems])
+    codes = [[problem["code"] for problem in check["problems"]] for check in answer["checks"]]
+    assert codes == ([] if problems is None else [problems])
 
 
 def test_of_two_observations_in_one_millisecond_the_later_counts(filling: Filling, api: Served) -> None:
@@ -205,18 +210,18 @@ def test_what_was_held_at_any_time_in_the_past(
 
 
 def test_the_list_of_a_node_has_every_placement_that_overlaps_the_range(api: Served) -> None:
-    def found(**query: str) -> list[str]:
+    def list_names(**query: str) -> list[str]:
         answer = api.get("/api/v1/nodes/n-node1/occupancy", **query)
         assert answer.status_code == 200, answer.text
         body = answer.json()
         assert body["total"] == len(body["items"])
         return [item["name"] for item in body["items"]]
 
-    assert found(limit="50") == ["a", "web", "b", "a"]
-    assert found(since=format_rfc3339(35), until=format_rfc3339(79)) == ["b", "a"]
-    assert found(since=format_rfc3339(50), until=format_rfc3339(79)) == ["b"]
-    assert found(until=format_rfc3339(20)) == ["a"]
-    assert found(since=format_rfc3339(0), device="GPU-n-1") == ["b"]
+    assert list_names(limit="50") == ["a", "web", "b", "a"]
+    assert list_names(since=format_rfc3339(35), until=format_rfc3339(79)) == ["b", "a"]
+    assert list_names(since=format_rfc3339(50), until=format_rfc3339(79)) == ["b"]
+    assert list_names(until=format_rfc3339(20)) == ["a"]
+    assert list_names(since=format_rfc3339(0), device="GPU-n-1") == ["b"]
     seen, query = [], {"limit": "1"}
     while True:
         answer = api.get("/api/v1/nodes/n-node1/occupancy", **query).json()
@@ -245,19 +250,19 @@ def test_the_placements_of_a_pod_have_node_devices_start_and_end(api: Served) ->
 
 def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(filling: Filling, api: Served) -> None:
     pod = PodRef(namespace="api-seen", name="a", uid="u1")
-    scheduled = Condition(type="PodScheduled", status="True", last_transition_at=at(1))
+    scheduled = Condition(type="PodScheduled", status="True", last_transition_at=to_time(1))
     filling.index_observations(
-        PodObserved(cluster="default", pod=pod, observed_at=at(0), phase="Pending"),
+        PodObserved(cluster="default", pod=pod, observed_at=to_time(0), phase="Pending"),
         PodObserved(
-            cluster="default", pod=pod, observed_at=at(1), phase="Pending", node="n-node1", conditions=[scheduled]
+            cluster="default", pod=pod, observed_at=to_time(1), phase="Pending", node="n-node1", conditions=[scheduled]
         ),
         PodObserved(
-            cluster="default", pod=pod, observed_at=at(2), phase="Running", node="n-node1", conditions=[scheduled]
+            cluster="default", pod=pod, observed_at=to_time(2), phase="Running", node="n-node1", conditions=[scheduled]
         ),
         PodObserved(
-            cluster="default", pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True,
-            bind_phase="success", started_at=at(2), scheduler="hami-scheduler",
-            problems=[ObjectProblem(reason="CreateContainerError", message="no device", at=at(2))],
+            cluster="default", pod=pod, observed_at=to_time(9), phase="Running", node="n-node1", deleted=True,
+            bind_phase="success", started_at=to_time(2), scheduler="hami-scheduler",
+            problems=[ObjectProblem(reason="CreateContainerError", message="no device", at=to_time(2))],
             allocations=[DeviceAllocation(uuid="GPU-n-0", container="main", memory_mib=1000)],
         ),
     )  # fmt: skip
@@ -282,14 +287,14 @@ def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(fill
 
 
 def test_an_unknown_pod_or_node_is_not_found_with_what_to_check(filling: Filling, api: Served) -> None:
-    for rest in ("", "/occupancy", "/occupancy?until=1h"):
-        answer = api.client.get("/api/v1/nodes/n-nobody" + rest)
+    for suffix in ("", "/occupancy", "/occupancy?until=1h"):
+        answer = api.client.get("/api/v1/nodes/n-nobody" + suffix)
         assert answer.status_code == 404
         assert "kubectl get node n-nobody" in answer.json()["next"]
     for path in ("/api/v1/nodes/n-node1", "/api/v1/nodes/n-node1/occupancy"):
         answer = api.get(path, at=format_rfc3339(-1))
         assert answer.status_code == 404
-        rounded_up = at(0) + timedelta(milliseconds=1)  # the index does not know it more finely
+        rounded_up = to_time(0) + timedelta(milliseconds=1)  # the index does not know it more finely
         assert rounded_up.isoformat()[:23] in answer.json()["next"]
     for kind in ("occupancy", "observations"):
         answer = api.get(f"/api/v1/namespaces/api-held/pods/nobody/{kind}")

@@ -1,4 +1,4 @@
-"""What the API answers while its stores are down, slow, empty or not there yet."""
+"""Answers of the API while its stores are down, slow, empty or not there yet."""
 
 import asyncio
 import time
@@ -64,7 +64,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         servers.opensearch.pause()
         assert api.get_schedulerlog("default/stored").status_code == 503
         assert api.get_schedulerlog("default/told").status_code == 200
-        _m14_callers_of_an_index_that_hangs(api)
+        _call_a_hanging_index(api)
         servers.opensearch.resume()
         assert until(lambda: api.get_schedulerlog("default/stored").status_code == 200)
 
@@ -88,10 +88,10 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
     assert httpx.get(filling.url).status_code == 200
 
 
-def _m14_callers_of_an_index_that_hangs(api: Served) -> None:
-    """M14: a caller waits for OpenSearch once, over all reads; after three time-outs, most are answered at once."""
+def _call_a_hanging_index(api: Served) -> None:
+    """Check M14: a caller waits for OpenSearch once for all reads; after three time-outs, most are answered at once."""
     # A diagnosis reads several times and answers what it knows; each read would have 3 s of its own.
-    seconds, diagnosis = _timed(api, "/api/v1/namespaces/default/pods/stored/diagnosis")
+    seconds, diagnosis = _measure_request(api, "/api/v1/namespaces/default/pods/stored/diagnosis")
     assert diagnosis.status_code == 200
     assert seconds < 5
     paths = ["/api/v1/schedulerlogs", "/api/v1/namespaces/default/pods/stored/schedulerlog"] * 10
@@ -106,8 +106,8 @@ def _m14_callers_of_an_index_that_hangs(api: Served) -> None:
     assert all("GET /readyz shows when OpenSearch is back" in body["next"] for body in refused)
 
 
-def _timed(api: Served, path: str) -> tuple[float, httpx.Response]:
-    """Seconds, and the answer."""
+def _measure_request(api: Served, path: str) -> tuple[float, httpx.Response]:
+    """Measure the seconds of a request, and return them with the answer."""
     started = time.monotonic()
     answer = api.get(path)
     return time.monotonic() - started, answer

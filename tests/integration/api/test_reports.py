@@ -19,11 +19,11 @@ from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 
 NAMESPACE = f"api-reports-{uuid.uuid4().hex[:8]}"
-"""Of its own in each worker of a test run, which share one index."""
+"""Namespace for each worker of a test run, which share one index."""
 MEMORY, NUMA, CONTENTION = "CardInsufficientMemory", "NumaNotFit", "node lock contention"
 
 
-def counted(minutes: int, result: str, dimension: str, value: str, attempts: int) -> Any:
+def build_count(minutes: int, result: str, dimension: str, value: str, attempts: int) -> Any:
     minute = (NOW - timedelta(minutes=minutes)).replace(second=0, microsecond=0)
     count = np.array([attempts])
     row: dict[str, Any] = {"result": [result], "dimension": [dimension], "value": [value], "namespace": [NAMESPACE]}
@@ -32,16 +32,16 @@ def counted(minutes: int, result: str, dimension: str, value: str, attempts: int
     )
 
 
-def waiting(pod: str, devices: int, hours: float, reason: str) -> Any:
+def a_waiting_attempt(pod: str, devices: int, hours: float, reason: str) -> Any:
     request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=3000)
     attempt = an_attempt(f"{NAMESPACE}/{pod}-{NAMESPACE}", started_at=NOW - timedelta(minutes=2), reason=reason)
     attempt = attempt.model_copy(update={"requests": [request], "first_judged_at": NOW - timedelta(hours=hours)})
     return attempt.model_copy(update={"wait": derive_wait(attempt)})
 
 
-def placed(pod: str, devices: int, waited: timedelta, *reasons: str) -> PodPlacement:
+def a_placed_pod(pod: str, devices: int, waited: timedelta, *reasons: str) -> PodPlacement:
     bound = NOW - timedelta(hours=1)
-    uuids = [f"GPU-{pod}-{place}" for place in range(devices)]
+    uuids = [f"GPU-{pod}-{number}" for number in range(devices)]
     return PodPlacement(
         id=f"{NAMESPACE}-{pod}",
         cluster="default",
@@ -64,23 +64,27 @@ def placed(pod: str, devices: int, waited: timedelta, *reasons: str) -> PodPlace
 @pytest.fixture(scope="module")
 def filled(filling: Filling) -> Filling:
     filling.index_trends(
-        counted(30, "failed", "reason", MEMORY, 6),
-        counted(20, "failed", "reason", NUMA, 2),
-        counted(30, "failed", "all", "", 7),
-        counted(30, "failed", "reason", CONTENTION, 1),
+        build_count(30, "failed", "reason", MEMORY, 6),
+        build_count(20, "failed", "reason", NUMA, 2),
+        build_count(30, "failed", "all", "", 7),
+        build_count(30, "failed", "reason", CONTENTION, 1),
         # Only before: the range of this report has none.
-        counted(30 * 60, "failed", "reason", "BindingFailed", 2),
-        counted(30, "succeeded", "all", "", 3),
+        build_count(30 * 60, "failed", "reason", "BindingFailed", 2),
+        build_count(30, "succeeded", "all", "", 3),
         # In the range of the same length before this day.
-        counted(30 * 60, "failed", "reason", MEMORY, 4),
-        counted(30 * 60, "failed", "all", "", 4),
-        counted(30, "failed", "pool", "=a100", 5),
+        build_count(30 * 60, "failed", "reason", MEMORY, 4),
+        build_count(30 * 60, "failed", "all", "", 4),
+        build_count(30, "failed", "pool", "=a100", 5),
     )
-    filling.index(waiting("one", 2, 3, MEMORY), waiting("two", 4, 1, MEMORY), waiting("three", 1, 2, NUMA))
+    filling.index(
+        a_waiting_attempt("one", 2, 3, MEMORY),
+        a_waiting_attempt("two", 4, 1, MEMORY),
+        a_waiting_attempt("three", 1, 2, NUMA),
+    )
     filling.index_placements(
-        placed("slow", 4, timedelta(hours=2), MEMORY, NUMA),
-        placed("quick", 1, timedelta(seconds=60), MEMORY),
-        placed("at-once", 1, timedelta(seconds=0)),
+        a_placed_pod("slow", 4, timedelta(hours=2), MEMORY, NUMA),
+        a_placed_pod("quick", 1, timedelta(seconds=60), MEMORY),
+        a_placed_pod("at-once", 1, timedelta(seconds=0)),
     )
     filling.index_findings(a_finding(f"{NAMESPACE}/one"), a_finding(f"{NAMESPACE}/two"))
     return filling
@@ -122,23 +126,23 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
 
 
 def test_the_report_is_a_table_a_page_and_markdown(filled: Filling, api: Served) -> None:
-    def written(name: str, **query: str) -> tuple[str, str]:
+    def fetch_report(name: str, **query: str) -> tuple[str, str]:
         query |= {"namespace": NAMESPACE, "since": "24h", "format": name}
         answer = api.get("/api/v1/reports/failures", **query)
         assert answer.status_code == 200, answer.text
         return answer.headers["content-type"], answer.text
 
-    media, text = written("csv")
+    media, text = fetch_report("csv")
     assert media.startswith("text/csv")
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["section", "key", "measure", "value"]
     assert ["reason", MEMORY, "attempts", "6"] in rows
     # What a spreadsheet would take for a formula is a text.
     assert ["pools", "'=a100", "failed", "5"] in rows
-    media, text = written("markdown")
+    media, text = fetch_report("markdown")
     assert media.startswith("text/markdown")
     assert f"| {MEMORY} | 6 | 4 | 48 |" in text
-    media, text = written("html", lang="zh")
+    media, text = fetch_report("html", lang="zh")
     assert media.startswith("text/html")
     assert "调度失败报告" in text
     assert text.count("<svg") >= 3
@@ -173,18 +177,18 @@ def test_of_a_namespace_without_records_all_is_nothing(api: Served) -> None:
 def test_the_devices_of_a_reason_do_not_depend_on_how_many_others_refused(filling: Filling, api: Served) -> None:
     minute = (NOW - timedelta(minutes=30)).replace(second=0, microsecond=0)
     rows = []
-    for place in range(12):
+    for number in range(12):
         # The first has the most attempts, and the fewest devices of all.
-        attempts, devices = np.array([50 - place]), np.array([1000 + place if place else 60])
+        attempts, devices = np.array([50 - number]), np.array([1000 + number if number else 60])
         key: dict[str, Any] = {"namespace": ["api-reports-many"], "result": ["failed"], "dimension": ["reason"]}
-        key |= {"value": [f"Reason{place}"], "attempts": attempts, "pods": attempts, "nodes": attempts}
-        rows.append(build_trends(started_at=minute, recorded_at=minute, partition=place, devices=devices, **key))
+        key |= {"value": [f"Reason{number}"], "attempts": attempts, "pods": attempts, "nodes": attempts}
+        rows.append(build_trends(started_at=minute, recorded_at=minute, partition=number, devices=devices, **key))
     # Fewer than any of them, and in the report all the same.
-    key["value"], one = [CONTENTION], np.array([1])
-    few = dict.fromkeys(("attempts", "pods", "nodes"), one) | {"devices": np.array([0])}
+    key["value"], count = [CONTENTION], np.array([1])
+    few = dict.fromkeys(("attempts", "pods", "nodes"), count) | {"devices": np.array([0])}
     rows.append(build_trends(started_at=minute, recorded_at=minute, partition=12, **(key | few)))
     filling.index_trends(*rows)
     reasons = api.get("/api/v1/reports/failures", namespace="api-reports-many", since="24h").json()["reasons"]
     assert reasons.pop()["code"] == CONTENTION
-    found = [(reason["attempts"], reason["devices"]) for reason in reasons]
-    assert found == [(50 - place, 1000 + place if place else 60) for place in range(10)]
+    counts = [(reason["attempts"], reason["devices"]) for reason in reasons]
+    assert counts == [(50 - number, 1000 + number if number else 60) for number in range(10)]

@@ -1,4 +1,4 @@
-"""Where a pod would go that does not exist yet, on node states from a real topic."""
+"""Simulated pods that do not exist yet, on node states from a real topic."""
 
 import json
 from datetime import timedelta
@@ -28,8 +28,8 @@ KIND = DeviceKind(
 def a_pod(memory: int, count: int = 1, **metadata: Any) -> dict[str, Any]:
     limits = {"nvidia.com/gpu": str(count), "nvidia.com/gpumem": str(memory)}
     containers = [{"name": "main", "image": "none", "resources": {"limits": limits}}]
-    about = {"name": "new", "namespace": "llm"} | metadata
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": {"containers": containers}}
+    full_metadata = {"name": "new", "namespace": "llm"} | metadata
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": full_metadata, "spec": {"containers": containers}}
 
 
 @pytest.fixture(scope="module")
@@ -50,39 +50,39 @@ def ready(filling: Filling, api: Served) -> Served:
             allocations=[DeviceAllocation(uuid=state.uuid[1], container="main", memory_mib=5_000, cores_percent=0)],
         )
     )
-    assert until(lambda: posted(api, a_pod(100)).status_code == httpx.codes.OK)
+    assert until(lambda: post(api, a_pod(100)).status_code == httpx.codes.OK)
     return api
 
 
-def posted(api: Served, pod: Any, path: str = PATH) -> httpx.Response:
+def post(api: Served, pod: Any, path: str = PATH) -> httpx.Response:
     body = pod if isinstance(pod, bytes) else json.dumps(pod).encode()
     return api.client.post(path, content=body)
 
 
 def test_a_pod_that_fits_has_a_node_and_its_devices(ready: Served) -> None:
-    found = posted(ready, a_pod(4_000)).json()
-    assert found["node"] == "sim-node"
-    assert found["schedulerlog"]["filter"]["status"] == "passed"
-    assert found["schedulerlog"]["detail"]["picked_devices"]
-    assert (found["suggestions"]["state"], found["suggestions"]["items"]) == ("fits", [])
+    simulation = post(ready, a_pod(4_000)).json()
+    assert simulation["node"] == "sim-node"
+    assert simulation["schedulerlog"]["filter"]["status"] == "passed"
+    assert simulation["schedulerlog"]["detail"]["picked_devices"]
+    assert (simulation["suggestions"]["state"], simulation["suggestions"]["items"]) == ("fits", [])
 
 
 def test_one_that_does_not_fit_has_the_reason_and_what_would_have_to_change(ready: Served) -> None:
     text = yaml.safe_dump(a_pod(8_000)).encode()
-    found = posted(ready, text).json()
-    assert found["node"] is None
-    (node,) = found["schedulerlog"]["filter"]["nodes"]
+    simulation = post(ready, text).json()
+    assert simulation["node"] is None
+    (node,) = simulation["schedulerlog"]["filter"]["nodes"]
     assert node["containers"][0]["reason"] == "2/2 CardInsufficientMemory"
-    assert found["diagnosis"]["state"] == "refused"
-    edits = [[(e["where"], e["after"]) for e in item["edits"]] for item in found["suggestions"]["items"]]
+    assert simulation["diagnosis"]["state"] == "refused"
+    edits = [[(e["where"], e["after"]) for e in item["edits"]] for item in simulation["suggestions"]["items"]]
     assert edits == [[("main: nvidia.com/gpumem", "5000")], [("team-b/holder", "")]]
     # Less memory and the holder's end each let it in: it takes both to keep it out.
-    assert found["diagnosis"]["excluded_by"] == found["suggestions"]["excluded_by"] == ["use", "memory"]
+    assert simulation["diagnosis"]["excluded_by"] == simulation["suggestions"]["excluded_by"] == ["use", "memory"]
 
 
 def test_nothing_of_it_is_kept(ready: Served) -> None:
     # What fits once would not fit twice.
-    assert [posted(ready, a_pod(4_000)).json()["node"] for _ in range(2)] == ["sim-node"] * 2
+    assert [post(ready, a_pod(4_000)).json()["node"] for _ in range(2)] == ["sim-node"] * 2
     answer = ready.get(PATH.replace("simulate", "namespaces/llm/pods/new/schedulerlog"))
     assert answer.status_code == httpx.codes.NOT_FOUND
 
@@ -90,8 +90,8 @@ def test_nothing_of_it_is_kept(ready: Served) -> None:
 def test_a_pod_that_asks_for_no_device_has_no_answer(ready: Served) -> None:
     plain = a_pod(1)
     plain["spec"]["containers"][0].pop("resources")
-    found = posted(ready, plain).json()
-    assert found == {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
+    simulation = post(ready, plain).json()
+    assert simulation == {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def test_a_pod_that_asks_for_no_device_has_no_answer(ready: Served) -> None:
     ],
 )
 def test_a_wrong_body_says_what_is_wrong_where_and_what_to_send(ready: Served, body: bytes, words: str) -> None:
-    answer = posted(ready, body)
+    answer = post(ready, body)
     assert answer.status_code == httpx.codes.BAD_REQUEST, answer.text
     assert words in answer.json()["error"]
     assert "kind Pod" in answer.json()["next"]
 
 
 def test_a_body_that_is_too_long_is_refused(ready: Served) -> None:
-    answer = posted(ready, b"# " + b"x" * 70_000)
+    answer = post(ready, b"# " + b"x" * 70_000)
     assert answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
     assert answer.json()["error"] == "the body is longer than 64 KiB"
 
 
 def test_a_cluster_without_devices_and_another_method_are_refused(ready: Served) -> None:
-    assert posted(ready, a_pod(1), "/api/v1/clusters/nowhere/simulate").status_code == 503
+    assert post(ready, a_pod(1), "/api/v1/clusters/nowhere/simulate").status_code == 503
     assert ready.get(PATH).status_code == 405
 
 
@@ -139,4 +139,4 @@ def test_a_cluster_without_devices_and_another_method_are_refused(ready: Served)
 @settings(max_examples=count_examples(30))
 def test_any_body_has_an_answer(ready: Served, spec: Any) -> None:
     pod = a_pod(1) | {"spec": spec}
-    assert posted(ready, pod).status_code in (200, 400)
+    assert post(ready, pod).status_code in (200, 400)

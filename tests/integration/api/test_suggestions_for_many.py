@@ -1,4 +1,4 @@
-"""Which one change would let most of the waiting pods in, on node states from a real topic and pods of a real index."""
+"""Changes that would let most of the waiting pods in, on node states from a real topic and pods of a real index."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,12 +21,12 @@ JOB = PodDescription(owners=[Owner(kind="Job", name="train")])
 NODES = ["m-one", "m-two"]
 
 
-def waiting(pod: str, **fields: Any) -> AttemptSummarized:
-    """Refused by both nodes two minutes ago; it asks for most of a device."""
+def a_waiting_attempt(pod: str, **fields: Any) -> AttemptSummarized:
+    """An attempt that both nodes refused two minutes ago; it asks for most of a device."""
     attempt = an_attempt(pod, started_at=NOW - timedelta(minutes=2), nodes=NODES, reason="CardUnhealthy")
-    own = {"cluster": CLUSTER, "attempt_id": pod.encode().hex()[-32:].rjust(32, "0"), "constraints": {}}
+    common = {"cluster": CLUSTER, "attempt_id": pod.encode().hex()[-32:].rjust(32, "0"), "constraints": {}}
     request = Request(container="main", vendor="NVIDIA", count=1, memory_mib=8_000)
-    attempt = attempt.model_copy(update=own | {"requests": [request], "first_judged_at": NOW - timedelta(hours=1)})
+    attempt = attempt.model_copy(update=common | {"requests": [request], "first_judged_at": NOW - timedelta(hours=1)})
     return (changed := attempt.model_copy(update=fields)).model_copy(update={"wait": derive_wait(changed)})
 
 
@@ -34,14 +34,14 @@ def waiting(pod: str, **fields: Any) -> AttemptSummarized:
 def filled(filling: Filling, api: Served) -> Served:
     """Two nodes of two devices, whose devices are all cordoned but one that is unhealthy."""
     common = {"cluster": CLUSTER, "revision": 1, "kinds": [KIND], "observed_at": NOW - timedelta(minutes=5)}
-    one = a_node_state("m-one", 2, cordoned=[True, True], **common)
-    two = a_node_state("m-two", 2, cordoned=[True, False], healthy=[True, False], **common)
+    first_state = a_node_state("m-one", 2, cordoned=[True, True], **common)
+    second_state = a_node_state("m-two", 2, cordoned=[True, False], healthy=[True, False], **common)
     filling.index(
-        *(waiting(f"llm/train-{place}", description=JOB) for place in range(3)),
-        waiting("other/bound", constraints={"nvidia.com/use-gputype": "H100"}),
+        *(a_waiting_attempt(f"llm/train-{number}", description=JOB) for number in range(3)),
+        a_waiting_attempt("other/bound", constraints={"nvidia.com/use-gputype": "H100"}),
     )
-    filling.index_states(one, two)
-    filling.publish_states(one, two)
+    filling.index_states(first_state, second_state)
+    filling.publish_states(first_state, second_state)
     assert until(lambda: bool(api.get(f"{ROOT}/suggestions").json()["items"]))
     return api
 
@@ -49,8 +49,8 @@ def filled(filling: Filling, api: Served) -> Served:
 def test_the_change_that_lets_the_largest_number_of_pods_in_comes_first(filled: Served) -> None:
     answer = filled.get(f"{ROOT}/suggestions").json()
     assert (answer["waiting"], answer["judged"], answer["fit"]) == (4, 4, 0)
-    found = [(item["constraint"], item["where"], item["pods"], item["devices"]) for item in answer["items"]]
-    assert found == [("cordon", "m-one", 2, 2), ("cordon", "m-two", 1, 1), ("health", "m-two", 1, 1)]
+    items = [(item["constraint"], item["where"], item["pods"], item["devices"]) for item in answer["items"]]
+    assert items == [("cordon", "m-one", 2, 2), ("cordon", "m-two", 1, 1), ("health", "m-two", 1, 1)]
     first = answer["items"][0]
     assert first["sentence"]["en"] == "Uncordon the devices of m-one: then 2 of the 4 pods fit."
     assert first["workloads"] == [{"namespace": "llm", "workload": "Job/train", "pods": 2}]

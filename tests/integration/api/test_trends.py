@@ -16,12 +16,14 @@ NAMESPACE = "api-trends"
 
 
 def fill(filling: Filling, rows: list[tuple[int, str, str, str, int]]) -> None:
-    """rows: minutes before this hour, result, dimension, value, attempts; each judged two nodes of four devices."""
+    """Fill the index. rows: minutes before this hour, result, dimension, value, attempts; each judged two nodes of four
+    devices.
+    """
     events = []
     for number, (minutes, result, dimension, value, attempts) in enumerate(rows):
         minute = HOUR - timedelta(minutes=minutes)
         counted = np.array([attempts])
-        one = build_trends(
+        event = build_trends(
             started_at=minute,
             recorded_at=minute,
             # Rows of one minute and key, from several partitions, are added up.
@@ -35,11 +37,11 @@ def fill(filling: Filling, rows: list[tuple[int, str, str, str, int]]) -> None:
             nodes=2 * counted,
             devices=8 * counted,
         )
-        events.append(one)
+        events.append(event)
     filling.index_trends(*events)
 
 
-def asked(api: Served, **query: str) -> Any:
+def fetch_trends(api: Served, **query: str) -> Any:
     span = {"since": f"{HOUR - timedelta(hours=12):%Y-%m-%dT%H:%M:%SZ}", "until": f"{HOUR:%Y-%m-%dT%H:%M:%SZ}"}
     response = api.get("/api/v1/trends", **({"namespace": NAMESPACE, "interval": "1h"} | span | query))
     assert response.status_code == 200, response.text
@@ -65,38 +67,38 @@ def test_counts_over_time_by_every_dimension(filling: Filling, api: Served) -> N
             (30, "failed", "workload", "Job/train", 3),
         ],
     )
-    found = asked(api)
-    assert len(found["times"]) == 12
-    first, second, third = found["items"]
+    answer = fetch_trends(api)
+    assert len(answer["times"]) == 12
+    first, second, third = answer["items"]
     assert (first["key"], first["total"], first["total_before"]) == ("CardInsufficientMemory", 6, 4)
     assert first["values"] == [0] * 10 + [5, 1]
     assert (second["key"], second["values"][-1], second["total_before"]) == ("NumaNotFit", 2, 0)
     assert third["key"] == "CardTypeMismatch"
-    assert found["other"] is None
+    assert answer["other"] is None
 
-    top = asked(api, limit="1")
+    top = fetch_trends(api, limit="1")
     assert [item["key"] for item in top["items"]] == ["CardInsufficientMemory"]
     assert (top["other"]["key"], top["other"]["total"], top["other"]["values"][-1]) == ("", 3, 3)
 
-    results = {item["key"]: item["total"] for item in asked(api, by="result")["items"]}
+    results = {item["key"]: item["total"] for item in fetch_trends(api, by="result")["items"]}
     assert results == {"failed": 8, "succeeded": 7}
-    assert [(item["key"], item["total"]) for item in asked(api, by="namespace")["items"]] == [(NAMESPACE, 15)]
-    assert [(item["key"], item["total"]) for item in asked(api, by="namespace", result="failed")["items"]] == [
+    assert [(item["key"], item["total"]) for item in fetch_trends(api, by="namespace")["items"]] == [(NAMESPACE, 15)]
+    assert [(item["key"], item["total"]) for item in fetch_trends(api, by="namespace", result="failed")["items"]] == [
         (NAMESPACE, 8)
     ]
-    for by, key in (("model", "NVIDIA A100"), ("pool", "a100"), ("workload", "Job/train")):
-        assert [(item["key"], item["total"]) for item in asked(api, by=by)["items"]] == [(key, 3)]
+    for dimension, key in (("model", "NVIDIA A100"), ("pool", "a100"), ("workload", "Job/train")):
+        assert [(item["key"], item["total"]) for item in fetch_trends(api, by=dimension)["items"]] == [(key, 3)]
     # Four devices of two nodes for each.
-    assert asked(api, by="model", count="devices")["items"][0]["total"] == 24
-    assert asked(api, by="model", count="nodes")["items"][0]["total"] == 6
-    assert [item["key"] for item in asked(api, key="NumaNotFit")["items"]] == ["NumaNotFit"]
+    assert fetch_trends(api, by="model", count="devices")["items"][0]["total"] == 24
+    assert fetch_trends(api, by="model", count="nodes")["items"][0]["total"] == 6
+    assert [item["key"] for item in fetch_trends(api, key="NumaNotFit")["items"]] == ["NumaNotFit"]
 
 
 def test_a_change_of_level_is_marked_at_its_bucket(filling: Filling, api: Served) -> None:
     rows = [(minutes, "failed", "reason", "ModeNotFit", 2 if minutes > 25 else 40) for minutes in range(1, 61)]
     fill(filling, rows)
-    found = asked(api, since="2h", until=f"{HOUR:%Y-%m-%dT%H:%M:%SZ}", interval="1m", key="ModeNotFit")
-    (series,) = found["items"]
+    answer = fetch_trends(api, since="2h", until=f"{HOUR:%Y-%m-%dT%H:%M:%SZ}", interval="1m", key="ModeNotFit")
+    (series,) = answer["items"]
     changes = [(change["at"], change["after"]) for change in series["changes"]]
     assert (f"{HOUR - timedelta(minutes=25):%Y-%m-%dT%H:%M:%S}.000000Z", 40.0) in changes
 
@@ -127,6 +129,6 @@ def test_a_wrong_range_says_what_to_write(api: Served) -> None:
 
 
 def test_what_was_never_counted_is_an_empty_answer(api: Served) -> None:
-    found = api.get("/api/v1/trends", namespace="api-trends-none").json()
-    assert (found["items"], found["other"]) == ([], None)
-    assert len(found["times"]) in (96, 97)
+    answer = api.get("/api/v1/trends", namespace="api-trends-none").json()
+    assert (answer["items"], answer["other"]) == ([], None)
+    assert len(answer["times"]) in (96, 97)

@@ -1,4 +1,4 @@
-"""Which pods wait now, by workload, and which attempts a device refused: from what the index holds of them."""
+"""Waiting pods by workload, and attempts that a device refused: from what the index holds of them."""
 
 import csv
 import io
@@ -30,48 +30,48 @@ from tests.support.waiting import until
 JOB = PodDescription(owners=[Owner(kind="Job", name="train")], queue="blue", priority_class="high")
 
 
-def tried(pod: str, minutes_ago: float = 2, **fields: Any) -> AttemptSummarized:
+def an_earlier_attempt(pod: str, minutes_ago: float = 2, **fields: Any) -> AttemptSummarized:
     description = fields.pop("description", None)
     attempt = an_attempt(pod, started_at=NOW - timedelta(minutes=minutes_ago), **fields)
     first = NOW - timedelta(minutes=30)
     return attempt.model_copy(update={"description": description, "first_judged_at": first})
 
 
-def waiting(pod: str, *, count: int = 1, hours: float = 1, **fields: Any) -> AttemptSummarized:
-    """As the worker publishes it: ``count`` devices are asked for, ``hours`` ago for the first time."""
+def a_waiting_attempt(pod: str, *, count: int = 1, hours: float = 1, **fields: Any) -> AttemptSummarized:
+    """An attempt as the worker publishes it: ``count`` devices are asked for, ``hours`` ago for the first time."""
     requests = [Request(container="main", vendor="NVIDIA", count=count, memory_mib=3000)]
-    attempt = tried(pod, **fields).model_copy(
+    attempt = an_earlier_attempt(pod, **fields).model_copy(
         update={"requests": requests, "first_judged_at": NOW - timedelta(hours=hours)}
     )
     return attempt.model_copy(update={"wait": derive_wait(attempt, lambda node: "a100" if node == "node1" else "")})
 
 
-def seen(pod: str, at: datetime, **fields: Any) -> PodObserved:
+def an_observation(pod: str, observed_at: datetime, **fields: Any) -> PodObserved:
     namespace, name = pod.split("/")
     ref = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
     return PodObserved.model_validate(
-        {"cluster": "default", "pod": ref, "observed_at": at, "phase": "Pending"} | fields
+        {"cluster": "default", "pod": ref, "observed_at": observed_at, "phase": "Pending"} | fields
     )
 
 
 def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Filling, api: Served) -> None:
     filling.index(
-        *(tried(f"api-waiting/train-{number}", number, description=JOB) for number in range(1, 6)),
-        tried("api-waiting/train-1", 9, reason="NumaNotFit", description=JOB),
-        tried("api-waiting/alone", 3, reason="NumaNotFit"),
-        tried("api-waiting/bound", 5, chosen=None),
-        tried("api-waiting/bound", 4, chosen="node2", bound=True),
-        tried("api-waiting/lately", 90),
-        tried("api-waiting/placed", 5),
-        tried("api-waiting/deleted", 5),
-        tried("api-waiting/locked", 5, chosen="node2", bound=False),
-        tried("api-waiting/made-again", 5),
+        *(an_earlier_attempt(f"api-waiting/train-{number}", number, description=JOB) for number in range(1, 6)),
+        an_earlier_attempt("api-waiting/train-1", 9, reason="NumaNotFit", description=JOB),
+        an_earlier_attempt("api-waiting/alone", 3, reason="NumaNotFit"),
+        an_earlier_attempt("api-waiting/bound", 5, chosen=None),
+        an_earlier_attempt("api-waiting/bound", 4, chosen="node2", bound=True),
+        an_earlier_attempt("api-waiting/lately", 90),
+        an_earlier_attempt("api-waiting/placed", 5),
+        an_earlier_attempt("api-waiting/deleted", 5),
+        an_earlier_attempt("api-waiting/locked", 5, chosen="node2", bound=False),
+        an_earlier_attempt("api-waiting/made-again", 5),
     )
     filling.index_observations(
-        seen("api-waiting/placed", NOW - timedelta(minutes=4), node="node7"),
-        seen("api-waiting/deleted", NOW - timedelta(minutes=4), deleted=True),
-        seen("api-waiting/made-again", NOW - timedelta(minutes=6), deleted=True),
-        seen("api-waiting/alone", NOW - timedelta(minutes=2)),
+        an_observation("api-waiting/placed", NOW - timedelta(minutes=4), node="node7"),
+        an_observation("api-waiting/deleted", NOW - timedelta(minutes=4), deleted=True),
+        an_observation("api-waiting/made-again", NOW - timedelta(minutes=6), deleted=True),
+        an_observation("api-waiting/alone", NOW - timedelta(minutes=2)),
     )
     exceeded = ObjectProblem(reason="FailedCreate", message="exceeded quota", at=NOW, reported_by="job-controller")
     never_made = Owner(kind="Job", name="never-made")
@@ -112,14 +112,14 @@ def test_waiting_pods_and_workloads_have_pages_while_pods_come_and_go(filling: F
     jobs = [PodDescription(owners=[Owner(kind="Job", name=f"job{number}")]) for number in range(4)]
     filling.index(
         *(
-            tried(f"api-pages/p{number}", 2, description=jobs[number % 4]).model_copy(
+            an_earlier_attempt(f"api-pages/p{number}", 2, description=jobs[number % 4]).model_copy(
                 update={"first_judged_at": NOW - timedelta(minutes=40, seconds=-number), "attempts": number + 1}
             )
             for number in range(22)
         )
     )
 
-    def page(path: str, token: str | None, **query: str) -> dict[str, Any]:
+    def fetch_page(path: str, token: str | None, **query: str) -> dict[str, Any]:
         more = {"continue": token} if token else {}
         answer = api.get(path, namespace="api-pages", **query, **more)
         assert answer.status_code == 200, answer.text
@@ -127,55 +127,55 @@ def test_waiting_pods_and_workloads_have_pages_while_pods_come_and_go(filling: F
         assert answer.headers.get("X-Continue") == content["continue"]
         return content
 
-    first = page("/api/v1/pods", None, state="waiting", limit="10")
+    first = fetch_page("/api/v1/pods", None, state="waiting", limit="10")
     assert (first["total"], first["items"][3]["attempts"]) == (22, 4)
     # One of each page leaves, and one comes that waits shorter than all others.
     filling.index_observations(
-        *(seen(f"api-pages/p{number}", NOW - timedelta(minutes=1), deleted=True) for number in (2, 12))
+        *(an_observation(f"api-pages/p{number}", NOW - timedelta(minutes=1), deleted=True) for number in (2, 12))
     )
-    filling.index(tried("api-pages/late", 0.5))
-    second = page("/api/v1/pods", first["continue"], state="waiting", limit="10")
-    third = page("/api/v1/pods", second["continue"], state="waiting", limit="10")
+    filling.index(an_earlier_attempt("api-pages/late", 0.5))
+    second = fetch_page("/api/v1/pods", first["continue"], state="waiting", limit="10")
+    third = fetch_page("/api/v1/pods", second["continue"], state="waiting", limit="10")
     names = [item["name"] for answer in (first, second, third) for item in answer["items"]]
     assert names == [f"p{number}" for number in range(22) if number != 12] + ["late"]
     assert (third["continue"], third["total"]) == (None, 21)
     wrong = api.get("/api/v1/pods", namespace="other", state="waiting", limit="10", **{"continue": first["continue"]})
     assert wrong.status_code == 400
 
-    workloads = page("/api/v1/pending", None, limit="2")
-    rest = page("/api/v1/pending", workloads["continue"], limit="3")
-    assert [(item["workload"], item["pods"]) for item in (*workloads["items"], *rest["items"])] == [
+    workloads = fetch_page("/api/v1/pending", None, limit="2")
+    remainder = fetch_page("/api/v1/pending", workloads["continue"], limit="3")
+    assert [(item["workload"], item["pods"]) for item in (*workloads["items"], *remainder["items"])] == [
         ("Job/job1", 6),
         ("Job/job0", 5),
         ("Job/job3", 5),
         ("Job/job2", 4),
         ("Pod/late", 1),
     ]
-    assert (workloads["total"], workloads["pods"], rest["continue"]) == (5, 21, None)
+    assert (workloads["total"], workloads["pods"], remainder["continue"]) == (5, 21, None)
 
 
 def test_every_waiting_pod_has_its_obstacle_its_nearest_node_and_its_gpu_hours(filling: Filling, api: Served) -> None:
     filling.index(
-        waiting("api-each/two", count=2, hours=2, nodes=("node2",)),
-        waiting("api-each/eight", count=8, hours=1),
-        waiting("api-each/long", hours=5, reason="CardTypeMismatch"),
-        tried("api-each/older", 3),
+        a_waiting_attempt("api-each/two", count=2, hours=2, nodes=("node2",)),
+        a_waiting_attempt("api-each/eight", count=8, hours=1),
+        a_waiting_attempt("api-each/long", hours=5, reason="CardTypeMismatch"),
+        an_earlier_attempt("api-each/older", 3),
     )
 
-    def names(**query: str) -> list[str]:
+    def list_names(**query: str) -> list[str]:
         answer = api.get("/api/v1/pending", namespace="api-each", group_by="pod", **query)
         assert answer.status_code == 200, answer.text
         assert answer.json()["total"] == len(answer.json()["items"])
         return [item["name"] for item in answer.json()["items"]]
 
-    assert names() == ["long", "two", "eight", "older"]
-    assert names(sort="gpu_hours") == ["eight", "long", "two", "older"]
-    assert names(sort="devices")[:2] == ["eight", "two"]
-    assert names(sort="name") == ["eight", "long", "older", "two"]
-    assert names(min_wait="90m") == ["long", "two"]
-    assert names(pool="a100") == ["long", "eight"]
-    assert names(obstacle="CardInsufficientMemory") == ["two", "eight"]
-    assert names(model="H800") == []
+    assert list_names() == ["long", "two", "eight", "older"]
+    assert list_names(sort="gpu_hours") == ["eight", "long", "two", "older"]
+    assert list_names(sort="devices")[:2] == ["eight", "two"]
+    assert list_names(sort="name") == ["eight", "long", "older", "two"]
+    assert list_names(min_wait="90m") == ["long", "two"]
+    assert list_names(pool="a100") == ["long", "eight"]
+    assert list_names(obstacle="CardInsufficientMemory") == ["two", "eight"]
+    assert list_names(model="H800") == []
     two = api.get("/api/v1/pending", namespace="api-each", group_by="pod").json()["items"][1]
     diagnosis = api.get("/api/v1/namespaces/api-each/pods/two/diagnosis").json()
     assert two["obstacle"]["code"] == diagnosis["obstacle"]["code"] == "CardInsufficientMemory"
@@ -190,23 +190,29 @@ def test_every_waiting_pod_has_its_obstacle_its_nearest_node_and_its_gpu_hours(f
 
 def test_the_nearest_node_is_the_one_that_lacks_the_least_memory_now(filling: Filling, api: Served) -> None:
     nodes = ("api-near-1", "api-near-2")
-    filling.index(waiting("api-near/pod", count=2, nodes=nodes))
+    filling.index(a_waiting_attempt("api-near/pod", count=2, nodes=nodes))
     full = a_node_state("api-near-1", 2, observed_at=NOW, memory_used_mib=[81_920, 81_920])
     nearly = a_node_state("api-near-2", 2, observed_at=NOW, memory_used_mib=[81_920 - 2_000, 81_920 - 1_000])
     filling.publish_states(full, nearly)
 
-    def nearest() -> dict[str, Any]:
+    def fetch_nearest() -> dict[str, Any]:
         (item,) = api.get("/api/v1/pending", namespace="api-near", group_by="pod").json()["items"]
-        found: dict[str, Any] = item["nearest"]
-        return found
+        nearest: dict[str, Any] = item["nearest"]
+        return nearest
 
     # The first device lacks 1,000 MiB of the 3,000 that are asked, the second 2,000.
-    found = until(nearest, lambda near: near["missing_memory_mib"] is not None and near["node"] == "api-near-2")
-    assert (found["missing_memory_mib"], found["missing_cores_percent"], found["missing_devices"]) == (3_000, 0, 2)
+    closest = until(fetch_nearest, lambda near: near["missing_memory_mib"] is not None and near["node"] == "api-near-2")
+    assert (closest["missing_memory_mib"], closest["missing_cores_percent"], closest["missing_devices"]) == (
+        3_000,
+        0,
+        2,
+    )
 
 
 def test_each_order_of_pods_has_pages(filling: Filling, api: Served) -> None:
-    filling.index(*(waiting(f"api-orders/p{number}", count=number % 4, hours=number / 2 + 1) for number in range(9)))
+    filling.index(
+        *(a_waiting_attempt(f"api-orders/p{number}", count=number % 4, hours=number / 2 + 1) for number in range(9))
+    )
     for order in ("wait", "gpu_hours", "devices", "attempts", "name"):
         query = {"namespace": "api-orders", "group_by": "pod", "sort": order, "limit": "4"}
         pods: list[dict[str, Any]] = []
@@ -218,15 +224,15 @@ def test_each_order_of_pods_has_pages(filling: Filling, api: Served) -> None:
             page = api.get("/api/v1/pending", **query, **{"continue": page["continue"]}).json()
         assert len({pod["name"] for pod in pods}) == len(pods) == 9, order
         if order in ("gpu_hours", "devices"):
-            assert all(one[order] >= other[order] for one, other in pairwise(pods)), order
+            assert all(first[order] >= other[order] for first, other in pairwise(pods)), order
 
 
 def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> None:
     filling.index(
-        *(waiting(f"api-equal/p{number:02}", count=2, hours=1) for number in range(30)),
-        waiting("api-equal/four", count=4, hours=3),
-        waiting("api-equal/other", hours=2, reason="CardTypeMismatch"),
-        tried("api-equal/older", 3),
+        *(a_waiting_attempt(f"api-equal/p{number:02}", count=2, hours=1) for number in range(30)),
+        a_waiting_attempt("api-equal/four", count=4, hours=3),
+        a_waiting_attempt("api-equal/other", hours=2, reason="CardTypeMismatch"),
+        an_earlier_attempt("api-equal/older", 3),
     )
     query = {"namespace": "api-equal", "group_by": "obstacle"}
     answer = api.get("/api/v1/pending", **query).json()
@@ -246,15 +252,18 @@ def test_pods_with_one_obstacle_are_one_row(filling: Filling, api: Served) -> No
     assert [int(item["gpu_hours"]) for item in by_hours[1:]] == [12, 2, 0]
     for order in ("pods", "wait", "gpu_hours", "devices"):
         first = api.get("/api/v1/pending", **query, sort=order, limit="3").json()
-        rest = api.get("/api/v1/pending", **query, sort=order, limit="3", **{"continue": first["continue"]}).json()
-        assert len(rest["items"]) == 1, order
-        assert rest["items"][0] not in first["items"]
+        remainder = api.get("/api/v1/pending", **query, sort=order, limit="3", **{"continue": first["continue"]}).json()
+        assert len(remainder["items"]) == 1, order
+        assert remainder["items"][0] not in first["items"]
 
 
 def test_waiting_pods_are_answered_as_rows_and_as_a_table(filling: Filling, api: Served) -> None:
     hostile = PodDescription(owners=[Owner(kind="Job", name="a")], queue='=HYPERLINK("http://evil","x")')
     plus = PodDescription(owners=[Owner(kind="+Job", name="b")], queue="@cmd|'/c calc'!A0, and more")
-    filling.index(waiting("api-rows/a", count=2, hours=2, description=hostile), waiting("api-rows/b", description=plus))
+    filling.index(
+        a_waiting_attempt("api-rows/a", count=2, hours=2, description=hostile),
+        a_waiting_attempt("api-rows/b", description=plus),
+    )
     query = {"namespace": "api-rows", "group_by": "pod"}
     flat = api.get("/api/v1/pending", **query, format="flat", limit="1")
     (row,) = flat.json()
@@ -279,7 +288,7 @@ def test_waiting_pods_are_answered_as_rows_and_as_a_table(filling: Filling, api:
 
 
 def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:
-    def placed(name: str, ended: float | None = None) -> PodPlacement:
+    def a_placement(name: str, ended: float | None = None) -> PodPlacement:
         held = DeviceAllocation(uuid=f"GPU-{name}", container="main", memory_mib=1000)
         return PodPlacement(
             cluster="default", id=f"api-states-{name}", pod=PodRef(namespace="api-states", name=name, uid=name),
@@ -289,29 +298,29 @@ def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:
             ended_at=None if ended is None else NOW - timedelta(minutes=ended), ended_by="deleted" if ended else "",
         )  # fmt: skip
 
-    filling.index_placements(placed("a"), placed("b", 10), placed("c"))
+    filling.index_placements(a_placement("a"), a_placement("b", 10), a_placement("c"))
 
-    def names(**query: str) -> list[str]:
+    def list_names(**query: str) -> list[str]:
         answer = api.get("/api/v1/pods", namespace="api-states", **query).json()
         assert answer["total"] == len(answer["items"])
         return sorted(item["name"] for item in answer["items"])
 
-    assert names() == names(state="placed") == ["a", "c"]
-    assert names(state="ended") == ["b"]
-    assert names(node="s-node1", device="GPU-c") == ["c"]
+    assert list_names() == list_names(state="placed") == ["a", "c"]
+    assert list_names(state="ended") == ["b"]
+    assert list_names(node="s-node1", device="GPU-c") == ["c"]
     (item,) = api.get("/api/v1/pods", namespace="api-states", state="ended").json()["items"]
     assert item["attempt"] == "/api/v1/attempts/" + "ab" * 16
     assert (item["placement_seconds"], item["start_seconds"], item["waited_for"]) == (60, None, ["NumaNotFit"])
     assert item["description"]["owners"][0]["name"] == "train"
-    assert names(workload="Job/train") == names(queue="blue") == ["a", "c"]
-    assert names(workload="Job/other") == []
+    assert list_names(workload="Job/train") == list_names(queue="blue") == ["a", "c"]
+    assert list_names(workload="Job/other") == []
     assert api.get("/api/v1/pods", state="waiting", node="node1").status_code == 400
 
 
 def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: Filling, api: Served) -> None:
     words = ["CardInsufficientMemory", "NumaNotFit", "fits"]
 
-    def judged(number: int, verdict: list[int]) -> Any:
+    def build_judged(number: int, verdict: list[int]) -> Any:
         pod = PodRef(namespace="api-refused", name=f"p{number}", uid=f"u{number}")
         fields: dict[str, Any] = {"attempt_id": f"{number:032x}", "started_at": NOW - timedelta(minutes=number)}
         return build_devices_judged(
@@ -319,7 +328,7 @@ def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: 
         )
 
     records = [
-        judged(number, verdict)
+        build_judged(number, verdict)
         for number, verdict in enumerate([[2, 0, 0, 0], [2, 2, 0, 0], [2, 1, 0, 0], [0, 2, 2, 2]])
     ]
     filling.index_devices(*records)

@@ -35,17 +35,17 @@ def watching(api: Served, path: str, **headers: str) -> Iterator[Events]:
         yield (orjson.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line.endswith("}"))
 
 
-def attempts_of(pod: str, count: int) -> list[AttemptSummarized]:
+def build_attempts(pod: str, count: int) -> list[AttemptSummarized]:
     return [an_attempt(pod, started_at=NOW + timedelta(minutes=number)) for number in range(count)]
 
 
-def version_of(event: dict[str, Any]) -> str:
+def get_version(event: dict[str, Any]) -> str:
     version: str = event["object"]["metadata"]["resourceVersion"]
     return version
 
 
 def test_a_watch_shows_an_attempt_that_is_published_after_it(filling: Filling, api: Served) -> None:
-    first, second = attempts_of("watch-a/pod", 2)
+    first, second = build_attempts("watch-a/pod", 2)
     filling.publish(first)
     eventually(lambda: api.get_schedulerlog("watch-a/pod").status_code == 200, "the attempt is not on the topic")
     with watching(api, "/api/v1/namespaces/watch-a/pods/pod/schedulerlog?watch=true&timeoutSeconds=30") as events:
@@ -58,26 +58,26 @@ def test_a_watch_shows_an_attempt_that_is_published_after_it(filling: Filling, a
 
 
 def test_another_replica_continues_behind_the_last_event(filling: Filling, api: Served, replica: Served) -> None:
-    path, attempts = LISTS + "&namespace=watch-b", attempts_of("watch-b/pod", 6)
+    path, attempts = LISTS + "&namespace=watch-b", build_attempts("watch-b/pod", 6)
     with watching(api, path) as events:
         filling.publish(*attempts[:2])
-        shown = [next(events), next(events)]
+        received = [next(events), next(events)]
     filling.publish(*attempts[2:4])
-    with watching(replica, f"{path}&resourceVersion={version_of(shown[-1])}") as events:
-        shown += [next(events), next(events)]
+    with watching(replica, f"{path}&resourceVersion={get_version(received[-1])}") as events:
+        received += [next(events), next(events)]
     filling.publish(*attempts[4:])
-    with watching(api, path, **{"Accept": "text/event-stream", "Last-Event-ID": version_of(shown[-1])}) as events:
-        shown += [next(events), next(events)]
-    assert [event["object"]["attempt_id"] for event in shown] == [attempt.attempt_id for attempt in attempts]
+    with watching(api, path, **{"Accept": "text/event-stream", "Last-Event-ID": get_version(received[-1])}) as events:
+        received += [next(events), next(events)]
+    assert [event["object"]["attempt_id"] for event in received] == [attempt.attempt_id for attempt in attempts]
 
 
 def test_a_place_that_is_too_old_is_gone(filling: Filling, replica: Served) -> None:
     path = LISTS + "&namespace=watch-c"
     with watching(replica, path) as events:
-        filling.publish(*attempts_of("watch-c/pod", 1))
-        old = version_of(next(events))
-        filling.publish(*attempts_of("watch-d/pod", 40))
-        filling.publish(*attempts_of("watch-c/last", 1))
+        filling.publish(*build_attempts("watch-c/pod", 1))
+        old = get_version(next(events))
+        filling.publish(*build_attempts("watch-d/pod", 40))
+        filling.publish(*build_attempts("watch-c/last", 1))
         assert next(events)["object"]["name"] == "last"
     answer = replica.client.get(f"{path}&resourceVersion={old}")
     assert (answer.status_code, answer.json()["code"]) == (410, "Expired")
@@ -87,7 +87,7 @@ def test_the_process_ends_at_once_while_somebody_watches(filling: Filling) -> No
     with serving(filling.bootstrap_servers, filling.url) as api:
         eventually(api.is_ready, "the API is not ready")
         with watching(api, LISTS + "&namespace=watch-e") as events:
-            filling.publish(*attempts_of("watch-e/pod", 1))
+            filling.publish(*build_attempts("watch-e/pod", 1))
             next(events)
             began = time.monotonic()
             assert api.process
