@@ -19,7 +19,7 @@ FIRST_BUILD_SECONDS = 1800
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first test that asks for the control plane may wait for its build, which takes minutes on a new machine."""
+    """Give the first test that asks for the control plane time for its build, which takes minutes on a new machine."""
     asking = (item for item in items if "control_plane" in getattr(item, "fixturenames", ()))
     for first in itertools.islice(asking, 1):
         first.add_marker(pytest.mark.timeout(FIRST_BUILD_SECONDS))

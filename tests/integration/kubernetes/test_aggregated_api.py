@@ -39,28 +39,28 @@ GROUP = "/apis/schedulerlog.io/v1alpha1"
 API_SERVICE = "v1alpha1.schedulerlog.io"
 RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 AUDIENCE = "https://kubernetes.default.svc"
-"""Of the tokens with which callers come to the API server itself."""
+"""Audience of the tokens with which callers come to the API server itself."""
 
 
 class World(NamedTuple):
     cluster: ControlPlane
     objects: list[Json]
     client: httpx.Client
-    """Of the API itself, past the API server."""
+    """Client of the API itself, past the API server."""
     tokens: dict[str, str]
     team_a: str
     team_b: str
     folder: Path
 
-    def path(self, path: str) -> str:
+    def build_path(self, path: str) -> str:
         return GROUP + path.format(a=self.team_a, b=self.team_b)
 
     def get(self, caller: str, path: str) -> Any:
-        """As ``kubectl get --raw`` prints it."""
-        return json.loads(self.cluster.kubectl("get", "--raw", self.path(path), "--token", self.tokens[caller]))
+        """Get an answer as ``kubectl get --raw`` prints it."""
+        return json.loads(self.cluster.kubectl("get", "--raw", self.build_path(path), "--token", self.tokens[caller]))
 
-    def refusal(self, caller: str, path: str) -> str:
-        """What kubectl prints in place of an answer."""
+    def get_refusal(self, caller: str, path: str) -> str:
+        """Return what kubectl prints in place of an answer."""
         with pytest.raises(subprocess.CalledProcessError) as caught:
             self.get(caller, path)
         return str(caught.value.stderr)
@@ -77,9 +77,9 @@ def world(
     filling.provision()
     pods = (f"{team_a}/train-0", f"{team_a}/train-1", f"{team_b}/secret-model")
     # An attempt's id is made from the pod's name and the time, and other tests have pods of these names.
-    at = NOW - timedelta(minutes=7)
-    filling.index(*(an_attempt(pod, started_at=at).model_copy(update={"cluster": mark}) for pod in pods))
-    filling.publish_states(a_node_state("node1", cluster=mark, observed_at=at))
+    started_at = NOW - timedelta(minutes=7)
+    filling.index(*(an_attempt(pod, started_at=started_at).model_copy(update={"cluster": mark}) for pod in pods))
+    filling.publish_states(a_node_state("node1", cluster=mark, observed_at=started_at))
     objects = build(control_plane, combine(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
     port = free_port(KUBERNETES_PORTS)
     with ExitStack() as stack:
@@ -88,10 +88,10 @@ def world(
         # While an APIService has no server, no namespace can be deleted to its end: first of all it has to go.
         stack.callback(control_plane.kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
         stack.callback(control_plane.kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
-        apply(control_plane, [at_this_machine(item, port) for item in select_kinds(objects, "APIService", "Service")])
-        certificate = made_certificate(control_plane, objects, folder)
+        apply(control_plane, [to_this_machine(item, port) for item in select_kinds(objects, "APIService", "Service")])
+        certificate = make_certificate(control_plane, objects, folder)
         write_token(control_plane, NAMESPACE, "schedulerlog-api", folder / "api")
-        settings = settings_of(objects) | {
+        settings = read_settings(objects) | {
             "SCHEDULERLOG_API_CERT_FILE": str(certificate / "tls.crt"),
             "SCHEDULERLOG_API_KEY_FILE": str(certificate / "tls.key"),
             "SCHEDULERLOG_API_LISTEN": str(port),
@@ -102,7 +102,7 @@ def world(
             stack.enter_context(created_namespace(control_plane, name))
         callers = Callers(control_plane, team_a)
         stack.callback(callers.remove)
-        tokens = callers_with_kubernetes_own_roles(callers, team_a)
+        tokens = create_callers(callers, team_a)
         api = stack.enter_context(
             serving(backends.bootstrap_servers, backends.opensearch_url, certificate / "ca.crt", **settings)
         )
@@ -112,21 +112,21 @@ def world(
         control_plane.kubectl("delete", "apiservice", API_SERVICE)
 
 
-def at_this_machine(found: Json, port: int) -> Json:
-    """The object, with the API's address of this test: there is no network of pods."""
-    if found["kind"] == "APIService":
-        return found | {"spec": found["spec"] | {"service": found["spec"]["service"] | {"port": port}}}
-    return found | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
+def to_this_machine(manifest: Json, port: int) -> Json:
+    """Return the object with the API's address of this test: there is no network of pods."""
+    if manifest["kind"] == "APIService":
+        return manifest | {"spec": manifest["spec"] | {"service": manifest["spec"]["service"] | {"port": port}}}
+    return manifest | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
 
 
-def settings_of(objects: list[Json]) -> dict[str, str]:
-    """Those of the ConfigMap about the API."""
-    (found,) = [config_map["data"] for config_map in select_kinds(objects, "ConfigMap")]
-    return {name: value for name, value in found.items() if name.startswith("SCHEDULERLOG_API_")}
+def read_settings(objects: list[Json]) -> dict[str, str]:
+    """Read those of the ConfigMap about the API."""
+    (settings,) = [config_map["data"] for config_map in select_kinds(objects, "ConfigMap")]
+    return {name: value for name, value in settings.items() if name.startswith("SCHEDULERLOG_API_")}
 
 
-def made_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
-    """The files of the Secret, which the Job's command has made twice: the second time it is there."""
+def make_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
+    """Make the files of the Secret twice by the Job's command: the second time they are there."""
     (job,) = [item for item in select_kinds(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
     arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
     write_token(cluster, NAMESPACE, "schedulerlog-certificate", folder / "certificate")
@@ -141,8 +141,8 @@ def made_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -
     return folder / "certificate"
 
 
-def callers_with_kubernetes_own_roles(callers: Callers, team_a: str) -> dict[str, str]:
-    """`view` and `edit` in a namespace, our role for the whole cluster, and nothing; the token of each."""
+def create_callers(callers: Callers, team_a: str) -> dict[str, str]:
+    """Create callers with `view`, `edit`, our role for all namespaces, and nothing; return the token of each."""
     names = ("viewer", "editor", "operator", "stranger")
     for name in names:
         callers.create_account(name)
@@ -162,12 +162,12 @@ def test_who_may_view_a_namespace_reads_its_pods_with_kubectl(world: World) -> N
     assert world.get("editor", POD)["status"] == "failed"
     assert world.get("viewer", POD + "/history")["episodes"]
     assert world.get("viewer", POD + "/findings")["items"] == []
-    found = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1")
-    assert (found["total"], [item["namespace"] for item in found["items"]]) == (2, [world.team_a])
-    rest = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1&continue=" + found["continue"])
-    assert rest["items"][0]["name"] != found["items"][0]["name"]
+    answer = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1")
+    assert (answer["total"], [item["namespace"] for item in answer["items"]]) == (2, [world.team_a])
+    remainder = world.get("viewer", "/namespaces/{a}/schedulerlogs?limit=1&continue=" + answer["continue"])
+    assert remainder["items"][0]["name"] != answer["items"][0]["name"]
     # Links lead to the aggregated API again.
-    assert found["items"][0]["schedulerlog"].startswith(GROUP)
+    assert answer["items"][0]["schedulerlog"].startswith(GROUP)
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_who_may_view_a_namespace_reads_its_pods_with_kubectl(world: World) -> N
     ],
 )
 def test_who_may_not_is_refused(world: World, caller: str, path: str) -> None:
-    assert "(Forbidden)" in world.refusal(caller, path)
+    assert "(Forbidden)" in world.get_refusal(caller, path)
 
 
 def test_errors_are_kubectls_own(world: World) -> None:
-    unknown = world.refusal("viewer", "/namespaces/{a}/pods/does-not-exist/schedulerlog")
+    unknown = world.get_refusal("viewer", "/namespaces/{a}/pods/does-not-exist/schedulerlog")
     assert "Error from server (NotFound)" in unknown
-    assert "(BadRequest)" in world.refusal("viewer", POD + "?limit=x")
-    assert "(BadRequest)" in world.refusal("viewer", "/namespaces/{a}/schedulerlogs?namespace={b}")
+    assert "(BadRequest)" in world.get_refusal("viewer", POD + "?limit=x")
+    assert "(BadRequest)" in world.get_refusal("viewer", "/namespaces/{a}/schedulerlogs?namespace={b}")
 
 
 def test_who_looks_after_the_cluster_reads_everything(world: World) -> None:
@@ -198,43 +198,43 @@ def test_who_looks_after_the_cluster_reads_everything(world: World) -> None:
 
 
 def test_who_may_view_a_namespace_watches_its_pods_with_kubectl(world: World) -> None:
-    def events(path: str) -> list[Json]:
-        raw = world.path(path + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
+    def watch(path: str) -> list[Json]:
+        raw = world.build_path(path + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
         printed = world.cluster.kubectl("get", "--raw", raw, "--token", world.tokens["viewer"])
         return [json.loads(line) for line in printed.splitlines()]
 
-    pod = events("/namespaces/{a}/pods/train-0/schedulerlog")
+    pod = watch("/namespaces/{a}/pods/train-0/schedulerlog")
     assert [event["type"] for event in pod] == ["ADDED", "BOOKMARK", "BOOKMARK"]
     assert pod[0]["object"]["metadata"]["name"] == "train-0"
-    assert [event["type"] for event in events("/namespaces/{a}/pending")] == ["BOOKMARK", "BOOKMARK"]
-    assert "Forbidden" in world.refusal("viewer", "/namespaces/{b}/schedulerlogs?watch=true")
-    assert "a watch does not have it" in world.refusal("viewer", "/namespaces/{a}/pending?watch=true&limit=1")
+    assert [event["type"] for event in watch("/namespaces/{a}/pending")] == ["BOOKMARK", "BOOKMARK"]
+    assert "Forbidden" in world.get_refusal("viewer", "/namespaces/{b}/schedulerlogs?watch=true")
+    assert "a watch does not have it" in world.get_refusal("viewer", "/namespaces/{a}/pending?watch=true&limit=1")
 
 
 def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: World) -> None:
     limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4000"}
     containers = [{"name": "main", "image": "none", "resources": {"limits": limits}}]
 
-    def created(caller: str, path: str, namespace: str) -> Json:
+    def simulate(caller: str, path: str, namespace: str) -> Json:
         metadata = {"name": "new", "namespace": namespace}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
         (file := world.folder / "pod.json").write_text(json.dumps(pod))
-        raw = world.path(path + "/simulations")
-        found: Json = json.loads(
+        raw = world.build_path(path + "/simulations")
+        simulation: Json = json.loads(
             world.cluster.kubectl("create", "--raw", raw, "-f", str(file), "--token", world.tokens[caller])
         )
-        return found
+        return simulation
 
     def fits() -> bool:
         # Until the topic of node states is read.
         with suppress(subprocess.CalledProcessError):
-            return bool(created("viewer", "/namespaces/{a}", world.team_a)["node"] == "node1")
+            return bool(simulate("viewer", "/namespaces/{a}", world.team_a)["node"] == "node1")
         return False
 
     eventually(fits, "the pod does not fit node1")
-    found = created("viewer", "/namespaces/{a}", world.team_a)
-    assert found["schedulerlog"]["filter"]["status"] == "passed"
-    assert found["suggestions"]["state"] == "fits"
+    answer = simulate("viewer", "/namespaces/{a}", world.team_a)
+    assert answer["schedulerlog"]["filter"]["status"] == "passed"
+    assert answer["suggestions"]["state"] == "fits"
     refused = (
         ("viewer", "/namespaces/{b}", world.team_b, "Forbidden"),
         ("viewer", "/namespaces/{a}", world.team_b, "BadRequest"),
@@ -242,7 +242,7 @@ def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: 
     )
     for caller, path, namespace, word in refused:
         with pytest.raises(subprocess.CalledProcessError) as caught:
-            created(caller, path, namespace)
+            simulate(caller, path, namespace)
         assert word in caught.value.stderr
     unknown = world.get("viewer", "/namespaces/{a}/suggestions")
     assert (unknown["namespace"], unknown["items"]) == (world.team_a, [])
@@ -251,46 +251,46 @@ def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: 
 def test_impersonation_is_kubernetes_own(world: World) -> None:
     """The administrator asks as the viewer would; who may not impersonate gains nothing by it."""
     viewer = f"system:serviceaccount:{world.team_a}:viewer"
-    as_viewer = ("get", "--raw", world.path(OTHER), "--as", viewer)
+    as_viewer = ("get", "--raw", world.build_path(OTHER), "--as", viewer)
     with pytest.raises(subprocess.CalledProcessError, match="Forbidden") as caught:
         world.cluster.kubectl(*as_viewer)
     assert viewer in caught.value.stderr
-    assert world.cluster.kubectl("get", "--raw", world.path(POD), "--as", viewer)
+    assert world.cluster.kubectl("get", "--raw", world.build_path(POD), "--as", viewer)
 
 
 def test_kubectl_lists_what_there_is(world: World) -> None:
-    def listed() -> str:
+    def list_resources() -> str:
         return world.cluster.kubectl("api-resources", "--api-group=schedulerlog.io", "-o", "name")
 
-    eventually(lambda: "schedulerlogs.schedulerlog.io" in listed(), listed)
+    eventually(lambda: "schedulerlogs.schedulerlog.io" in list_resources(), list_resources)
 
 
 def test_no_caller_is_known_by_headers_without_the_api_servers_certificate(world: World) -> None:
     admin = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
     for path in (POD, OTHER):
-        assert world.client.get(world.path(path), headers=admin).status_code == 401
+        assert world.client.get(world.build_path(path), headers=admin).status_code == 401
     token = {"Authorization": f"Bearer {world.tokens['viewer']}"}
     # Of another audience, and no better with the headers.
-    assert world.client.get(world.path(POD), headers=token | admin).status_code == 401
+    assert world.client.get(world.build_path(POD), headers=token | admin).status_code == 401
     forged = Authority.create("front-proxy-ca").issue("front-proxy-client", usages=CLIENT)
-    assert status_with(world, forged, admin) == 0
+    assert get_status(world, forged, admin) == 0
     files = world.cluster.credentials
     genuine = files.front_proxy_certificate.read_bytes(), files.front_proxy_key.read_bytes()
-    assert status_with(world, genuine, admin) == 200
-    assert status_with(world, genuine, {"X-Remote-User": "somebody"}) == 403
-    assert status_with(world, genuine, {}) == 401
+    assert get_status(world, genuine, admin) == 200
+    assert get_status(world, genuine, {"X-Remote-User": "somebody"}) == 403
+    assert get_status(world, genuine, {}) == 401
 
 
-def status_with(world: World, shown: tuple[bytes, bytes], headers: dict[str, str]) -> int:
-    """Of the other team's pod, with a client certificate; 0 where the handshake is refused."""
+def get_status(world: World, certificate: tuple[bytes, bytes], headers: dict[str, str]) -> int:
+    """Get the status of the other team's pod, with a client certificate; 0 where the handshake is refused."""
     pair = world.folder / "shown.crt", world.folder / "shown.key"
-    for file, content in zip(pair, shown, strict=True):
+    for file, content in zip(pair, certificate, strict=True):
         file.write_bytes(content)
     context = ssl.create_default_context(cafile=world.folder / "certificate/ca.crt")
     context.load_cert_chain(*pair)
     with httpx.Client(base_url=world.client.base_url, verify=context, trust_env=False) as client:
         try:
-            return client.get(world.path(OTHER), headers=headers).status_code
+            return client.get(world.build_path(OTHER), headers=headers).status_code
         except httpx.TransportError:
             return 0
 
@@ -351,7 +351,7 @@ def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None
     """With a token for the API, which asks the API server what its owner may read."""
     authority = str(world.folder / "certificate/ca.crt")
 
-    def ended(caller: str, *words: str) -> tuple[int, str]:
+    def run_command(caller: str, *words: str) -> tuple[int, str]:
         of_caller = ("create", "token", caller, "--namespace", world.team_a, "--audience", "schedulerlog")
         token = world.cluster.kubectl(*of_caller).strip() if caller else ""
         address = {"SCHEDULERLOG_API_URL": str(world.client.base_url), "SCHEDULERLOG_API_CA_FILE": authority}
@@ -359,14 +359,14 @@ def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None
         assert "Traceback" not in done.output
         return done.exit_code, done.stderr
 
-    own, others = f"{world.team_a}/train-0", f"{world.team_b}/secret-model"
-    assert ended("viewer", "history", own) == (0, "")
-    code, refusal = ended("viewer", "why", others)
+    ours, others = f"{world.team_a}/train-0", f"{world.team_b}/secret-model"
+    assert run_command("viewer", "history", ours) == (0, "")
+    code, refusal = run_command("viewer", "why", others)
     assert (code, "may not" in refusal) == (4, True), refusal
-    for words in (["why", own], ["list", "-n", world.team_a], ["trends", "-A"], ["node", "node1"]):
-        assert ended("stranger", *words)[0] == 4, words
-    assert ended("", "why", own)[0] == 4
-    assert ended("viewer", "history", f"{world.team_a}/does-not-exist")[0] == 3
+    for words in (["why", ours], ["list", "-n", world.team_a], ["trends", "-A"], ["node", "node1"]):
+        assert run_command("stranger", *words)[0] == 4, words
+    assert run_command("", "why", ours)[0] == 4
+    assert run_command("viewer", "history", f"{world.team_a}/does-not-exist")[0] == 3
 
 
 @pytest.mark.parametrize("name", ["api", "certificate"])

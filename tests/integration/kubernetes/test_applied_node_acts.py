@@ -1,4 +1,4 @@
-"""What a diagnosis asks of an administrator is done to a real node, and kube-scheduler places the pod there.
+"""Advice of a diagnosis to an administrator: it is done to a real node, and kube-scheduler places the pod there.
 
 The whole way: our scheduler's decisions through worker and index writer, and the API that reads them.
 """
@@ -49,32 +49,32 @@ class World:
     api: Served
     log: Path
 
-    def suggested(self, pod: str, constraint: str) -> Json:
-        """The suggestion of one edit of this constraint; empty where there is none (yet)."""
+    def find_suggestion(self, pod: str, constraint: str) -> Json:
+        """Find the suggestion of one edit of this constraint; empty where there is none (yet)."""
         answer = self.api.client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/suggestions")
         items = answer.json()["items"] if answer.status_code == httpx.codes.OK else []
-        found = (item for item in items if [edit["constraint"] for edit in item["edits"]] == [constraint])
-        return next(found, {})
+        suggestions = (item for item in items if [edit["constraint"] for edit in item["edits"]] == [constraint])
+        return next(suggestions, {})
 
-    def placed(self, pod: str) -> tuple[str, list[str]] | None:
-        """The node of the pod and its devices, as the API server has them."""
-        found = list_placements(list_pods(self.client, NAMESPACE)).get(pod)
-        return (found.node, [share.device for share in found.shares]) if found else None
+    def find_placement(self, pod: str) -> tuple[str, list[str]] | None:
+        """Find the node of the pod and its devices, as the API server has them."""
+        placement = list_placements(list_pods(self.client, NAMESPACE)).get(pod)
+        return (placement.node, [share.device for share in placement.shares]) if placement else None
 
-    def would_go_to(self, pod: Json, node: str | None) -> bool:
-        """Whether the states that the scheduler has published send the pod to this node, or to none."""
+    def is_sent_to(self, pod: Json, node: str | None) -> bool:
+        """Tell whether the states that the scheduler has published send the pod to this node, or to none."""
         body = {"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": pod["metadata"] | {"namespace": NAMESPACE}}
         answer = self.api.client.post("/api/v1/simulate", json=body)
         return answer.status_code == httpx.codes.OK and answer.json()["node"] == node
 
     def offer(self, node: str, slots: str) -> None:
-        """Have the node's status offer so many slots of devices, as its kubelet writes it."""
+        """Make the node's status offer so many slots of devices, as its kubelet writes it."""
         amounts = {"nvidia.com/gpu": slots}
         body = json.dumps({"status": {"allocatable": amounts, "capacity": amounts}})
         self.client.patch(f"/api/v1/nodes/{node}/status", content=body, headers=MERGE_PATCH).raise_for_status()
 
     def is_allocated(self) -> bool:
-        """Whether the device plugins are done with every pod that is on a node."""
+        """Tell whether the device plugins are done with every pod that is on a node."""
         bound = [pod for pod in list_pods(self.client, NAMESPACE) if pod["spec"].get("nodeName")]
         return all(get_annotations(pod).get(PHASE) == "success" for pod in bound)
 
@@ -106,19 +106,19 @@ def test_a_node_that_registers_again_gets_the_pod(world: World) -> None:
     node = f"/api/v1/nodes/{LARGE}"
     registered = get_annotations(world.client.get(node).json())[REGISTER]
     wants = a_gpu_pod("wants", NAME, gpumem=30_000)
-    eventually(partial(world.would_go_to, wants, LARGE), world.log.read_text)
+    eventually(partial(world.is_sent_to, wants, LARGE), world.log.read_text)
     # As of a device plugin that is taken away: HAMi and we keep what was registered until the kubelet offers nothing.
     annotate(world.client, node, {REGISTER: None})
     world.offer(LARGE, "0")
-    eventually(partial(world.would_go_to, wants, None), world.log.read_text)
+    eventually(partial(world.is_sent_to, wants, None), world.log.read_text)
     create_pods(world.client, NAMESPACE, [wants])
-    suggestion = eventually(partial(world.suggested, "wants", "registration"), world.log.read_text)
+    suggestion = eventually(partial(world.find_suggestion, "wants", "registration"), world.log.read_text)
     assert suggestion["edits"][0]["where"] == suggestion["node"] == LARGE
-    assert world.placed("wants") is None
+    assert world.find_placement("wants") is None
     annotate(world.client, node, {REGISTER: registered})
     world.offer(LARGE, "10")
     # Not asked of `simulate`: kube-scheduler tries the refused pod again at once, and its devices are taken then.
-    placed = eventually(partial(world.placed, "wants"), world.log.read_text)
+    placed = eventually(partial(world.find_placement, "wants"), world.log.read_text)
     assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
 
 
@@ -130,9 +130,9 @@ def test_a_node_without_the_lock_of_a_dead_bind_gets_the_pod(world: World) -> No
     since = datetime.now(UTC) - timedelta(seconds=90)
     annotate(world.client, f"/api/v1/nodes/{LARGE}", {LOCK: f"{since:%Y-%m-%dT%H:%M:%SZ},{NAMESPACE},dead"})
     create_pods(world.client, NAMESPACE, [a_gpu_pod("locked-out", NAME, gpumem=1_000)])
-    suggestion = eventually(partial(world.suggested, "locked-out", "lock"), world.log.read_text)
+    suggestion = eventually(partial(world.find_suggestion, "locked-out", "lock"), world.log.read_text)
     assert (suggestion["edits"][0]["before"], suggestion["node"]) == (f"{NAMESPACE}/dead", LARGE)
-    assert world.placed("locked-out") is None
+    assert world.find_placement("locked-out") is None
     annotate(world.client, f"/api/v1/nodes/{LARGE}", {LOCK: None})
-    placed = eventually(partial(world.placed, "locked-out"), world.log.read_text)
+    placed = eventually(partial(world.find_placement, "locked-out"), world.log.read_text)
     assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])

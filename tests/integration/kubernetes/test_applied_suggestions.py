@@ -1,4 +1,4 @@
-"""What is suggested is done on a real cluster, and the real kube-scheduler places the pod where the suggestion says."""
+"""Suggestions done on a real cluster: the real kube-scheduler places the pod where the suggestion says."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -53,27 +53,27 @@ class World:
     def small(self) -> str:
         return f"{self.namespace}-small"
 
-    def simulated(self, pod: Json) -> Json:
-        """The answer of the API for the pod; empty until the node states are read."""
-        answer = self.api.client.post("/api/v1/simulate", content=orjson.dumps(in_namespace(pod, self.namespace)))
-        found: Json = answer.json() if answer.status_code == httpx.codes.OK else {}
-        return found
+    def simulate(self, pod: Json) -> Json:
+        """Return the answer of the API for the pod; empty until the node states are read."""
+        answer = self.api.client.post("/api/v1/simulate", content=orjson.dumps(to_namespace(pod, self.namespace)))
+        simulation: Json = answer.json() if answer.status_code == httpx.codes.OK else {}
+        return simulation
 
     def counts_what_is_placed(self) -> bool:
-        """Whether the API has read the states since a pod was placed: both devices are whole before the first one."""
-        whole = self.simulated(a_gpu_pod("whole", NAME, gpus=2, gpumem=16_000))
-        return bool(whole) and (whole["node"] is None) == bool(list_placements(self.pods()))
+        """Tell whether the API has read the states since a pod was placed: before the first, both devices are free."""
+        simulation = self.simulate(a_gpu_pod("whole", NAME, gpus=2, gpumem=16_000))
+        return bool(simulation) and (simulation["node"] is None) == bool(list_placements(self.read_pods()))
 
-    def placed(self, name: str) -> tuple[str, list[str]] | None:
-        """The node of the pod and its devices, as the API server has them."""
-        found = list_placements(list_pods(self.client, self.namespace)).get(name)
-        return (found.node, [share.device for share in found.shares]) if found else None
+    def find_placement(self, name: str) -> tuple[str, list[str]] | None:
+        """Find the node of the pod and its devices, as the API server has them."""
+        placement = list_placements(list_pods(self.client, self.namespace)).get(name)
+        return (placement.node, [share.device for share in placement.shares]) if placement else None
 
     def is_refused(self, name: str) -> bool:
-        pods = {pod["metadata"]["name"]: pod["status"].get("conditions", []) for pod in self.pods()}
+        pods = {pod["metadata"]["name"]: pod["status"].get("conditions", []) for pod in self.read_pods()}
         return any(condition.get("reason") == "Unschedulable" for condition in pods[name])
 
-    def pods(self) -> list[Json]:
+    def read_pods(self) -> list[Json]:
         return list_pods(self.client, self.namespace)
 
     def delete(self, name: str) -> None:
@@ -82,7 +82,7 @@ class World:
         eventually(lambda: self.client.get(path).status_code == httpx.codes.NOT_FOUND, f"{name} is not deleted")
 
 
-def in_namespace(pod: Json, namespace: str) -> Json:
+def to_namespace(pod: Json, namespace: str) -> Json:
     return {"apiVersion": "v1", "kind": "Pod"} | pod | {"metadata": pod["metadata"] | {"namespace": namespace}}
 
 
@@ -108,7 +108,7 @@ def world(
             yield World(client, served, extender.log, namespace)
 
 
-def wants(name: str, memory_mib: int, annotations: dict[str, str] | None = None) -> Json:
+def a_pod_wanting(name: str, memory_mib: int, annotations: dict[str, str] | None = None) -> Json:
     pod = a_gpu_pod(name, NAME, gpus=1, gpumem=memory_mib)
     return pod | {"metadata": pod["metadata"] | {"annotations": annotations or {}}}
 
@@ -121,8 +121,8 @@ def ask_for_less(_: World, pod: Json, edit: Json) -> Json:
 
 
 def give_up_the_annotation(_: World, pod: Json, edit: Json) -> Json:
-    kept = {key: text for key, text in pod["metadata"]["annotations"].items() if key != edit["where"]}
-    return pod | {"metadata": pod["metadata"] | {"annotations": kept}}
+    annotations = {key: text for key, text in pod["metadata"]["annotations"].items() if key != edit["where"]}
+    return pod | {"metadata": pod["metadata"] | {"annotations": annotations}}
 
 
 def uncordon(world: World, pod: Json, edit: Json) -> Json:
@@ -137,10 +137,10 @@ Change = Callable[[World, Json, Json], Json]
 @pytest.mark.parametrize(
     ("constraint", "pod", "change"),
     [
-        ("memory", wants("less-memory", 30_000), ask_for_less),
-        ("type", wants("another-type", 1_000, {TYPE: "H100"}), give_up_the_annotation),
+        ("memory", a_pod_wanting("less-memory", 30_000), ask_for_less),
+        ("type", a_pod_wanting("another-type", 1_000, {TYPE: "H100"}), give_up_the_annotation),
         # Last: from then on the large node takes pods.
-        ("cordon", wants("uncordoned", 40_000), uncordon),
+        ("cordon", a_pod_wanting("uncordoned", 40_000), uncordon),
     ],
 )
 def test_after_the_change_the_pod_is_where_the_suggestion_says(
@@ -150,18 +150,20 @@ def test_after_the_change_the_pod_is_where_the_suggestion_says(
     create_pods(world.client, world.namespace, [pod])
     eventually(partial(world.is_refused, name), world.log.read_text)
     eventually(world.counts_what_is_placed, "the API knows no devices")
-    found = world.simulated(pod)
-    assert found["node"] is None
-    suggested = {item["edits"][0]["constraint"]: item for item in found["suggestions"]["items"] if one_edit(item)}
+    simulation = world.simulate(pod)
+    assert simulation["node"] is None
+    suggested = {
+        item["edits"][0]["constraint"]: item for item in simulation["suggestions"]["items"] if has_one_edit(item)
+    }
     suggestion = suggested[constraint]
     world.delete(name)
     changed = change(world, pod, suggestion["edits"][0])
     # The scheduler has published that it knows of the change.
-    eventually(lambda: world.simulated(changed)["node"] == suggestion["node"], world.log.read_text)
+    eventually(lambda: world.simulate(changed)["node"] == suggestion["node"], world.log.read_text)
     create_pods(world.client, world.namespace, [changed])
-    placed = eventually(partial(world.placed, name), world.log.read_text)
+    placed = eventually(partial(world.find_placement, name), world.log.read_text)
     assert placed == (suggestion["node"], suggestion["devices"][0]["uuids"])
 
 
-def one_edit(item: dict[str, Any]) -> bool:
+def has_one_edit(item: dict[str, Any]) -> bool:
     return len(item["edits"]) == 1

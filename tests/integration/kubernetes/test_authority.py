@@ -1,4 +1,4 @@
-"""Who may read what: one API that asks a real API server, callers with real tokens and Roles, and a real index.
+"""Rights to read: one API that asks a real API server, callers with real tokens and Roles, and a real index.
 
 The rows are those of the acceptance matrix; docs/security.md says which test shows which row.
 """
@@ -62,9 +62,9 @@ ROWS: list[tuple[int, str, str, int]] = [
     (17, "pods", POD + "/schedulerlog", 403),
     (18, "all", OTHER + "/schedulerlog", 200),
     *(
-        (19, "alice", about + rest, status)
-        for about, status in ((POD, 200), (OTHER, 403))
-        for rest in (
+        (19, "alice", pod_path + suffix, status)
+        for pod_path, status in ((POD, 200), (OTHER, 403))
+        for suffix in (
             "/schedulerlog/history",
             "/scores",
             "/diagnosis",
@@ -105,9 +105,9 @@ ROWS: list[tuple[int, str, str, int]] = [
     (46, "alice", POD + "/schedulerlog?detail=full&node={node}", 200),
     (47, "alice", "/namespaces/{team_a}/pods/train-2/schedulerlog?detail=full", 200),
     *(
-        (47, "alice", f"/namespaces/{{team_a}}/pods/{name}{rest}", 200)
+        (47, "alice", f"/namespaces/{{team_a}}/pods/{name}{suffix}", 200)
         for name in ("named-1", "named-2", "train-2")
-        for rest in ("/schedulerlog", "/schedulerlog?detail=full", "/schedulerlog/history", "/diagnosis", "/groups")
+        for suffix in ("/schedulerlog", "/schedulerlog?detail=full", "/schedulerlog/history", "/diagnosis", "/groups")
     ),
     (47, "alice", POD + "/observations", 200),
     (47, "lead", "/schedulerlogs?namespace={team_a}", 200),
@@ -187,9 +187,9 @@ def test_a_row_of_the_matrix_by_its_request(
     }
     # Without what is remembered of the caller: a review would be seen.
     has_no_review = row in (2, 23, 24)
-    own = world.renew_header(caller) if has_no_review and caller != "nobody" else world.headers[caller]
+    header = world.renew_header(caller) if has_no_review and caller != "nobody" else world.headers[caller]
     world.reviews.reset()
-    sent = own | {name: value.format(**names) for name, value in headers.items()}
+    sent = header | {name: value.format(**names) for name, value in headers.items()}
     answer = world.client.request(method, path.format(**names), headers=sent)
     assert answer.status_code in statuses, f"row {row}: {answer.status_code} {answer.text}"
     if answer.status_code == 401:
@@ -229,11 +229,11 @@ def test_a_page_shows_what_its_caller_may_read(world: Tenants, root: str, name: 
     """Rows 13, 19 and 47 by the cookie of a browser, which counts for pages alone."""
     token = world.headers["alice"]["Authorization"].removeprefix("Bearer ")
     cookie = {"Cookie": f"schedulerlog_token={token}"}
-    own = world.client.get(root.format(world.team_a, name), headers=cookie)
-    assert own.status_code == 200
-    assert name in own.text
-    assert OTHERS_POD not in own.text
-    assert world.team_b not in own.text
+    page = world.client.get(root.format(world.team_a, name), headers=cookie)
+    assert page.status_code == 200
+    assert name in page.text
+    assert OTHERS_POD not in page.text
+    assert world.team_b not in page.text
     other, absent = (
         world.client.get(root.format(world.team_b, pod), headers=cookie) for pod in (OTHERS_POD, "no-such-pod1")
     )
@@ -247,16 +247,16 @@ def test_a_page_shows_what_its_caller_may_read(world: Tenants, root: str, name: 
 def test_parts_and_lists_of_pages_need_the_rights_of_the_answers(world: Tenants) -> None:
     """Rows 19, 30, 32, 41 and 43 to 45, on pages."""
 
-    def status(caller: str, path: str) -> tuple[int, str]:
+    def get_status(caller: str, path: str) -> tuple[int, str]:
         answer = world.client.get("/ui" + world.fill_names(path), headers=world.headers[caller])
         return answer.status_code, answer.text
 
     parts = ("changes", "scores", "history", "records")
     for part in parts:
         for name in ("train-0", "named-1", "named-2"):
-            code, text = status("alice", f"/pods/{{team_a}}/{name}/{part}")
+            code, text = get_status("alice", f"/pods/{{team_a}}/{name}/{part}")
             assert (code, OTHERS_POD in text) == (200, False), (part, name)
-        assert status("alice", f"/pods/{{team_b}}/{OTHERS_POD}/{part}")[0] == 403, part
+        assert get_status("alice", f"/pods/{{team_b}}/{OTHERS_POD}/{part}")[0] == 403, part
     for path in (
         "/pending",
         "/pending.csv",
@@ -267,34 +267,34 @@ def test_parts_and_lists_of_pages_need_the_rights_of_the_answers(world: Tenants)
         "/search",
         "/findings",
     ):
-        code, text = status("lead", path + "?namespace={team_a}")
+        code, text = get_status("lead", path + "?namespace={team_a}")
         assert (code, OTHERS_POD in text, world.team_b in text) == (200, False, False), path
-        assert status("lead", path + "?namespace={team_b}")[0] == 403, path
-    code, text = status("nodes-lead", "/nodes/{node}")
+        assert get_status("lead", path + "?namespace={team_b}")[0] == 403, path
+    code, text = get_status("nodes-lead", "/nodes/{node}")
     assert (code, OTHERS_POD in text, "train-0" in text) == (200, False, True)
-    assert [status("alice", path)[0] for path in ("/nodes", "/nodes/{node}")] == [403, 403]
+    assert [get_status("alice", path)[0] for path in ("/nodes", "/nodes/{node}")] == [403, 403]
 
 
 def test_an_attempt_is_read_by_who_may_read_its_pod(world: Tenants) -> None:
     """Rows 14 and 19: its id shows nobody whether there is one, nor does an attempt beside it."""
-    found = {name: world.get("all", path + "/schedulerlog?detail=full").json()["detail"]["attempt_id"]
+    ids = {name: world.get("all", path + "/schedulerlog?detail=full").json()["detail"]["attempt_id"]
              for name, path in (("own", POD), ("other", OTHER))}  # fmt: skip
-    own, other, absent = found["own"], found["other"], "f" * 32
-    assert world.get("alice", f"/attempts/{own}").status_code == 200
+    ours, other, absent = ids["own"], ids["other"], "f" * 32
+    assert world.get("alice", f"/attempts/{ours}").status_code == 200
     refusals = [world.get("alice", f"/attempts/{id_}") for id_ in (other, absent)]
     assert [refusal.status_code for refusal in refusals] == [403, 403]
     assert refusals[0].text.replace(other, absent) == refusals[1].text
-    assert world.get("alice", f"/attempts/{own}/comparison?with={own}").status_code == 200
-    assert [world.get("alice", f"/attempts/{own}/comparison?with={id_}").status_code for id_ in (other, absent)] == [
+    assert world.get("alice", f"/attempts/{ours}/comparison?with={ours}").status_code == 200
+    assert [world.get("alice", f"/attempts/{ours}/comparison?with={id_}").status_code for id_ in (other, absent)] == [
         403,
         403,
     ]
-    for path in (f"/attempts/{own}/cluster-file", "/cluster-file", "/nodes", "/schedulers"):
+    for path in (f"/attempts/{ours}/cluster-file", "/cluster-file", "/nodes", "/schedulers"):
         assert world.get("alice", path).status_code == 403, path
     # Another pod's attempt under the name of one's own.
-    for rest in ("diagnosis", "scores", "groups", "suggestions"):
-        statuses = {world.get("alice", f"{POD}/{rest}?attempt={id_}").status_code for id_ in (other, absent)}
-        assert statuses == {403}, rest
+    for part in ("diagnosis", "scores", "groups", "suggestions"):
+        statuses = {world.get("alice", f"{POD}/{part}?attempt={id_}").status_code for id_ in (other, absent)}
+        assert statuses == {403}, part
     clusters = world.get("alice", "/clusters").json()["items"]
     assert {cluster["name"] for cluster in clusters} == {world.cluster}
 
@@ -327,17 +327,17 @@ def test_a_node_shows_amounts_of_pods_that_the_caller_may_not_read(world: Tenant
     assert hidden["devices"][0]["memory_held_mib"] == 40_000
     assert [holder["memory_mib"] for holder in hidden["devices"][0]["held_by"]] == [20_000, 20_000]
     assert "train-0" not in str(hidden)
-    own = world.get("nodes-lead", "/nodes/{node}/occupancy").json()
-    assert ([pod["name"] for pod in own["pods"]], own["other_pods"]) == (["train-0"], 1)
-    assert sorted(holder["name"] for holder in own["devices"][0]["held_by"]) == ["", "train-0"]
-    assert OTHERS_POD not in str(own)
+    visible = world.get("nodes-lead", "/nodes/{node}/occupancy").json()
+    assert ([pod["name"] for pod in visible["pods"]], visible["other_pods"]) == (["train-0"], 1)
+    assert sorted(holder["name"] for holder in visible["devices"][0]["held_by"]) == ["", "train-0"]
+    assert OTHERS_POD not in str(visible)
 
 
 def test_evidence_shows_the_lines_about_pods_that_the_caller_may_read(world: Tenants) -> None:
     """Row 48: lead may list the pods of its namespace, alice may read them, and both see the numbers."""
     for caller, path in (("lead", "/findings?namespace={team_a}"), ("alice", POD + "/findings")):
-        found = {item["node"]: item for item in world.get(caller, path).json()["items"]}
-        shared, logged = found[world.node], found[f"{world.node}-b"]
+        findings = {item["node"]: item for item in world.get(caller, path).json()["items"]}
+        shared, logged = findings[world.node], findings[f"{world.node}-b"]
         assert shared["evidence"] == [f"{world.team_a}/train-0 holds 20000 MiB", "a pod of another namespace"]
         assert shared["evidence_pods"] == [f"{world.team_a}/train-0", ""]
         assert shared["numbers"]
@@ -349,7 +349,11 @@ def test_who_may_read_all_pods_sees_their_names(world: Tenants) -> None:
     pod = "/namespaces/{team_a}/pods/"
     for path in (
         pod + "train-2/schedulerlog?detail=full",
-        *(pod + name + rest for name in ("named-1", "named-2") for rest in ("/schedulerlog", "/schedulerlog/history")),
+        *(
+            pod + name + suffix
+            for name in ("named-1", "named-2")
+            for suffix in ("/schedulerlog", "/schedulerlog/history")
+        ),
         pod + "named-1/diagnosis",
         POD + "/observations",
         "/schedulerlogs?namespace={team_a}",
@@ -365,8 +369,8 @@ def test_the_words_around_a_hidden_name_are_shown(world: Tenants) -> None:
     hidden = "a pod of another namespace"
     words = f"node {world.node} is held by pod {hidden}: 3/8 devices, dial tcp: i/o timeout"
     assert bound["bind"]["summary"] == bound["detail"]["bind"]["error"] == words
-    own = f"{world.team_a}/train-0"
-    assert failed["filter"]["summary"] == f"no victim: {hidden}, {own} and /{hidden} stay"
+    our_pod = f"{world.team_a}/train-0"
+    assert failed["filter"]["summary"] == f"no victim: {hidden}, {our_pod} and /{hidden} stay"
     assert failed["detail"]["scheduler_message"] == f"preempted by {hidden}"
     findings = world.get("lead", "/findings?namespace={team_a}&finding=Overcommitted").json()["items"]
     (similar,) = (finding for finding in findings if finding["node"] == f"{world.node}-c")
@@ -388,9 +392,9 @@ def test_a_search_counts_the_own_namespace_alone(world: Tenants) -> None:
     """Rows 31, 36 and 37."""
     assert world.get("lead", "/schedulerlogs?namespace={team_a}").headers["x-total-count"] == "5"
     for words in (f"namespace:{world.team_b}", "*", OTHERS_POD, f'"{world.team_b}"'):
-        found = world.get("lead", f"/schedulerlogs?namespace={{team_a}}&q={words}")
-        assert found.status_code in (200, 400)
-        assert {item["namespace"] for item in found.json().get("items", [])} <= {world.team_a}
+        answer = world.get("lead", f"/schedulerlogs?namespace={{team_a}}&q={words}")
+        assert answer.status_code in (200, 400)
+        assert {item["namespace"] for item in answer.json().get("items", [])} <= {world.team_a}
 
 
 def test_a_continue_token_is_of_who_got_it(world: Tenants) -> None:
@@ -412,15 +416,15 @@ def test_rights_are_taken_and_given_within_seconds(world: Tenants) -> None:
     """Rows 39, 52 and 53."""
     path = "/schedulerlogs?namespace={team_a}&limit=1"
 
-    def status() -> int:
+    def get_status() -> int:
         return world.get("revoked", path).status_code
 
-    assert status() == 403
+    assert get_status() == 403
     binding = world.callers.grant("revoked", build_rule(PODS, "list"), namespace=world.team_a)
-    eventually(lambda: status() == 200, "the right is not taken up")
+    eventually(lambda: get_status() == 200, "the right is not taken up")
     token = world.get("revoked", path).headers["x-continue"]
     world.callers.delete(binding)
-    eventually(lambda: status() == 403, "the right is kept")
+    eventually(lambda: get_status() == 403, "the right is kept")
     assert world.get("revoked", f"{path}&continue={token}").status_code == 403
 
 
@@ -442,25 +446,25 @@ def test_a_search_does_not_show_how_much_others_have(world: Tenants) -> None:
     """Row 50."""
     paths = ("/schedulerlogs?namespace={team_a}&limit=1", "/schedulerlogs?namespace={team_a}&q=fit")
 
-    def answers() -> tuple[list[tuple[str, Json]], float]:
+    def fetch_answers() -> tuple[list[tuple[str, Json]], float]:
         began = time.perf_counter()
-        found = [world.get("lead", path) for path in paths]
+        answers = [world.get("lead", path) for path in paths]
         # The token of a page holds the time of its search.
-        bodies = [answer.json() | {"continue": None} for answer in found]
-        return [(answer.headers["x-total-count"], body) for answer, body in zip(found, bodies, strict=True)], (
+        bodies = [answer.json() | {"continue": None} for answer in answers]
+        return [(answer.headers["x-total-count"], body) for answer, body in zip(answers, bodies, strict=True)], (
             time.perf_counter() - began
         )
 
-    before, quickest = answers()[0], min(answers()[1] for _ in range(10))
-    one = an_attempt(f"{world.team_b}/{OTHERS_POD}", started_at=START).model_copy(update={"cluster": world.cluster})
-    document = write_lines(one)
+    before, quickest = fetch_answers()[0], min(fetch_answers()[1] for _ in range(10))
+    attempt = an_attempt(f"{world.team_b}/{OTHERS_POD}", started_at=START).model_copy(update={"cluster": world.cluster})
+    document = write_lines(attempt)
     world.filling.send_bulk(
-        b"".join(document.replace(one.attempt_id.encode(), b"%032x" % id_) for id_ in range(10_000))
+        b"".join(document.replace(attempt.attempt_id.encode(), b"%032x" % id_) for id_ in range(10_000))
     )
     assert int(world.get("bob", "/schedulerlogs?namespace={team_b}").headers["x-total-count"]) > 10_000
-    assert answers()[0] == before
+    assert fetch_answers()[0] == before
     # Ten thousand more would take longer each time; other work, and the merges of OpenSearch, come to an end.
-    eventually(lambda: answers()[1] < 2 * quickest + 0.02)
+    eventually(lambda: fetch_answers()[1] < 2 * quickest + 0.02)
 
 
 WATCH = "/schedulerlogs?watch=true&sendInitialEvents=false&timeoutSeconds=60&namespace={team_a}"
@@ -469,18 +473,21 @@ WATCH = "/schedulerlogs?watch=true&sendInitialEvents=false&timeoutSeconds=60&nam
 def test_a_watch_shows_the_own_namespace_alone(world: Tenants) -> None:
     """Rows 61 and 63: as lines and as Server-Sent Events, from now and from a place that others were given."""
     minutes = timedelta(minutes=1)
-    own, other = f"{world.team_a}/train-0", f"{world.team_b}/{OTHERS_POD}"
+    our_pod, other = f"{world.team_a}/train-0", f"{world.team_b}/{OTHERS_POD}"
     with world.watch("all", WATCH.replace("&namespace={team_a}", "")) as events:
         world.publish(other, after=minutes)
-        given = next(events)["object"]["metadata"]["resourceVersion"]
+        version = next(events)["object"]["metadata"]["resourceVersion"]
     sse = {"Accept": "text/event-stream"}
-    with world.watch("lead", WATCH) as lines, world.watch("lead", WATCH, **sse, **{"Last-Event-ID": given}) as resumed:
-        world.publish(other, own, other, after=2 * minutes)
-        world.publish(own, after=3 * minutes)
+    with (
+        world.watch("lead", WATCH) as lines,
+        world.watch("lead", WATCH, **sse, **{"Last-Event-ID": version}) as resumed,
+    ):
+        world.publish(other, our_pod, other, after=2 * minutes)
+        world.publish(our_pod, after=3 * minutes)
         for events in (lines, resumed):
-            shown = [next(events), next(events)]
-            assert {event["object"]["namespace"] for event in shown} == {world.team_a}
-            assert OTHERS_POD not in str(shown)
+            received = [next(events), next(events)]
+            assert {event["object"]["namespace"] for event in received} == {world.team_a}
+            assert OTHERS_POD not in str(received)
     for caller, path in (
         ("lead", "/schedulerlogs?watch=true"),
         ("lead", "/schedulerlogs?watch=true&namespace={team_b}"),
@@ -488,7 +495,7 @@ def test_a_watch_shows_the_own_namespace_alone(world: Tenants) -> None:
         ("alice", OTHER + "/schedulerlog?watch=true"),
         ("alice", "/schedulerlogs?watch=true&namespace={team_a}"),
     ):
-        assert world.get(caller, path, **{"Last-Event-ID": given}).status_code == 403, path
+        assert world.get(caller, path, **{"Last-Event-ID": version}).status_code == 403, path
 
 
 def test_a_watch_ends_within_ten_seconds_of_a_revoked_right(world: Tenants) -> None:

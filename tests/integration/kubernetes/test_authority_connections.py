@@ -66,18 +66,20 @@ class Secured:
     def port(self) -> int:
         return self.world.client.base_url.port or 0
 
-    def context(self, shown: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
+    def create_context(self, pair: tuple[bytes, bytes] | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.folder / "ca.crt")
-        if shown:
+        if pair:
             files = self.folder / "shown.crt", self.folder / "shown.key"
-            for file, content in zip(files, shown, strict=True):
+            for file, content in zip(files, pair, strict=True):
                 file.write_bytes(content)
             context.load_cert_chain(*files)
         return context
 
-    def status(self, path: str, shown: tuple[bytes, bytes] | None = None, **headers: str) -> int:
-        """0 where the handshake is refused."""
-        with httpx.Client(base_url=self.world.client.base_url, verify=self.context(shown), trust_env=False) as client:
+    def get_status(self, path: str, pair: tuple[bytes, bytes] | None = None, **headers: str) -> int:
+        """Return the status of the answer, 0 where the handshake is refused."""
+        with httpx.Client(
+            base_url=self.world.client.base_url, verify=self.create_context(pair), trust_env=False
+        ) as client:
             try:
                 return client.get(self.world.fill_names(path), headers=headers).status_code
             except httpx.TransportError:
@@ -87,36 +89,36 @@ class Secured:
         return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
     def answer(self, sent: bytes) -> bytes:
-        """Everything that is answered until the server hangs up."""
-        with self.context().wrap_socket(self.connect(), server_hostname="127.0.0.1") as connection:
+        """Return everything that is answered until the server hangs up."""
+        with self.create_context().wrap_socket(self.connect(), server_hostname="127.0.0.1") as connection:
             connection.sendall(sent)
-            return received(connection)
+            return receive_all(connection)
 
     def request(self, path: str, *headers: str, close: bool = True) -> bytes:
         lines = [f"GET {self.world.fill_names(path)} HTTP/1.1", "Host: x", *headers, *(["Connection: close"] * close)]
         return "\r\n".join([*lines, "", ""]).encode()
 
 
-def received(connection: socket.socket) -> bytes:
-    found = b""
+def receive_all(connection: socket.socket) -> bytes:
+    content = b""
     with suppress(ConnectionResetError, ssl.SSLError):
         while part := connection.recv(65536):
-            found += part
-    return found
+            content += part
+    return content
 
 
-def statuses(answer: bytes) -> list[int]:
+def parse_statuses(answer: bytes) -> list[int]:
     return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
 
 
-def issued(
+def issue_certificate(
     authority: Authority,
     subject: Sequence[tuple[x509.ObjectIdentifier, str]],
     *,
     usages: tuple[x509.ObjectIdentifier, ...] = CLIENT,
     ends_after: timedelta = timedelta(days=1),
 ) -> tuple[bytes, bytes]:
-    """A certificate with any subject and end, and its key."""
+    """Issue a certificate with any subject and end, and its key."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     builder = (
         x509.CertificateBuilder()
@@ -156,13 +158,13 @@ def running(
     with tenants(control_plane, backends, folder / "api", folder / "ca.crt", **settings) as world:
         let_in(control_plane, world)
         secured = Secured(world, folder, servers, clients)
-        shown = issued(clients, [(CN, CALLER)])
-        assert until(lambda: secured.status(LOG, shown), lambda status: status == 200) == 200
+        pair = issue_certificate(clients, [(CN, CALLER)])
+        assert until(lambda: secured.get_status(LOG, pair), lambda status: status == 200) == 200
         yield secured
 
 
 def let_in(cluster: ControlPlane, world: Tenants) -> None:
-    """The user of a certificate, and the members of its group, may read the pods of the first team."""
+    """Let the user of a certificate, and the members of its group, read the pods of the first team."""
     api = "rbac.authorization.k8s.io"
     role = {"metadata": {"name": "certificates"}, "rules": [build_rule(PODS, "get")]}
     subjects = [{"kind": "User", "name": CALLER, "apiGroup": api}, {"kind": "Group", "name": GROUP, "apiGroup": api}]
@@ -181,12 +183,12 @@ def api(running: Secured) -> Secured:
 
 def test_cn_is_the_user_and_each_o_a_group(api: Secured) -> None:
     """Row 66: a certificate of another name is let in for its group."""
-    member = issued(api.clients, [(ORG, "others"), (ORG, GROUP), (CN, "cert-carol")])
-    assert api.status(LOG, member) == 200
+    member = issue_certificate(api.clients, [(ORG, "others"), (ORG, GROUP), (CN, "cert-carol")])
+    assert api.get_status(LOG, member) == 200
     (spec,) = api.world.list_reviews(ACCESS_REVIEW)
     assert (spec["user"], spec["groups"]) == ("cert-carol", ["others", GROUP, "system:authenticated"])
-    alice = issued(api.clients, [(CN, CALLER)])
-    assert [api.status(path, alice) for path in (LOG, OTHERS_LOG)] == [200, 403]
+    alice = issue_certificate(api.clients, [(CN, CALLER)])
+    assert [api.get_status(path, alice) for path in (LOG, OTHERS_LOG)] == [200, 403]
     assert api.world.list_reviews(TOKEN_REVIEW) == []
 
 
@@ -194,27 +196,27 @@ def test_a_certificate_without_one_user_is_refused(api: Secured) -> None:
     """Row 67."""
     user = [(CN, CALLER)]
     refused = {
-        "of another authority": issued(Authority.create("foreign"), user),
-        "expired": issued(api.clients, user, ends_after=timedelta(hours=-1)),
-        "of a server": issued(api.clients, user, usages=SERVER),
-        "of the API's own authority": issued(api.servers, user),
+        "of another authority": issue_certificate(Authority.create("foreign"), user),
+        "expired": issue_certificate(api.clients, user, ends_after=timedelta(hours=-1)),
+        "of a server": issue_certificate(api.clients, user, usages=SERVER),
+        "of the API's own authority": issue_certificate(api.servers, user),
     }
-    assert {name: api.status(LOG, shown) for name, shown in refused.items()} == dict.fromkeys(refused, 0)
+    assert {name: api.get_status(LOG, pair) for name, pair in refused.items()} == dict.fromkeys(refused, 0)
     nameless = [[(ORG, GROUP)], [(CN, "cert-alice"), (CN, "cert-bob")]]
-    assert [api.status(LOG, issued(api.clients, subject)) for subject in nameless] == [401, 401]
-    assert api.status(LOG) == 401
+    assert [api.get_status(LOG, issue_certificate(api.clients, subject)) for subject in nameless] == [401, 401]
+    assert api.get_status(LOG) == 401
     assert api.world.reviews.passed == []
 
 
 def test_the_certificate_alone_counts_beside_a_token(api: Secured) -> None:
     """Row 68: never the rights of two callers together."""
     bob = api.world.renew_header("bob")
-    alice = issued(api.clients, [(CN, CALLER)])
-    assert [api.status(path, alice, **bob) for path in (LOG, OTHERS_LOG)] == [200, 403]
+    alice = issue_certificate(api.clients, [(CN, CALLER)])
+    assert [api.get_status(path, alice, **bob) for path in (LOG, OTHERS_LOG)] == [200, 403]
     assert api.world.list_reviews(TOKEN_REVIEW) == []
-    assert [api.status(path, None, **bob) for path in (LOG, OTHERS_LOG)] == [403, 200]
+    assert [api.get_status(path, None, **bob) for path in (LOG, OTHERS_LOG)] == [403, 200]
     # Headers name nobody: no certificate of an API server is trusted here.
-    assert api.status(OTHERS_LOG, alice, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 403
+    assert api.get_status(OTHERS_LOG, alice, **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}) == 403
 
 
 def test_a_continue_token_is_sealed_by_the_key_of_the_certificate(api: Secured) -> None:
@@ -238,8 +240,8 @@ def test_a_request_with_two_lengths_is_refused(api: Secured, headers: tuple[str,
     """Row 27."""
     token = api.world.headers["alice"]["Authorization"]
     smuggled = b"0\r\n\r\n" + api.request(LOG, f"Authorization: {token}")
-    asked = api.request(LOG, f"Authorization: {token}", *headers, close=False)
-    assert statuses(api.answer(asked + smuggled)) == [400]
+    request = api.request(LOG, f"Authorization: {token}", *headers, close=False)
+    assert parse_statuses(api.answer(request + smuggled)) == [400]
     assert api.world.reviews.passed == []
 
 
@@ -247,7 +249,7 @@ def test_each_request_on_a_connection_shows_who_it_is_by_itself(api: Secured) ->
     """Row 27."""
     token = api.world.headers["alice"]["Authorization"]
     both = api.request(LOG, f"Authorization: {token}", close=False) + api.request(LOG)
-    assert statuses(api.answer(both)) == [200, 401]
+    assert parse_statuses(api.answer(both)) == [200, 401]
 
 
 def test_no_connection_is_upgraded(api: Secured) -> None:
@@ -257,28 +259,30 @@ def test_no_connection_is_upgraded(api: Secured) -> None:
         upgrade = (f"Upgrade: {protocol}", "Connection: Upgrade, close", "Sec-WebSocket-Version: 13",
                    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "HTTP2-Settings: AAMAAABkAAQAAP__")  # fmt: skip
         for path, status in ((LOG, 200), (OTHERS_LOG, 403), ("/no/such/path", 404)):
-            asked = (api.request(path, *head, close=False) for head in (upgrade, (*upgrade, f"Authorization: {token}")))
-            assert [statuses(api.answer(request)) for request in asked] == [[401], [status]], (protocol, path)
+            requests = (
+                api.request(path, *head, close=False) for head in (upgrade, (*upgrade, f"Authorization: {token}"))
+            )
+            assert [parse_statuses(api.answer(request)) for request in requests] == [[401], [status]], (protocol, path)
 
 
 def test_a_path_is_judged_as_it_is_routed(api: Secured) -> None:
     """Rows 23 and 26: as bytes, which a client library would not send."""
-    own, other = (api.world.fill_names(path) for path in (LOG, OTHERS_LOG))
+    ours, other = (api.world.fill_names(path) for path in (LOG, OTHERS_LOG))
     token = f"Authorization: {api.world.renew_header('alice')['Authorization']}"
-    for path in (own, other):
+    for path in (ours, other):
         for target in (f"http://other{path}", f"https://{api.world.team_a}{path}"):
-            (status,) = statuses(api.answer(api.request(target, token)))
+            (status,) = parse_statuses(api.answer(api.request(target, token)))
             # A target with an address is refused, or judged by its path.
-            assert status in ((200, 400, 404) if path == own else (400, 403, 404)), target
+            assert status in ((200, 400, 404) if path == ours else (400, 403, 404)), target
     api.world.reviews.reset()
     everybody = f"Authorization: {api.world.renew_header('all')['Authorization']}"
     odd = ("а", "\\..\\", "/./", "%00", "%2e%2e%2f", "//")
     for text in odd:
         path = other.replace(api.world.team_b, api.world.team_b + text)
-        assert statuses(api.answer(api.request(path, everybody))) in ([400], [404]), text
+        assert parse_statuses(api.answer(api.request(path, everybody))) in ([400], [404]), text
     for raw in (b"\0", b"\xff", b" x"):
         sent = api.request(other, everybody).replace(b"/pods", raw + b"/pods")
-        assert statuses(api.answer(sent)) in ([400], [404]), raw
+        assert parse_statuses(api.answer(sent)) in ([400], [404]), raw
     assert api.world.list_reviews(ACCESS_REVIEW) == []
 
 
@@ -289,14 +293,14 @@ def test_nothing_but_tls_is_answered(api: Secured) -> None:
     """
     with api.connect() as plain:
         plain.sendall(api.request("/healthz"))
-        assert b"HTTP/1.1" not in received(plain)
-    old = api.context()
+        assert b"HTTP/1.1" not in receive_all(plain)
+    old = api.create_context()
     with pytest.warns(DeprecationWarning, match="TLSv1"):
         old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.raises(OSError), api.connect() as connection:  # noqa: PT011 - reset, or with TLS's own alert
         old.wrap_socket(connection, server_hostname="127.0.0.1")
-    both = api.context()
+    both = api.create_context()
     both.set_alpn_protocols(["h2", "http/1.1"])
     with both.wrap_socket(api.connect(), server_hostname="127.0.0.1") as connection:
         assert connection.selected_alpn_protocol() in (None, "http/1.1")
@@ -307,8 +311,8 @@ def test_nothing_but_tls_is_answered(api: Secured) -> None:
 
 def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured) -> None:
     """Row 69: two hundred without a hello, and those who stop in the middle."""
-    own = api.world.headers["alice"]
-    token = f"Authorization: {own['Authorization']}"
+    header = api.world.headers["alice"]
+    token = f"Authorization: {header['Authorization']}"
     half = (
         b"GET /api/v1/namespaces",
         api.request(LOG, token, close=False)[:-2],
@@ -318,14 +322,14 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
     began = time.monotonic()
     with ThreadPoolExecutor(len(half)) as threads:
         halves = [threads.submit(api.answer, sent) for sent in half]
-        assert {api.world.client.get(api.world.fill_names(LOG), headers=own).status_code for _ in range(20)} == {200}
+        assert {api.world.client.get(api.world.fill_names(LOG), headers=header).status_code for _ in range(20)} == {200}
         # While all of them are still connected.
         assert time.monotonic() - began < PATIENCE
         for sent_half in halves:
-            assert set(statuses(sent_half.result(60))) <= {400, 408}
+            assert set(parse_statuses(sent_half.result(60))) <= {400, 408}
     for connection in silent:
         with connection:
-            assert received(connection) == b""
+            assert receive_all(connection) == b""
     # Twice the time, for the machine; without a limit the reads would end after a minute.
     assert PATIENCE - 1 < time.monotonic() - began < 2 * PATIENCE
 
@@ -333,15 +337,15 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
 def test_certificate_and_authority_are_replaced_while_serving(api: Secured) -> None:
     """Row 70: a broken pair keeps the old one in force; a metric and the log say so, and it stays ready."""
     old, new = api.clients, Authority.create("the next one of clients")
-    both = [issued(authority, [(CN, CALLER)]) for authority in (old, new)]
+    both = [issue_certificate(authority, [(CN, CALLER)]) for authority in (old, new)]
 
-    def serial() -> int:
-        with api.context().wrap_socket(api.connect(), server_hostname="127.0.0.1") as connection:
-            shown = connection.getpeercert()
-        assert shown
-        return int(str(shown["serialNumber"]), 16)
+    def read_serial() -> int:
+        with api.create_context().wrap_socket(api.connect(), server_hostname="127.0.0.1") as connection:
+            certificate = connection.getpeercert()
+        assert certificate
+        return int(str(certificate["serialNumber"]), 16)
 
-    def current() -> float:
+    def read_gauge() -> float:
         text = api.world.client.get("/metrics", headers=api.world.headers["prom"]).text
         return next(
             float(line.split()[-1])
@@ -349,21 +353,24 @@ def test_certificate_and_authority_are_replaced_while_serving(api: Secured) -> N
             if line.startswith("schedulerlog_api_certificates_current")
         )
 
-    first = serial()
-    assert [api.status(LOG, shown) for shown in both] == [200, 0]
+    first = read_serial()
+    assert [api.get_status(LOG, pair) for pair in both] == [200, 0]
     write_pair(api.servers, api.folder)
     (api.folder / "clients.crt").write_bytes(new.certificate_pem)
-    eventually(lambda: serial() != first, "the first one is still served", 10)
-    assert until(lambda: [api.status(LOG, shown) for shown in both], lambda found: found == [0, 200], 10) == [0, 200]
-    second = serial()
+    eventually(lambda: read_serial() != first, "the first one is still served", 10)
+    assert until(lambda: [api.get_status(LOG, pair) for pair in both], lambda statuses: statuses == [0, 200], 10) == [
+        0,
+        200,
+    ]
+    second = read_serial()
     (api.folder / "tls.key").write_text("-----BEGIN PRIVATE KEY-----\nbroken")
-    eventually(lambda: current() == 0, "the metric does not say so", 20)
+    eventually(lambda: read_gauge() == 0, "the metric does not say so", 20)
     assert "tls.key" in api.world.log.read_text()
-    assert (serial(), api.status("/readyz")) == (second, 200)
+    assert (read_serial(), api.get_status("/readyz")) == (second, 200)
     (api.folder / "clients.crt").write_bytes(old.certificate_pem)
     write_pair(api.servers, api.folder)
-    eventually(lambda: current() == 1, "the metric does not say so", 20)
-    assert [api.status(LOG, shown) for shown in both] == [200, 0]
+    eventually(lambda: read_gauge() == 1, "the metric does not say so", 20)
+    assert [api.get_status(LOG, pair) for pair in both] == [200, 0]
 
 
 def test_nothing_secret_is_in_the_log(api: Secured) -> None:
@@ -376,8 +383,8 @@ def test_nothing_secret_is_in_the_log(api: Secured) -> None:
     assert "Traceback" not in text
 
 
-def started(**settings: str) -> tuple[int, str]:
-    """How a process ends that should not start."""
+def start(**settings: str) -> tuple[int, str]:
+    """Start a process that should not start, and return how it ends."""
     nowhere = {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
@@ -407,9 +414,9 @@ def test_it_never_starts_open(api: Secured, tmp_path: Path) -> None:
         "no service account": kubernetes | {"SCHEDULERLOG_KUBECONFIG": str(tmp_path / "no-token")},
     }
     with ThreadPoolExecutor(2) as threads:
-        found = dict(zip(wrong, threads.map(lambda settings: started(**settings), wrong.values()), strict=True))
-    ends = {name: (code, error.count("\n")) for name, (code, error) in found.items()}
-    assert ends == dict.fromkeys(wrong, (2, 1)), found
+        outcomes = dict(zip(wrong, threads.map(lambda settings: start(**settings), wrong.values()), strict=True))
+    ends = {name: (code, error.count("\n")) for name, (code, error) in outcomes.items()}
+    assert ends == dict.fromkeys(wrong, (2, 1)), outcomes
 
 
 def test_without_authentication_this_machine_alone_is_answered() -> None:
@@ -446,19 +453,19 @@ def test_only_kube_scheduler_may_ask_the_scheduler(
         control_plane.client() as client,
     ):
 
-        def answered(path: str, who: str = "") -> int:
+        def get_status(path: str, who: str = "") -> int:
             context = ssl.create_default_context(cafile=extender.ca)
             if who:
                 context.load_cert_chain(*files[who])
-            asked = {"Pod": a_pod(), "NodeNames": [node_name]}
+            body = {"Pod": a_pod(), "NodeNames": [node_name]}
             with httpx.Client(verify=context, trust_env=False) as caller:
                 try:
-                    return caller.post(f"{extender.url}{path}", json=asked, timeout=30).status_code
+                    return caller.post(f"{extender.url}{path}", json=body, timeout=30).status_code
                 except httpx.TransportError:
                     return 0
 
         for path in ("/filter", "/bind"):
-            assert [answered(path, who) for who in ("", "other", "kube-scheduler")] == [403, 0, 200], path
+            assert [get_status(path, who) for who in ("", "other", "kube-scheduler")] == [403, 0, 200], path
         configuration = build_scheduler_configuration(extender.url, extender.ca, name)
         certificate, key = map(str, files["kube-scheduler"])
         configuration["extenders"][0]["tlsConfig"] |= {"certFile": certificate, "keyFile": key}

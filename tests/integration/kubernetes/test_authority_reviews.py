@@ -1,4 +1,4 @@
-"""What the API asks the API server about its callers, how often, and what it answers while that fails.
+"""Reviews of callers by the API server: how often the API asks for them, and what it answers while that fails.
 
 A proxy before the real API server counts the reviews and fails as a row wants. The rows are those of the acceptance
 matrix; docs/security.md says which test shows which row.
@@ -52,12 +52,12 @@ def running(
     with tenants(control_plane, backends, tmp_path_factory.mktemp("tenants")) as world:
         # Until the roles are known to the API server's authorizer.
         for name, path in (("alice", LOG), ("lead", "/pods?namespace={team_a}"), ("nodes-lead", "/nodes/{node}")):
-            statuses = partial(_status, world, name, path)
+            statuses = partial(_get_status, world, name, path)
             assert until(statuses, lambda status: status == 200) == 200, name
         yield world
 
 
-def _status(world: Tenants, caller: str, path: str) -> int:
+def _get_status(world: Tenants, caller: str, path: str) -> int:
     return world.get(caller, path).status_code
 
 
@@ -70,12 +70,12 @@ def world(running: Tenants) -> Iterator[Tenants]:
     running.reviews.reset()
 
 
-def user(world: Tenants, name: str) -> str:
+def build_user(world: Tenants, name: str) -> str:
     return f"system:serviceaccount:{world.team_a}:{name}"
 
 
-def other_source(world: Tenants, address: str) -> httpx.Client:
-    """Of another address: tokens that are not valid are limited for each."""
+def connect_from(world: Tenants, address: str) -> httpx.Client:
+    """Connect from another address: tokens that are not valid are limited for each."""
     return httpx.Client(base_url=world.client.base_url, transport=httpx.HTTPTransport(local_address=address))
 
 
@@ -120,7 +120,7 @@ def test_a_token_that_the_api_server_does_not_know_is_remembered_for_two_seconds
     ],
 )
 def test_a_token_without_our_audience_or_a_name_is_refused(world: Tenants, row: int, changed: Json) -> None:
-    """As an API server answers that knows no audiences, or a webhook that names nobody."""
+    """An API server that knows no audiences, or a webhook that names nobody."""
 
     def change(passed: Passed, answer: Json) -> Json:
         assert answer["status"]["authenticated"], row
@@ -135,7 +135,7 @@ def test_headers_that_name_another_user_are_in_no_review(world: Tenants) -> None
     """Row 7."""
     assert world.get_with(world.renew_header("alice") | ADMIN, OTHERS_LOG).status_code == 403
     (spec,) = world.list_reviews(ACCESS_REVIEW)
-    assert spec["user"] == user(world, "alice")
+    assert spec["user"] == build_user(world, "alice")
     assert "admin" not in str(spec)
     assert "system:masters" not in str(spec)
 
@@ -171,17 +171,17 @@ def test_a_review_has_everything_of_the_user_and_nothing_of_the_request(world: T
     sent = {"X-Remote-Extra-Scopes": "all", "X-Remote-Group": "dev", "X-Remote-Uid": "u"}
     assert world.get_with(world.renew_header("alice") | sent, LOG).status_code == 200
     (reviewed,) = (request for request in world.reviews.passed if request.path == TOKEN_REVIEW)
-    known = Passed(*reviewed[:2], reviewed.answered, b"").parse_json()["status"]["user"]
-    assert known["groups"] == [
+    user = Passed(*reviewed[:2], reviewed.answered, b"").parse_json()["status"]["user"]
+    assert user["groups"] == [
         "system:serviceaccounts",
         f"system:serviceaccounts:{world.team_a}",
         "system:authenticated",
     ]
-    assert "authentication.kubernetes.io/credential-id" in known["extra"]
+    assert "authentication.kubernetes.io/credential-id" in user["extra"]
     (spec,) = world.list_reviews(ACCESS_REVIEW)
-    asked = {name: value for name, value in spec.items() if name != "resourceAttributes"}
-    assert asked == {
-        "user": known["username"], "uid": known["uid"], "groups": known["groups"], "extra": known["extra"],
+    identity = {name: value for name, value in spec.items() if name != "resourceAttributes"}
+    assert identity == {
+        "user": user["username"], "uid": user["uid"], "groups": user["groups"], "extra": user["extra"],
     }  # fmt: skip
 
 
@@ -221,10 +221,10 @@ def test_existence_does_not_show_in_what_is_asked_of_the_index(world: Tenants) -
         world.reviews.reset()
         world.searches.reset()
         status = world.get_with(headers, path).status_code
-        asked = [spec["resourceAttributes"] | {"name": ""} for spec in world.list_reviews(ACCESS_REVIEW)]
+        attributes = [spec["resourceAttributes"] | {"name": ""} for spec in world.list_reviews(ACCESS_REVIEW)]
         searched = world.list_searches()
         after = world.client.get("/metrics", headers=prom).text
-        return status, asked, searched, sorted(set(_lookups(after)) ^ set(_lookups(memory)))
+        return status, attributes, searched, sorted(set(_list_lookups(after)) ^ set(_list_lookups(memory)))
 
     there, absent = work(OTHERS_LOG), work("/namespaces/{team_b}/pods/does-not-exist/schedulerlog")
     assert there == absent
@@ -233,7 +233,7 @@ def test_existence_does_not_show_in_what_is_asked_of_the_index(world: Tenants) -
     assert work(LOG)[3]
 
 
-def _lookups(metrics: str) -> list[str]:
+def _list_lookups(metrics: str) -> list[str]:
     return [line for line in metrics.splitlines() if line.startswith("schedulerlog_api_lookups_total")]
 
 
@@ -294,10 +294,10 @@ def test_max_20_namespaces_are_asked_about_for_a_node(world: Tenants) -> None:
     assert answer.status_code == 200
     assert (answer.json()["pods"], answer.json()["other_pods"]) == ([], MANY)
     assert "held-" not in answer.text
-    asked = [spec["resourceAttributes"] for spec in world.list_reviews(ACCESS_REVIEW)]
-    assert [spec["verb"] for spec in asked] == ["get"] + ["list"] * 21
-    assert "namespace" not in asked[1]
-    assert len({spec["namespace"] for spec in asked[2:]}) == 20
+    attributes = [spec["resourceAttributes"] for spec in world.list_reviews(ACCESS_REVIEW)]
+    assert [spec["verb"] for spec in attributes] == ["get"] + ["list"] * 21
+    assert "namespace" not in attributes[1]
+    assert len({spec["namespace"] for spec in attributes[2:]}) == 20
 
 
 def test_two_requests_cost_one_review_of_each_kind(world: Tenants) -> None:
@@ -309,8 +309,8 @@ def test_two_requests_cost_one_review_of_each_kind(world: Tenants) -> None:
 
 def test_without_the_api_server_only_what_is_remembered_is_answered(world: Tenants) -> None:
     """Rows 54 and 55."""
-    known, unknown = world.renew_header("alice"), world.renew_header("alice")
-    assert world.get_with(known, LOG).status_code == 200
+    remembered, unknown = world.renew_header("alice"), world.renew_header("alice")
+    assert world.get_with(remembered, LOG).status_code == 200
     answered_at = time.monotonic()
     world.reviews.is_down = True
     began = time.monotonic()
@@ -321,7 +321,7 @@ def test_without_the_api_server_only_what_is_remembered_is_answered(world: Tenan
     # The failure is not remembered.
     assert world.get_with(unknown, LOG).status_code == 200
     world.reviews.is_down = True
-    ended = until(lambda: world.get_with(known, LOG).status_code, lambda status: status != 200, 30)
+    ended = until(lambda: world.get_with(remembered, LOG).status_code, lambda status: status != 200, 30)
     assert ended == 503
     # Of the two answers the first one ends it, which came a moment before.
     assert ALLOWED_SECONDS - 1 < time.monotonic() - answered_at < ALLOWED_SECONDS + 5
@@ -372,9 +372,9 @@ def test_our_own_missing_right_is_in_the_log(world: Tenants) -> None:
 
 def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tenants) -> None:
     """Row 57."""
-    known, unknown = world.renew_header("alice"), world.renew_header("alice")
-    assert world.get_with(known, LOG).status_code == 200
-    with ThreadPoolExecutor(101) as threads, other_source(world, "127.0.0.4") as guessing:
+    remembered, unknown = world.renew_header("alice"), world.renew_header("alice")
+    assert world.get_with(remembered, LOG).status_code == 200
+    with ThreadPoolExecutor(101) as threads, connect_from(world, "127.0.0.4") as guessing:
         path = "/api/v1" + world.fill_names(LOG)
 
         def guess(number: int) -> int:
@@ -384,29 +384,29 @@ def test_an_api_server_that_hangs_delays_no_caller_who_is_remembered(world: Tena
             began = time.monotonic()
             waiting = threads.submit(world.get_with, unknown, LOG)
             guesses = [threads.submit(guess, number) for number in range(100)]
-            known_statuses = [world.get_with(known, LOG).status_code for _ in range(10)]
+            known_statuses = [world.get_with(remembered, LOG).status_code for _ in range(10)]
             # While the others still wait.
             assert not waiting.done()
             assert (known_statuses, waiting.result(30).status_code) == ([200] * 10, 503)
             assert 2.5 < time.monotonic() - began < 8
-            assert {asked.result(30) for asked in guesses} == {503}
+            assert {future.result(30) for future in guesses} == {503}
         # The bound of reviews in flight, of each kind.
         assert 1 < world.reviews.max_at_once <= 64
 
 
 def test_many_guesses_cost_few_reviews_and_keep_no_caller_waiting(world: Tenants) -> None:
     """Row 58: fifty in ten seconds for an address; who is known is answered from memory."""
-    known = world.renew_header("alice")
-    assert world.get_with(known, LOG).status_code == 200
+    remembered = world.renew_header("alice")
+    assert world.get_with(remembered, LOG).status_code == 200
     before, path = len(world.list_reviews(TOKEN_REVIEW)), "/api/v1" + world.fill_names(LOG)
-    with other_source(world, "127.0.0.5") as guessing, ThreadPoolExecutor(8) as threads:
+    with connect_from(world, "127.0.0.5") as guessing, ThreadPoolExecutor(8) as threads:
 
         def guess(number: int) -> int:
             return guessing.get(path, headers={"Authorization": f"Bearer guess-{number}"}).status_code
 
         began = time.monotonic()
         guesses = threads.map(guess, range(1000))
-        known_statuses = {world.get_with(known, LOG).status_code for _ in range(30)}
+        known_statuses = {world.get_with(remembered, LOG).status_code for _ in range(30)}
         statuses = list(guesses)
         windows = 1 + (time.monotonic() - began) // 10
     assert known_statuses == {200}
@@ -451,29 +451,29 @@ async def test_a_clock_that_is_set_changes_nothing_of_how_long_a_right_is_rememb
         api = Caller(answer_nothing, Reviewer(reviews, "schedulerlog", clock=clock, now=today))
         headers, path = world.renew_header("alice"), "/api/v1" + world.fill_names(LOG)
 
-        async def reviews_of_one_request() -> int:
+        async def count_reviews() -> int:
             before = len(world.reviews.passed)
             # Nothing is recorded in this application: it may ask, and that is the answer.
             assert (await api.client.get(path, headers=headers)).status_code == 404
             return len(world.reviews.passed) - before
 
-        assert await reviews_of_one_request() == 2
+        assert await count_reviews() == 2
         for jump in (-3600, 1800):
             today.now += jump
             clock.now += 9.9
-            assert await reviews_of_one_request() == 0
+            assert await count_reviews() == 0
             clock.now += 0.1
-            assert await reviews_of_one_request() == 2
+            assert await count_reviews() == 2
 
 
 async def test_a_route_that_asks_for_no_right_is_403(world: Tenants) -> None:
     """Row 19: a route that was added without one."""
 
-    async def forgetful(_: Request) -> Response:
+    async def answer_without_right(_: Request) -> Response:
         return JSONResponse({"secret": "of another tenant"})
 
     async with ReviewApi(choose_loader(world.kubeconfig, None)) as reviews:
         api = Caller(answer_nothing, Reviewer(reviews, "schedulerlog"))
-        api.app.add_route("/forgotten", forgetful)
+        api.app.add_route("/forgotten", answer_without_right)
         answer = await api.client.get("/forgotten", headers=world.headers["all"])
     assert (answer.status_code, "secret" in answer.text) == (403, False)

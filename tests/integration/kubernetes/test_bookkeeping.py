@@ -22,9 +22,9 @@ def a_bound_pod(name: str = "pod", node: str = "node1", chosen: str = "node1") -
     return {"metadata": {"name": name, "annotations": annotations}, "spec": {"nodeName": node}}
 
 
-def some_records(node: str = "node1", device: str = "GPU-a", **fields: Any) -> PodRecords:
-    known: dict[str, Any] = {"picked": {"1": {(node, device)}}, "taken": {"1": {device}}}
-    return PodRecords(chosen={"1": node}, bound={"1": node}, **(known | fields))
+def build_records(node: str = "node1", device: str = "GPU-a", **fields: Any) -> PodRecords:
+    defaults: dict[str, Any] = {"picked": {"1": {(node, device)}}, "taken": {"1": {device}}}
+    return PodRecords(chosen={"1": node}, bound={"1": node}, **(defaults | fields))
 
 
 def test_a_container_without_devices_leaves_an_empty_place() -> None:
@@ -51,22 +51,22 @@ def test_devices_of_another_node_than_the_pods_are_seen() -> None:
 
 
 def test_sources_that_agree_have_no_differences() -> None:
-    assert list_differences([a_bound_pod()], {"pod": some_records()}) == []
+    assert list_differences([a_bound_pod()], {"pod": build_records()}) == []
 
 
 def test_another_node_another_device_and_silence_are_differences() -> None:
-    for records in ({"pod": some_records("node2")}, {"pod": some_records(device="GPU-b")}, {}):
+    for records in ({"pod": build_records("node2")}, {"pod": build_records(device="GPU-b")}, {}):
         assert list_differences([a_bound_pod()], records)
 
 
 def test_a_conclusion_that_names_other_devices_than_the_verdicts_is_a_difference() -> None:
     for taken in ({"1": {"GPU-b"}}, {}):
-        (found,) = list_differences([a_bound_pod()], {"pod": some_records(taken=taken)})
-        assert found.startswith("pod holds ['GPU-a'], but its conclusions name ")
+        (difference,) = list_differences([a_bound_pod()], {"pod": build_records(taken=taken)})
+        assert difference.startswith("pod holds ['GPU-a'], but its conclusions name ")
 
 
 def test_a_bound_pod_without_a_recorded_bind_is_a_difference_and_so_is_one_with_two() -> None:
-    unrecorded, twice = some_records(), some_records()
+    unrecorded, twice = build_records(), build_records()
     unrecorded.bound.clear()
     twice.bound["2"], twice.picked["2"], twice.taken["2"] = "node1", {("node1", "GPU-a")}, {"GPU-a"}
     for records in (unrecorded, twice):
@@ -75,4 +75,4 @@ def test_a_bound_pod_without_a_recorded_bind_is_a_difference_and_so_is_one_with_
 
 def test_a_pod_that_waits_though_its_bind_is_recorded_is_a_difference() -> None:
     waiting = {"metadata": {"name": "pod"}, "spec": {}}
-    assert list_differences([waiting], {"pod": some_records()})
+    assert list_differences([waiting], {"pod": build_records()})

@@ -24,7 +24,7 @@ with control_plane() as cluster:
 """
 
 
-def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run_embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dev.embedded", "kubernetes", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
@@ -57,8 +57,8 @@ def test_a_configuration_that_is_refused_is_shown_with_the_words_of_kube_schedul
 
 def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane, tmp_path: Path) -> None:
     # Who is killed can't remove its folder: in the test's own, which pytest removes, and not in the run's.
-    place = {"PYTHONPATH": ".", "TMPDIR": str(tmp_path)}
-    holder = subprocess.Popen([sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, env=os.environ | place)
+    variables = {"PYTHONPATH": ".", "TMPDIR": str(tmp_path)}
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, env=os.environ | variables)
     with holder:
         assert holder.stdout
         pids: list[int] = json.loads(holder.stdout.readline())
@@ -68,26 +68,26 @@ def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane, 
 
 
 def test_from_the_command_line_it_runs_until_it_is_stopped(control_plane: ControlPlane, tmp_path: Path) -> None:
-    place = ("--dir", str(tmp_path))
-    up = embedded("up", "--no-kwok", *place)
+    options = ("--dir", str(tmp_path))
+    up = run_embedded("up", "--no-kwok", *options)
     try:
         assert up.returncode == 0, up.stderr
-        status = embedded("status", *place)
+        status = run_embedded("status", *options)
         assert status.returncode == 0
         assert [line.split()[:2] for line in status.stdout.splitlines()] == [
             ["etcd", "up"], ["kube-apiserver", "up"], ["kube-controller-manager", "up"], ["kube-scheduler", "up"],
         ]  # fmt: skip
-        shell = f"{embedded('env', *place).stdout}\nkubectl create namespace from-a-shell --output name"
+        shell = f"{run_embedded('env', *options).stdout}\nkubectl create namespace from-a-shell --output name"
         done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
         assert done.stdout == "namespace/from-a-shell\n"
     finally:
-        down = embedded("down", *place)
+        down = run_embedded("down", *options)
     assert "kube-apiserver" in down.stderr
-    assert embedded("status", *place).returncode == 1
-    again = embedded("up", "--no-kwok", "--no-scheduler", *place)
+    assert run_embedded("status", *options).returncode == 1
+    again = run_embedded("up", "--no-kwok", "--no-scheduler", *options)
     try:
         assert again.returncode == 0, again.stderr
-        shell = f"{embedded('env', *place).stdout}\nkubectl get namespace from-a-shell --output name"
+        shell = f"{run_embedded('env', *options).stdout}\nkubectl get namespace from-a-shell --output name"
         assert subprocess.run(["bash", "-c", shell], check=False, capture_output=True).returncode == 0
     finally:
-        embedded("down", *place)
+        run_embedded("down", *options)

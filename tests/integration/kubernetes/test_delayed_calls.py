@@ -51,25 +51,25 @@ def test_h2_a_bind_that_takes_too_long_is_answered_and_never_ends_on_another_nod
         create_pods(client, namespace, [a_gpu_pod("late", NAME)])
         path = f"/api/v1/namespaces/{namespace}/pods/late"
 
-        def filtered(names: list[str]) -> Json:
+        def filter_nodes(names: list[str]) -> Json:
             body = {"Pod": client.get(path).json(), "Nodes": None, "NodeNames": names}
-            found: Json = caller.post("/filter", json=body).json()
-            return found
+            answer: Json = caller.post("/filter", json=body).json()
+            return answer
 
         def bound_to(node: str) -> str:
             uid = client.get(path).json()["metadata"]["uid"]
-            asked = {"PodName": "late", "PodNamespace": namespace, "PodUID": uid, "Node": node}
-            return str(caller.post("/bind", json=asked).json()["Error"])
+            request = {"PodName": "late", "PodNamespace": namespace, "PodUID": uid, "Node": node}
+            return str(caller.post("/bind", json=request).json()["Error"])
 
-        eventually(lambda: filtered(nodes[:1])["NodeNames"] == nodes[:1], extender.log.read_text)
+        eventually(lambda: filter_nodes(nodes[:1])["NodeNames"] == nodes[:1], extender.log.read_text)
         wire.hold()
         began = time.monotonic()
         assert bound_to(nodes[0]) == "the bind took longer than 1 s"
         # Without the limit it would wait for the API server's answer: 60 s (`--kube-timeout`).
         assert time.monotonic() - began < 50
-        assert filtered(nodes[1:])["Error"] == "an earlier bind of this pod is still under way"
+        assert filter_nodes(nodes[1:])["Error"] == "an earlier bind of this pod is still under way"
         wire.release()
-        eventually(lambda: filtered(nodes[1:])["NodeNames"] == nodes[1:], extender.log.read_text)
+        eventually(lambda: filter_nodes(nodes[1:])["NodeNames"] == nodes[1:], extender.log.read_text)
         assert bound_to(nodes[1]) == ""
         pod = client.get(path).json()
         assert (pod["spec"]["nodeName"], pod["metadata"]["annotations"][ASSIGNED_NODE]) == (nodes[1], nodes[1])
@@ -81,8 +81,8 @@ def test_h3_the_api_server_refuses_a_binding_and_a_decision_from_an_older_versio
     with control_plane.client() as client, created_nodes(control_plane, [a_gpu_node(f"{namespace}-a")]):
         create_pods(client, namespace, [a_gpu_pod("late", NAME)])
         path = f"/api/v1/namespaces/{namespace}/pods/late"
-        about = client.get(path).json()["metadata"]
-        seen = {"uid": about["uid"], "resourceVersion": about["resourceVersion"]}
+        metadata = client.get(path).json()["metadata"]
+        seen = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         annotate(client, path, {BIND_PHASE: "somebody else"})
         binding = {
             "apiVersion": "v1",

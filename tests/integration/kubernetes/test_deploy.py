@@ -41,26 +41,27 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         yield control_plane
 
 
-def pods_of(cluster: ControlPlane, labels: str = "app.kubernetes.io/part-of=schedulerlog") -> list[Json]:
+def read_pods(cluster: ControlPlane, labels: str = "app.kubernetes.io/part-of=schedulerlog") -> list[Json]:
     with cluster.client() as client:
         answer = client.get(f"/api/v1/namespaces/{NAMESPACE}/pods", params={"labelSelector": labels})
     items: list[Json] = answer.json()["items"]
     return items
 
 
-def components_running(cluster: ControlPlane) -> set[str]:
-    """Of which processes a pod runs, or has run to its end; one with a volume claim, for which there is no disk here,
-    need only be created."""
+def list_running_components(cluster: ControlPlane) -> set[str]:
+    """List the components of which a pod runs, or has run to its end; one with a volume claim, for which there is no
+    disk here, need only be created.
+    """
     return {
         pod["metadata"]["labels"]["app.kubernetes.io/component"]
-        for pod in pods_of(cluster)
+        for pod in read_pods(cluster)
         if pod["status"]["phase"] != "Pending"
         or any("persistentVolumeClaim" in volume for volume in pod["spec"]["volumes"])
     }
 
 
-def admitted(cluster: ControlPlane, spec: Json) -> str:
-    """Why a pod of this template would be refused; empty for one that the API server takes."""
+def explain_pod_refusal(cluster: ControlPlane, spec: Json) -> str:
+    """Explain why a pod of this template would be refused; empty for one that the API server takes."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried"}, "spec": spec}
     with cluster.client() as client:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
@@ -68,16 +69,16 @@ def admitted(cluster: ControlPlane, spec: Json) -> str:
     return "" if answer.is_success else str(answer.json()["message"])
 
 
-def refused(cluster: ControlPlane, found: Json) -> str:
-    """Why the API server does not take an object of another project's kind; empty for one that it takes."""
-    path = f"/apis/{found['apiVersion']}/namespaces/{NAMESPACE}/{found['kind'].lower()}s"
-    named = found | {"metadata": found["metadata"] | {"name": "tried"}}
+def explain_object_refusal(cluster: ControlPlane, manifest: Json) -> str:
+    """Explain why the API server does not take an object of another project's kind; empty for one that it takes."""
+    path = f"/apis/{manifest['apiVersion']}/namespaces/{NAMESPACE}/{manifest['kind'].lower()}s"
+    named = manifest | {"metadata": manifest["metadata"] | {"name": "tried"}}
     with cluster.client() as client:
         answer = client.post(path, json=named, params={"dryRun": "All", "fieldValidation": "Strict"})
     return "" if answer.is_success else str(answer.json()["message"])
 
 
-def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
+def install(cluster: ControlPlane, folder: Path) -> list[Json]:
     objects = build(cluster, folder)
     # As docs/deploy.md has it: a Job can't be changed.
     with cluster.client() as client:
@@ -90,28 +91,32 @@ def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster: ControlPlane, overlay: str) -> None:
-    templates = dict(list_pod_templates(installed(cluster, KUSTOMIZE / "overlays" / overlay)))
+    templates = dict(list_pod_templates(install(cluster, KUSTOMIZE / "overlays" / overlay)))
     assert len(templates) >= 8
-    assert {name: why for name, spec in templates.items() if (why := admitted(cluster, spec))} == {}
+    assert {name: why for name, spec in templates.items() if (why := explain_pod_refusal(cluster, spec))} == {}
 
 
 def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPlane, tmp_path: Path) -> None:
     # The control plane of the tests is one for all, and they write events as its administrator.
     names = [name for name in OPTIONAL if name not in ("events", *POLICIES)]
-    objects = installed(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
-    assert {name: why for name, spec in list_pod_templates(objects) if (why := admitted(cluster, spec))} == {}
+    objects = install(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    assert {
+        name: why for name, spec in list_pod_templates(objects) if (why := explain_pod_refusal(cluster, spec))
+    } == {}
     wanted = {
         "worker", "index", "placements", "alerts", "api", "provision", "raw-logs", "alertmanager", "events",
         "kube-events", "scheduler", "mcp",
     }  # fmt: skip
-    eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
+    eventually(
+        lambda: list_running_components(cluster) >= wanted, lambda: f"{wanted - list_running_components(cluster)}"
+    )
 
 
 @pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "ism", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != build(cluster, KUSTOMIZE / "base")
-    apply(cluster, [found for found in alone if found["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
+    apply(cluster, [item for item in alone if item["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
 
 
 @pytest.mark.parametrize(
@@ -136,9 +141,9 @@ def test_the_definitions_of_other_projects_refuse_what_they_do_not_know(
     cluster: ControlPlane, component: str, kind: str, field: str, wrong: object, why: str, tmp_path: Path
 ) -> None:
     ours = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
-    [one, *_] = select_kinds(ours, kind)
-    assert refused(cluster, one) == ""
-    assert why in refused(cluster, one | {"spec": one["spec"] | {field: wrong}})
+    [manifest, *_] = select_kinds(ours, kind)
+    assert explain_object_refusal(cluster, manifest) == ""
+    assert why in explain_object_refusal(cluster, manifest | {"spec": manifest["spec"] | {field: wrong}})
 
 
 def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: 
         for volume in spec["volumes"]
         if volume["name"] == "kafka"
     }
-    users = [found["metadata"]["name"] for found in select_kinds(objects, "KafkaUser")]
+    users = [item["metadata"]["name"] for item in select_kinds(objects, "KafkaUser")]
     assert mounted == {user: ["kafka-cluster-ca-cert", user] for user in users}
     provision = next(spec for name, spec in list_pod_templates(objects) if name.endswith("-provision"))
     assert provision["containers"][0]["args"] == ["pipeline", "provision-templates"]
@@ -159,14 +164,14 @@ def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: 
 def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster: ControlPlane, tmp_path: Path) -> None:
     objects = build(cluster, combine(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch", "ism"]))
     # A Job that is there can't be changed.
-    others = [found for found in objects if found["metadata"]["name"] != "schedulerlog-provision"]
+    others = [item for item in objects if item["metadata"]["name"] != "schedulerlog-provision"]
     apply(cluster, others, "--dry-run=server", "--force-conflicts")
     users, secrets = {}, {}
     for _, spec in list_pod_templates(objects):
-        given = {variable["name"]: variable.get("value") for variable in spec["containers"][0].get("env", [])}
+        variables = {variable["name"]: variable.get("value") for variable in spec["containers"][0].get("env", [])}
         name = spec["serviceAccountName"].removeprefix("schedulerlog-")
-        if "SCHEDULERLOG_OPENSEARCH_USERNAME" in given:
-            users[name] = given["SCHEDULERLOG_OPENSEARCH_USERNAME"]
+        if "SCHEDULERLOG_OPENSEARCH_USERNAME" in variables:
+            users[name] = variables["SCHEDULERLOG_OPENSEARCH_USERNAME"]
             (volume,) = (volume for volume in spec["volumes"] if volume["name"] == "opensearch")
             secrets[name] = [source["secret"]["name"] for source in volume["projected"]["sources"]]
     administrators = [users.pop(name) for name in ("roles", "policies")]  # of a Secret
@@ -175,7 +180,7 @@ def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster:
     }  # fmt: skip
     suffix = {name: f"schedulerlog-opensearch-{user.removeprefix('schedulerlog-')}" for name, user in users.items()}
     of_jobs = dict.fromkeys(("roles", "policies"), "schedulerlog-opensearch-administrator")
-    assert secrets == {name: ["schedulerlog-opensearch", own] for name, own in (suffix | of_jobs).items()}
+    assert secrets == {name: ["schedulerlog-opensearch", secret] for name, secret in (suffix | of_jobs).items()}
     assert administrators == [None, None]
     [retention] = [spec for name, spec in list_pod_templates(objects) if name.endswith("-retention")]
     assert retention["containers"][0]["args"] == ["pipeline", "retention", "--beside-policies"]
@@ -185,9 +190,9 @@ def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> No
     (spec,) = [
         spec for name, spec in list_pod_templates(build(cluster, KUSTOMIZE / "base")) if name.endswith("-worker")
     ]
-    assert not admitted(cluster, spec)
+    assert not explain_pod_refusal(cluster, spec)
     del spec["securityContext"]["seccompProfile"]
-    assert 'violates PodSecurity "restricted:latest"' in admitted(cluster, spec)
+    assert 'violates PodSecurity "restricted:latest"' in explain_pod_refusal(cluster, spec)
 
 
 def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: ControlPlane, tmp_path: Path) -> None:
@@ -210,23 +215,23 @@ def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path:
     objects = build(cluster, everything)
     bindings = select_kinds(objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
-    given = {
+    accounts = {
         spec["serviceAccountName"]: spec["automountServiceAccountToken"] for _, spec in list_pod_templates(objects)
     }
-    assert {account for account, has_token in given.items() if has_token} == bound
+    assert {account for account, has_token in accounts.items() if has_token} == bound
     # Also of a pod that somebody else starts under the account.
-    assert all(found["automountServiceAccountToken"] is False for found in select_kinds(objects, "ServiceAccount"))
+    assert all(item["automountServiceAccountToken"] is False for item in select_kinds(objects, "ServiceAccount"))
 
 
 def test_a_changed_setting_starts_all_processes_again(cluster: ControlPlane, tmp_path: Path) -> None:
-    def settings_of(folder: Path) -> dict[str, str]:
+    def list_settings(folder: Path) -> dict[str, str]:
         return {
             name: spec["containers"][0]["envFrom"][0]["configMapRef"]["name"]
             for name, spec in list_pod_templates(build(cluster, folder))
         }
 
-    before = settings_of(KUSTOMIZE / "overlays/observe")
-    after = settings_of(KUSTOMIZE / "overlays/production")
+    before = list_settings(KUSTOMIZE / "overlays/observe")
+    after = list_settings(KUSTOMIZE / "overlays/production")
     assert before.keys() == after.keys()
     assert len(set(before.values())) == len(set(after.values())) == 1
     assert set(before.values()) != set(after.values())

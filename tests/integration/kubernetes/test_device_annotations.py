@@ -29,7 +29,7 @@ def a_pod(name: str, annotations: Json) -> Json:
     return {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
 
 
-def annotated(client: httpx.Client, path: str, annotations: Json) -> int:
+def annotate(client: httpx.Client, path: str, annotations: Json) -> int:
     return client.patch(path, json={"metadata": {"annotations": annotations}}, headers=MERGE).status_code
 
 
@@ -44,19 +44,19 @@ def test_m8_a_tenant_writes_no_annotation_that_holds_devices_and_takes_none_away
         )
         for name in ("hami.io/dcu-devices-allocated", "hami.io/kunlun-allocated", "hami.io/bind-phase"):
             assert tenant.post(pods, json=a_pod("forged", {name: "x"})).status_code == 403
-        own = {"hami.io/gpu-scheduler-policy": "spread", "nvidia.com/use-gputype": "A100"}
-        assert tenant.post(pods, json=a_pod("own", own)).status_code == 201
-        assert annotated(tenant, f"{pods}/own", HELD) == 403
-        assert annotated(tenant, f"{pods}/own/status", HELD) == 403
-        assert annotated(tenant, f"{pods}/own", {"team": "a"}) == 200
+        annotations = {"hami.io/gpu-scheduler-policy": "spread", "nvidia.com/use-gputype": "A100"}
+        assert tenant.post(pods, json=a_pod("own", annotations)).status_code == 201
+        assert annotate(tenant, f"{pods}/own", HELD) == 403
+        assert annotate(tenant, f"{pods}/own/status", HELD) == 403
+        assert annotate(tenant, f"{pods}/own", {"team": "a"}) == 200
         binding = {"metadata": {"name": "own", "annotations": HELD}, "target": {"kind": "Node", "name": "node1"}}
         assert tenant.post(f"{pods}/own/binding", json=binding).status_code == 403
         with control_plane.client() as administrator:
-            assert annotated(administrator, f"{pods}/own", HELD) == 200
+            assert annotate(administrator, f"{pods}/own", HELD) == 200
         # What the scheduler wrote remains as it wrote it; everything else is the tenant's as before.
-        assert annotated(tenant, f"{pods}/own", {"hami.io/vgpu-node": None}) == 403
-        assert annotated(tenant, f"{pods}/own", HELD | {"hami.io/vgpu-node": "node2"}) == 403
-        assert annotated(tenant, f"{pods}/own", HELD | {"team": "b"}) == 200
+        assert annotate(tenant, f"{pods}/own", {"hami.io/vgpu-node": None}) == 403
+        assert annotate(tenant, f"{pods}/own", HELD | {"hami.io/vgpu-node": "node2"}) == 403
+        assert annotate(tenant, f"{pods}/own", HELD | {"team": "b"}) == 200
 
 
 def test_m8_accounts_of_the_schedulers_namespaces_write_them(
@@ -64,6 +64,6 @@ def test_m8_accounts_of_the_schedulers_namespaces_write_them(
 ) -> None:
     with (
         service_account(control_plane, "kube-system", RULES, tmp_path),
-        connect_account(control_plane, tmp_path) as own,
+        connect_account(control_plane, tmp_path) as account,
     ):
-        assert own.post(pods, json=a_pod("placed", HELD)).status_code == 201
+        assert account.post(pods, json=a_pod("placed", HELD)).status_code == 201

@@ -1,4 +1,4 @@
-"""Why pods wait, read from a real API server where the real kube-scheduler refused them: one pod for each obstacle.
+"""Pods that wait, read from a real API server where the real kube-scheduler refused them: one pod for each obstacle.
 
 Nothing is recorded of these pods: all that is known is what the API reads with its own service account.
 """
@@ -34,7 +34,7 @@ DEPLOYED = yaml.safe_load_all(Path("deploy/kustomize/base/rights.yaml").read_tex
 (RIGHTS,) = [
     item["rules"] for item in DEPLOYED if item["metadata"]["name"] == "schedulerlog-diagnosis" and "rules" in item
 ]
-"""What the API's account is given."""
+"""Rights of the API's account."""
 QUOTA = "gpus"
 NOW = datetime.now(UTC)
 
@@ -44,47 +44,47 @@ class World:
         self.namespace, self.kubeconfig = namespace, kubeconfig
         words = ("free", "tainted", "cordoned", "crowded")
         self.free, self.tainted, self.cordoned, self.crowded = (f"{namespace}-{word}" for word in words)
-        self.found: dict[str, ObjectFacts] = {}
+        self.facts_by_name: dict[str, ObjectFacts] = {}
         self.nodes: list[NodeFacts] = []
         self.refusal = ""
         """What the API server says to an account that may not bind."""
 
     async def read(self, *names: str) -> None:
-        """All of the pods over one connection."""
+        """Read all of the pods over one connection."""
         now = datetime.now(UTC)
         async with ObjectApi(from_kubeconfig(self.kubeconfig), is_configured=True) as api:
             nodes, _ = await read_nodes(api, now)
             for name in names:
-                self.found[name] = await read_circumstances(api, self.namespace, name, now)
+                self.facts_by_name[name] = await read_circumstances(api, self.namespace, name, now)
         # Other tests' nodes may be there as well.
         self.nodes = [node for node in nodes if node.name.startswith(self.namespace)]
 
-    def diagnosis(self, name: str) -> Diagnosis:
-        found = self.found[name]
-        assert not found.unknown
+    def diagnose_pod(self, name: str) -> Diagnosis:
+        circumstances = self.facts_by_name[name]
+        assert not circumstances.unknown
         facts = DiagnosisFacts(
             "default",
             self.namespace,
             name,
             datetime.now(UTC),
-            pod=found.pod,
-            claims=found.claims,
-            quotas=found.quotas,
-            events=found.events,
+            pod=circumstances.pod,
+            claims=circumstances.claims,
+            quotas=circumstances.quotas,
+            events=circumstances.events,
             nodes=self.nodes,
-            owner_problem=found.owner_problem,
+            owner_problem=circumstances.owner_problem,
         )
         return diagnose(facts)
 
     def main(self, name: str) -> tuple[str, str]:
-        """The main obstacle's code, and the sentence."""
-        answer = self.diagnosis(name)
+        """Return the main obstacle's code, and the sentence."""
+        answer = self.diagnose_pod(name)
         assert answer.obstacle
         assert answer.sentence == answer.obstacle.sentence
         return answer.obstacle.code, answer.sentence.en
 
 
-def pods_of(free: str, tainted: str, cordoned: str, crowded: str) -> list[Json]:
+def build_pods(free: str, tainted: str, cordoned: str, crowded: str) -> list[Json]:
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
     required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "here", "operator": "In", "values": ["nowhere"]}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -107,17 +107,17 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         {"profiles": [{"schedulerName": SCHEDULER}], "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
     )
     with created_namespace(control_plane, namespace), service_account(control_plane, namespace, RIGHTS, folder):
-        made = World(namespace, a_kubeconfig(folder, control_plane))
+        prepared = World(namespace, a_kubeconfig(folder, control_plane))
         taint = {"taints": [{"key": "gpu", "value": "only", "effect": "NoSchedule"}]}
         nodes = [
-            labelled(a_gpu_node(made.free)),
-            labelled(a_gpu_node(made.tainted)) | {"spec": taint},
-            labelled(a_gpu_node(made.cordoned)) | {"spec": {"unschedulable": True}},
-            without_place(labelled(a_gpu_node(made.crowded))),
+            label(a_gpu_node(prepared.free)),
+            label(a_gpu_node(prepared.tainted)) | {"spec": taint},
+            label(a_gpu_node(prepared.cordoned)) | {"spec": {"unschedulable": True}},
+            without_place(label(a_gpu_node(prepared.crowded))),
         ]
         with created_nodes(control_plane, nodes), control_plane.client() as client:
             pods = f"/api/v1/namespaces/{namespace}/pods"
-            for pod in pods_of(made.free, made.tainted, made.cordoned, made.crowded):
+            for pod in build_pods(prepared.free, prepared.tainted, prepared.cordoned, prepared.crowded):
                 create(client, pods, pod)
             quota = {"metadata": {"name": QUOTA}, "spec": {"hard": {"requests.nvidia.com/gpu": "4"}}}
             create(client, f"/api/v1/namespaces/{namespace}/resourcequotas", quota)
@@ -126,7 +126,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             create(client, f"/apis/apps/v1/namespaces/{namespace}/replicasets", a_replica_set("train"))
             names_refused = ("no-claim", "tainted", "cordoned", "affinity", "crowded")
             eventually(
-                lambda: all(refused(client.get(f"{pods}/{name}").json()) for name in names_refused),
+                lambda: all(is_refused(client.get(f"{pods}/{name}").json()) for name in names_refused),
                 "kube-scheduler has not refused all pods",
             )
             eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), "the pod is not placed")
@@ -135,22 +135,22 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
                 lambda: any(item["reason"] == "FailedCreate" for item in client.get(events).json()["items"]),
                 "the replica set was not refused",
             )
-            asyncio.run(made.read("gated", "misspelt", "placed", "train-x", *names_refused))
-            binding = {"metadata": {"name": "gated"}, "target": {"kind": "Node", "name": made.free}}
+            asyncio.run(prepared.read("gated", "misspelt", "placed", "train-x", *names_refused))
+            binding = {"metadata": {"name": "gated"}, "target": {"kind": "Node", "name": prepared.free}}
             trusted = ssl.create_default_context(cafile=str(control_plane.ca))
             token = {"Authorization": f"Bearer {(folder / 'token').read_text()}"}
             with httpx.Client(base_url=control_plane.url, verify=trusted, headers=token) as account:
-                made.refusal = account.post(f"{pods}/gated/binding", json=binding).json()["message"]
-            yield made
+                prepared.refusal = account.post(f"{pods}/gated/binding", json=binding).json()["message"]
+            yield prepared
 
 
-def labelled(node: Json) -> Json:
+def label(node: Json) -> Json:
     node["metadata"]["labels"] = {"here": node["metadata"]["name"]}
     return node
 
 
 def without_place(node: Json) -> Json:
-    """For not a single pod."""
+    """Leave place for not a single pod."""
     for amounts in node["status"].values():
         amounts["pods"] = "0"
     return node
@@ -165,7 +165,7 @@ def a_replica_set(name: str) -> Json:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def refused(pod: Json) -> bool:
+def is_refused(pod: Json) -> bool:
     return any(
         condition["type"] == "PodScheduled" and condition["status"] == "False"
         for condition in pod["status"].get("conditions", [])
@@ -176,11 +176,11 @@ def test_a_pod_with_scheduling_gates_is_held_back_by_them(world: World) -> None:
     code, sentence = world.main("gated")
     assert code == "SchedulingGated"
     assert sentence == "2 scheduling gates hold the pod back: example.com/quota, example.com/topology."
-    assert world.diagnosis("gated").state == "gated"
+    assert world.diagnose_pod("gated").state == "gated"
 
 
 def test_a_pod_of_a_scheduler_that_does_not_run_has_been_looked_at_by_none(world: World) -> None:
-    answer = world.diagnosis("misspelt")
+    answer = world.diagnose_pod("misspelt")
     assert answer.state == "not judged"
     assert answer.obstacle
     assert answer.obstacle.code in ("NotYetSeen", "SchedulerSilent")
@@ -203,7 +203,7 @@ def test_of_the_nodes_that_the_pod_selects_the_taint_is_named(world: World) -> N
 def test_a_cordoned_node_is_named(world: World) -> None:
     code, _ = world.main("cordoned")
     assert code == "NodeCordoned"
-    obstacle = world.diagnosis("cordoned").obstacle
+    obstacle = world.diagnose_pod("cordoned").obstacle
     assert obstacle
     assert obstacle.nodes == [world.cordoned]
     assert f"kubectl uncordon {world.cordoned}" in obstacle.remedy.en
@@ -211,7 +211,7 @@ def test_a_cordoned_node_is_named(world: World) -> None:
 
 def test_a_node_that_takes_no_more_pods_is_counted(world: World) -> None:
     """By the words of kube-scheduler, as a reader of its events has them."""
-    pod = world.found["crowded"].pod
+    pod = world.facts_by_name["crowded"].pod
     condition = pod.find_condition("PodScheduled") if pod else None
     assert condition
     events = read(("pod", a_read_pod()), ("event", an_event("FailedScheduling", condition.message)))
@@ -220,9 +220,11 @@ def test_a_node_that_takes_no_more_pods_is_counted(world: World) -> None:
         if isinstance(event, AttemptEvent):
             folds.setdefault(event.attempt_id, AttemptFold()).add(event)
     (attempt,) = (fold.summarize() for fold in folds.values())
-    found = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
+    diagnosis = diagnose(DiagnosisFacts("default", "ml", "gpu8", NOW, attempt))
     stated = {
-        obstacle.code: obstacle.numbers["nodes"] for obstacle in (found.obstacle, *found.other_obstacles) if obstacle
+        obstacle.code: obstacle.numbers["nodes"]
+        for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles)
+        if obstacle
     }
     assert stated["TooManyPods"] == 1, condition.message
 
@@ -237,7 +239,7 @@ def test_a_quota_that_refuses_the_pod_is_named_with_its_numbers(world: World) ->
     code, sentence = world.main("train-x")
     assert code == "QuotaExceeded"
     assert "of requests.nvidia.com/gpu, 0 of 4 are used" in sentence
-    assert world.diagnosis("train-x").state == "missing"
+    assert world.diagnose_pod("train-x").state == "missing"
 
 
 def test_a_scheduler_without_the_right_to_bind_is_named(world: World) -> None:
@@ -246,13 +248,13 @@ def test_a_scheduler_without_the_right_to_bind_is_named(world: World) -> None:
     assert attempt.bind
     bind = attempt.bind.model_copy(update={"error": world.refusal, "lock_holder": None})
     facts = DiagnosisFacts("default", "llm", "train", NOW, attempt.model_copy(update={"bind": bind}))
-    found = diagnose(facts)
-    assert found.obstacle
-    assert found.obstacle.code == "SchedulerForbidden"
-    assert 'cannot create resource "pods/binding" in API group "" in the namespace' in found.sentence.en
+    diagnosis = diagnose(facts)
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "SchedulerForbidden"
+    assert 'cannot create resource "pods/binding" in API group "" in the namespace' in diagnosis.sentence.en
 
 
 def test_a_pod_on_its_node_has_no_obstacle(world: World) -> None:
-    answer = world.diagnosis("placed")
+    answer = world.diagnose_pod("placed")
     assert (answer.state, answer.obstacle) == ("placed", None)
     assert answer.sentence.en == f"The pod is on node {world.free}."

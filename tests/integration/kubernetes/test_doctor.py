@@ -25,7 +25,7 @@ def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         yield control_plane
 
 
-def doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]]]:
+def run_doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]]]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SCHEDULERLOG_")}
     command = [sys.executable, "-m", "cli.doctor", "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *flags]
     done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False, timeout=120)
@@ -34,12 +34,12 @@ def doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]
 
 
 def test_what_deploy_installs_is_sound(installed: ControlPlane) -> None:
-    assert doctor(installed) == (0, [])
+    assert run_doctor(installed) == (0, [])
 
 
 def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
     installed.kubectl("delete", "clusterrolebinding", "schedulerlog-events")
-    code, findings = doctor(installed)
+    code, findings = run_doctor(installed)
     apply(installed, select_kinds(build(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
     assert code == 1
     assert {(finding["check"], finding["about"]) for finding in findings} == {("rights", "schedulerlog-events")}
@@ -52,19 +52,19 @@ def test_secrets_that_were_not_made_and_pods_that_wait_are_named(installed: Cont
     apply(installed, select_kinds(build(installed, KUSTOMIZE / "overlays/production"), "ConfigMap", "Deployment"))
     secrets = "-n", "schedulerlog", "secret"
 
-    def missing() -> dict[str, str]:
-        _, found = doctor(installed)
-        return {fault["about"]: fault["problem"] for fault in found if fault["about"].startswith("Secret ")}
+    def list_missing() -> dict[str, str]:
+        _, findings = run_doctor(installed)
+        return {fault["about"]: fault["problem"] for fault in findings if fault["about"].startswith("Secret ")}
 
     pods = ("-n", "schedulerlog", "get", "pods", "-o", "name")
     eventually(lambda: len(installed.kubectl(*pods).split()) >= 9, lambda: installed.kubectl(*pods))
-    found = missing()
-    assert {*found} == {f"Secret schedulerlog-{name}" for name in ("api-tls", "kafka", "opensearch")}
-    assert all(problem.startswith("is missing; schedulerlog-") for problem in found.values())
+    problems = list_missing()
+    assert {*problems} == {f"Secret schedulerlog-{name}" for name in ("api-tls", "kafka", "opensearch")}
+    assert all(problem.startswith("is missing; schedulerlog-") for problem in problems.values())
     try:
         literals = "--from-literal=ca.crt=x", "--from-literal=cert.pem=x", "--from-literal=tls.key=x"
         installed.kubectl("create", *secrets, "generic", "schedulerlog-kafka", *literals)
-        assert missing()["Secret schedulerlog-kafka"] == "has no tls.crt, but ca.crt, cert.pem, tls.key"
+        assert list_missing()["Secret schedulerlog-kafka"] == "has no tls.crt, but ca.crt, cert.pem, tls.key"
     finally:
         installed.kubectl("delete", *secrets, "schedulerlog-kafka")
         installed.kubectl("delete", "-n", "schedulerlog", "deployments", "--all", "--wait=false")
@@ -90,7 +90,7 @@ def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPla
         create(client, maps, {"metadata": {"name": "hami-scheduler"}, "data": {"c": yaml.safe_dump(configuration)}})
         create(client, deployments, {"metadata": metadata, "spec": spec})
         try:
-            code, findings = doctor(installed)
+            code, findings = run_doctor(installed)
         finally:
             client.delete(f"{maps}/hami-scheduler")
             client.delete(f"{deployments}/hami-scheduler")
@@ -101,5 +101,5 @@ def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPla
 
 
 def test_a_namespace_without_an_installation_is_named(installed: ControlPlane) -> None:
-    code, findings = doctor(installed, "--namespace", "nowhere")
+    code, findings = run_doctor(installed, "--namespace", "nowhere")
     assert (code, [finding["about"] for finding in findings]) == (1, ["namespace nowhere"])

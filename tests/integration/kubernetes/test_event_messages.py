@@ -41,8 +41,8 @@ def pod(control_plane: ControlPlane, namespace: str) -> PodRef:
     container = {"name": "main", "image": "none"}
     body = {"metadata": {"name": "trainer"}, "spec": {"schedulerName": "nobody", "containers": [container]}}
     with control_plane.client() as client:
-        made = create(client, f"/api/v1/namespaces/{namespace}/pods", body)
-    return PodRef(namespace=namespace, name="trainer", uid=made["metadata"]["uid"])
+        created = create(client, f"/api/v1/namespaces/{namespace}/pods", body)
+    return PodRef(namespace=namespace, name="trainer", uid=created["metadata"]["uid"])
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
             client.delete(f"{RBAC}/{kind}/{name}")
 
 
-def retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessageEmitted]:
-    """One message each of so many attempts, the latest a moment ago."""
+def build_retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessageEmitted]:
+    """Build one message each of so many attempts, the latest a moment ago."""
     began = datetime.now(UTC) - timedelta(minutes=20)
     common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     return [
@@ -88,8 +88,8 @@ async def send(kafka: str, messages: Sequence[MessageEmitted]) -> None:
         await producer.flush()
 
 
-async def behind(kafka: str, group: str) -> int:
-    """Messages that the group has not acknowledged."""
+async def count_unacknowledged(kafka: str, group: str) -> int:
+    """Count the messages that the group has not acknowledged."""
     partitions = [TopicPartition(MESSAGES.name, number) for number in range(MESSAGES.partitions)]
     async with AIOKafkaConsumer(bootstrap_servers=kafka, group_id=group, enable_auto_commit=False) as consumer:
         consumer.assign(partitions)
@@ -101,9 +101,9 @@ async def behind(kafka: str, group: str) -> int:
     )
 
 
-async def all_acknowledged(kafka: str, group: str, log: Path) -> None:
+async def wait_until_acknowledged(kafka: str, group: str, log: Path) -> None:
     for _ in range(150):
-        if not await behind(kafka, group):
+        if not await count_unacknowledged(kafka, group):
             return
         await asyncio.sleep(0.2)
     raise AssertionError(log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
@@ -122,12 +122,12 @@ def writing(cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: st
             process.wait(timeout=120)
 
 
-def events_of(client: httpx.Client, namespace: str) -> list[Json]:
+def list_written_events(client: httpx.Client, namespace: str) -> list[Json]:
     events = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
     return [event for event in events if event["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by")]
 
 
-def counts(events: Sequence[Json]) -> dict[str, int]:
+def count_notes(events: Sequence[Json]) -> dict[str, int]:
     return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
 
@@ -135,22 +135,22 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
     control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, tmp_path: Path
 ) -> None:
     group, log = f"events-{namespace}", tmp_path / "events.log"
-    attempts = retries(pod, 1_000)
+    attempts = build_retries(pod, 1_000)
     with control_plane.client() as client:
         with writing(control_plane, kafka, group, log, "--kube-api-qps", "5", "--kube-api-burst", "1") as process:
             for start in range(0, 500, 50):
                 await send(kafka, attempts[start : start + 50])
-            eventually(lambda: events_of(client, namespace), log.read_text)
+            eventually(lambda: list_written_events(client, namespace), log.read_text)
             process.kill()
             process.wait()
         await send(kafka, [*attempts[400:], *attempts[:50]])
         with writing(control_plane, kafka, group, log):
-            await all_acknowledged(kafka, group, log)
-        assert counts(before := events_of(client, namespace)) == {REFUSED: 1_000}
+            await wait_until_acknowledged(kafka, group, log)
+        assert count_notes(before := list_written_events(client, namespace)) == {REFUSED: 1_000}
         # Another group reads all of it a second time.
         with writing(control_plane, kafka, f"{group}-again", log):
-            await all_acknowledged(kafka, f"{group}-again", log)
-        assert events_of(client, namespace) == before
+            await wait_until_acknowledged(kafka, f"{group}-again", log)
+        assert list_written_events(client, namespace) == before
     assert before[0]["eventTime"] == attempts[0].reported_at.isoformat().replace("+00:00", "Z")
     described = control_plane.kubectl("describe", "pod", "trainer", "-n", namespace)
     assert REFUSED in described
@@ -164,28 +164,28 @@ async def test_nothing_is_lost_while_the_api_server_is_down_and_what_it_refuses_
     group, log = f"events-{namespace}", tmp_path / "events.log"
     without_uid = PodRef(namespace=namespace, name="trainer")
     strangers = [
-        *retries(PodRef(namespace=f"{namespace}-gone", name="trainer", uid="u"), 2),
-        *retries(PodRef(namespace=namespace, name="never-there"), 2),
-        *retries(PodRef(namespace=namespace, name="Bad_Name", uid="u"), 2),
+        *build_retries(PodRef(namespace=f"{namespace}-gone", name="trainer", uid="u"), 2),
+        *build_retries(PodRef(namespace=namespace, name="never-there"), 2),
+        *build_retries(PodRef(namespace=namespace, name="Bad_Name", uid="u"), 2),
     ]
     allowed = ["--kubeconfig", str(documented_rights)]
     with control_plane.client() as client, writing(control_plane, kafka, group, log, *allowed):
-        await send(kafka, retries(pod, 3))
-        eventually(lambda: counts(events_of(client, namespace)) == {REFUSED: 3}, log.read_text)
+        await send(kafka, build_retries(pod, 3))
+        eventually(lambda: count_notes(list_written_events(client, namespace)) == {REFUSED: 3}, log.read_text)
         control_plane.api_server.kill()
-        await send(kafka, [*strangers, *retries(without_uid, 3, first=3, code="", message="words " * 300)])
-        await send(kafka, retries(pod, 3, first=3))
+        await send(kafka, [*strangers, *build_retries(without_uid, 3, first=3, code="", message="words " * 300)])
+        await send(kafka, build_retries(pod, 3, first=3))
         # It has tried, and tries again: what it could not write is not acknowledged.
         eventually(lambda: "Nothing is lost: trying again" in log.read_text(), log.read_text)
-        assert await behind(kafka, group) >= 3
+        assert await count_unacknowledged(kafka, group) >= 3
         control_plane.api_server.start()
-        await all_acknowledged(kafka, group, log)
-        found = counts(events_of(client, namespace))
-    assert found.pop(REFUSED) == 6
-    (cut,) = found
+        await wait_until_acknowledged(kafka, group, log)
+        counts = count_notes(list_written_events(client, namespace))
+    assert counts.pop(REFUSED) == 6
+    (cut,) = counts
     assert cut.endswith("words words... and 134 more words")
     assert len(cut.encode()) <= 1_024
-    assert found[cut] == 3
+    assert counts[cut] == 3
 
 
 async def test_two_processes_that_share_the_partitions_count_together(
@@ -193,19 +193,22 @@ async def test_two_processes_that_share_the_partitions_count_together(
 ) -> None:
     group, logs = f"events-{namespace}", [tmp_path / "one.log", tmp_path / "two.log"]
     pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"uid-{number}") for number in range(8)]
-    with control_plane.client() as client, writing(control_plane, kafka, group, logs[0]) as one:
-        await send(kafka, [retry for pod in pods for retry in retries(pod, 20)])
-        eventually(lambda: events_of(client, namespace), logs[0].read_text)
+    with control_plane.client() as client, writing(control_plane, kafka, group, logs[0]) as first:
+        await send(kafka, [retry for pod in pods for retry in build_retries(pod, 20)])
+        eventually(lambda: list_written_events(client, namespace), logs[0].read_text)
         with writing(control_plane, kafka, group, logs[1]):
             for start in range(20, 60, 10):
-                await send(kafka, [retry for pod in pods for retry in retries(pod, 10, first=start)])
+                await send(kafka, [retry for pod in pods for retry in build_retries(pod, 10, first=start)])
                 await asyncio.sleep(0.5)
-            one.kill()
-            one.wait()
+            first.kill()
+            first.wait()
             # A broker needs a session's time to see that the first is gone.
             eventually(
                 lambda: (
-                    sorted(event.get("series", {}).get("count") for event in events_of(client, namespace)) == [60] * 8
+                    sorted(event.get("series", {}).get("count") for event in list_written_events(client, namespace))
+                    == [60] * 8
                 ),
-                lambda: f"{[event.get('series') for event in events_of(client, namespace)]} {logs[1].read_text()}",
+                lambda: (
+                    f"{[event.get('series') for event in list_written_events(client, namespace)]} {logs[1].read_text()}"
+                ),
             )

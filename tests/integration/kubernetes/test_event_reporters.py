@@ -29,7 +29,7 @@ def policy(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Itera
         yield
 
 
-def refusal(namespace: str, name: str, reporter: str) -> Json:
+def build_refusal(namespace: str, name: str, reporter: str) -> Json:
     return {
         "metadata": {"name": name}, "reason": "FailedScheduling", "type": "Warning", "action": "Scheduling",
         "regarding": {"kind": "Pod", "namespace": namespace, "name": name, "uid": name},
@@ -38,9 +38,9 @@ def refusal(namespace: str, name: str, reporter: str) -> Json:
     }  # fmt: skip
 
 
-def older(namespace: str, name: str, **reporter: object) -> Json:
-    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": name}
-    return {"metadata": {"name": name}, "reason": "FailedScheduling", "involvedObject": about} | reporter
+def build_older(namespace: str, name: str, **reporter: object) -> Json:
+    pod = {"kind": "Pod", "namespace": namespace, "name": name, "uid": name}
+    return {"metadata": {"name": name}, "reason": "FailedScheduling", "involvedObject": pod} | reporter
 
 
 def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
@@ -49,25 +49,25 @@ def test_h8_an_account_of_a_tenant_reports_under_no_name_of_a_scheduler(
     events, core = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", f"/api/v1/namespaces/{namespace}/events"
     with service_account(control_plane, namespace, RULES, tmp_path), connect_account(control_plane, tmp_path) as tenant:
 
-        def status(path: str, event: Json) -> int:
+        def post(path: str, event: Json) -> int:
             return tenant.post(path, json=event).status_code
 
         # The API server notices a new policy after a moment.
         tries = (f"forged-{number}" for number in range(1000))
-        eventually(lambda: status(events, refusal(namespace, next(tries), "default-scheduler")) == 403, lambda: "")
+        eventually(lambda: post(events, build_refusal(namespace, next(tries), "default-scheduler")) == 403, lambda: "")
         for reporter in ("hami-scheduler", "binder", "kubelet", "pytorchjob-controller"):
-            assert status(events, refusal(namespace, "x", reporter)) == 403
-        assert status(core, older(namespace, "x", source={"component": "default-scheduler"})) == 403
-        assert status(core, older(namespace, "x", reportingComponent="volcano", reportingInstance="1")) == 403
-        assert status(events, refusal(namespace, "own", "tenants-app")) == 201
+            assert post(events, build_refusal(namespace, "x", reporter)) == 403
+        assert post(core, build_older(namespace, "x", source={"component": "default-scheduler"})) == 403
+        assert post(core, build_older(namespace, "x", reportingComponent="volcano", reportingInstance="1")) == 403
+        assert post(events, build_refusal(namespace, "own", "tenants-app")) == 201
         taken = {"reportingController": "default-scheduler"}
         patch = {"Content-Type": "application/merge-patch+json"}
         assert tenant.patch(f"{events}/own", json=taken, headers=patch).status_code in (403, 422)
     with (
         service_account(control_plane, "kube-system", RULES, tmp_path),
-        connect_account(control_plane, tmp_path) as own,
+        connect_account(control_plane, tmp_path) as account,
     ):
-        assert own.post(events, json=refusal(namespace, "true", "default-scheduler")).status_code == 201
+        assert account.post(events, json=build_refusal(namespace, "true", "default-scheduler")).status_code == 201
 
 
 class Sink:
@@ -83,16 +83,16 @@ async def test_h8_the_reader_leaves_out_reporters_that_are_not_named(
 ) -> None:
     sink, reader = Sink(), KubeEvents()
 
-    def concluded() -> list[str]:
+    def list_concluded() -> list[str]:
         return [event.pod.name for event in sink.events if isinstance(event, AttemptConcluded)]
 
     with control_plane.client() as client:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         for name, reporter in (("forged", "innocent-app"), ("true", "default-scheduler")):
-            assert client.post(path, json=refusal(namespace, name, reporter)).is_success
+            assert client.post(path, json=build_refusal(namespace, name, reporter)).is_success
         load = partial(from_kubeconfig(control_plane.kubeconfig))
         async with asyncio.timeout(40):
-            await watch(load, reader, sink, Metrics("x"), namespace=namespace, until=lambda: bool(concluded()))
-    assert concluded() == ["true"]
+            await watch(load, reader, sink, Metrics("x"), namespace=namespace, until=lambda: bool(list_concluded()))
+    assert list_concluded() == ["true"]
     assert reader.counts.lines["untrusted"] == 1
     assert sum("'innocent-app' are not read" in record.getMessage() for record in caplog.records) == 1

@@ -23,20 +23,21 @@ ARGUMENTS = [
     "--force-overwrite-default-scheduler=true", "--device-config-file=/device-config.yaml", "--leader-elect=true",
     "--leader-elect-resource-name=hami-scheduler", "--leader-elect-resource-namespace=kube-system", "-v=4",
 ]  # fmt: skip
-"""As HAMi's chart v2.10 writes them with its default values."""
+"""Arguments as HAMi's chart v2.10 writes them with its default values."""
 
 
-def mounted(name: str, path: str) -> Json:
+def build_mount(name: str, path: str) -> Json:
     return {"name": name, "mountPath": path}
 
 
-def of_hami(namespace: str) -> tuple[Json, Json]:
-    """Deployment and Service, as far as the patches touch them."""
+def build_hami_objects(namespace: str) -> tuple[Json, Json]:
+    """Build Deployment and Service, as far as the patches touch them."""
     labels = {"app.kubernetes.io/component": NAME}
     variable = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     extender = {
         "name": "vgpu-scheduler-extender", "image": "projecthami/hami:v2.10.0", "command": ["scheduler", *ARGUMENTS],
-        "env": [variable], "volumeMounts": [mounted("device-config", "/device-config.yaml"), mounted("tls", "/tls")],
+        "env": [variable],
+        "volumeMounts": [build_mount("device-config", "/device-config.yaml"), build_mount("tls", "/tls")],
     }  # fmt: skip
     kube_scheduler = {"name": "kube-scheduler", "image": "kube-scheduler:v1.36.3", "command": ["kube-scheduler"]}
     volumes = [
@@ -62,20 +63,20 @@ def of_hami(namespace: str) -> tuple[Json, Json]:
 @pytest.fixture
 def hami(control_plane: ControlPlane, namespace: str) -> str:
     """The namespace of a HAMi that is installed."""
-    deployment, service = of_hami(namespace)
+    deployment, service = build_hami_objects(namespace)
     with control_plane.client() as client:
         create(client, f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment)
         create(client, f"/api/v1/namespaces/{namespace}/services", service)
     return namespace
 
 
-def patched(cluster: ControlPlane, namespace: str, kind: str, file: str) -> None:
-    """As docs/switching-from-hami.md has it."""
+def patch(cluster: ControlPlane, namespace: str, kind: str, file: str) -> None:
+    """Patch an object as docs/switching-from-hami.md has it."""
     path = str(FILES / f"{kind}-{file}.yaml")
     cluster.kubectl("patch", kind, NAME, "-n", namespace, "--type=json", f"--patch-file={path}")
 
 
-def specs(cluster: ControlPlane, namespace: str) -> tuple[Json, Json]:
+def read_specs(cluster: ControlPlane, namespace: str) -> tuple[Json, Json]:
     with cluster.client() as client:
         deployment = client.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{NAME}").json()
         service = client.get(f"/api/v1/namespaces/{namespace}/services/{NAME}").json()
@@ -83,19 +84,19 @@ def specs(cluster: ControlPlane, namespace: str) -> tuple[Json, Json]:
 
 
 def test_what_is_put_in_and_taken_out_again_leaves_hami_as_it_was(control_plane: ControlPlane, hami: str) -> None:
-    before = specs(control_plane, hami)
+    before = read_specs(control_plane, hami)
     for kind in ("deployment", "service"):
-        patched(control_plane, hami, kind, "in")
-    assert specs(control_plane, hami) != before
+        patch(control_plane, hami, kind, "in")
+    assert read_specs(control_plane, hami) != before
     for kind in ("deployment", "service"):
-        patched(control_plane, hami, kind, "out")
-    assert specs(control_plane, hami) == before
+        patch(control_plane, hami, kind, "out")
+    assert read_specs(control_plane, hami) == before
 
 
 def test_ours_runs_with_hamis_own_arguments(control_plane: ControlPlane, hami: str) -> None:
     for kind in ("deployment", "service"):
-        patched(control_plane, hami, kind, "in")
-    deployment, service = specs(control_plane, hami)
+        patch(control_plane, hami, kind, "in")
+    deployment, service = read_specs(control_plane, hami)
     kube_scheduler, extender = deployment["template"]["spec"]["containers"]
     assert kube_scheduler["image"] == "kube-scheduler:v1.36.3"
     assert extender["image"].startswith("ghcr.io/schedulerlog/schedulerlog:")
@@ -116,16 +117,16 @@ def test_a_deployment_of_another_form_is_left_alone(control_plane: ControlPlane,
         path = f"/apis/apps/v1/namespaces/{hami}/deployments/{NAME}"
         change: list[Any] = [{"op": "remove", "path": "/spec/template/spec/containers/0"}]
         client.patch(path, json=change, headers={"Content-Type": "application/json-patch+json"}).raise_for_status()
-    before = specs(control_plane, hami)
+    before = read_specs(control_plane, hami)
     with pytest.raises(subprocess.CalledProcessError):
-        patched(control_plane, hami, "deployment", "in")
-    assert specs(control_plane, hami) == before
+        patch(control_plane, hami, "deployment", "in")
+    assert read_specs(control_plane, hami) == before
 
 
 def test_the_component_does_the_same_to_a_rendered_chart(
     control_plane: ControlPlane, hami: str, tmp_path: Path
 ) -> None:
-    deployment, service = of_hami(hami)
+    deployment, service = build_hami_objects(hami)
     (tmp_path / "hami.yaml").write_text(yaml.safe_dump_all([deployment, service]))
     component = os.path.relpath(FILES, tmp_path)
     (tmp_path / "kustomization.yaml").write_text(
@@ -133,8 +134,8 @@ def test_the_component_does_the_same_to_a_rendered_chart(
     )
     objects = {(item["kind"], item["metadata"]["name"]): item for item in build(control_plane, tmp_path)}
     for kind in ("deployment", "service"):
-        patched(control_plane, hami, kind, "in")
-    there, selected = specs(control_plane, hami)
+        patch(control_plane, hami, kind, "in")
+    there, selected = read_specs(control_plane, hami)
     rendered = objects["Deployment", NAME]["spec"]["template"]["spec"]["containers"][1]
     assert rendered["command"] == there["template"]["spec"]["containers"][1]["command"]
     assert objects["Service", NAME]["spec"]["selector"] == selected["selector"]

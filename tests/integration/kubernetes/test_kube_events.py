@@ -1,4 +1,4 @@
-"""What the real kube-scheduler refuses, read from its events into a real Kafka: by reason, once, also after a kill."""
+"""Refusals of the real kube-scheduler, read from its events into a real Kafka: by reason, once, also after a kill."""
 
 import asyncio
 import contextlib
@@ -66,36 +66,38 @@ def refused_pods(control_plane: ControlPlane, plain_scheduler: None, namespace: 
     """Two nodes, one of them tainted, and pods that can't be placed; gives the name of the node without the taint."""
     first, tainted = f"{namespace}-a", f"{namespace}-b"
     taint = {"spec": {"taints": [{"key": "gpu", "value": "only", "effect": "NoSchedule"}]}}
-    nodes = [labelled(a_gpu_node(first)), labelled(a_gpu_node(tainted)) | taint]
+    nodes = [label(a_gpu_node(first)), label(a_gpu_node(tainted)) | taint]
     with created_nodes(control_plane, nodes), control_plane.client() as client:
         for name, spec in PODS.items():
             create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod(name, **dict(spec)))
         yield first
 
 
-def labelled(node: Json) -> Json:
+def label(node: Json) -> Json:
     node["metadata"]["labels"] = {"here": node["metadata"]["name"]}
     return node
 
 
-def tried_at(client: httpx.Client, namespace: str, pod: str) -> set[str]:
-    """The times at which kube-scheduler's events say that it tried the pod."""
+def list_tries(client: httpx.Client, namespace: str, pod: str) -> set[str]:
+    """List the times at which kube-scheduler's events say that it tried the pod."""
     events = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
     mine = [event for event in events if event["reason"] == "FailedScheduling" and event["regarding"]["name"] == pod]
     stamps = [(event["eventTime"], (event.get("series") or {}).get("lastObservedTime")) for event in mine]
     return {stamp for pair in stamps for stamp in pair if stamp}
 
 
-async def events_of_namespace(kafka: str, namespace: str, names: set[str], log: Path) -> list[Event]:
-    """All events of the namespace, when there are attempts of all these pods."""
+async def wait_for_events(kafka: str, namespace: str, names: set[str], log: Path) -> list[Event]:
+    """Return all events of the namespace, when there are attempts of all these pods."""
     for _ in range(60):
-        found = await read_events(
+        events = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        if names <= {attempt.pod.name for attempt in list_attempts(found)}:
-            return found
+        if names <= {attempt.pod.name for attempt in list_attempts(events)}:
+            return events
         await asyncio.sleep(0.5)
-    raise AssertionError(f"only {sorted({attempt.pod.name for attempt in list_attempts(found)})} of {names}; see {log}")
+    raise AssertionError(
+        f"only {sorted({attempt.pod.name for attempt in list_attempts(events)})} of {names}; see {log}"
+    )
 
 
 async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
@@ -103,7 +105,7 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
 ) -> None:
     log = tmp_path / "kube-events.log"
     with watching(control_plane, namespace, kafka, log) as process:
-        first = list_attempts(await events_of_namespace(kafka, namespace, set(PODS), log))
+        first = list_attempts(await wait_for_events(kafka, namespace, set(PODS), log))
         process.kill()
     counts = {summary.pod.name: summary for summary in first}
     cpu, extended, selector = (counts[name] for name in ("cpu", "extended", "selector"))
@@ -115,17 +117,17 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
         assert any("taint" in reason for reason in attempt.refused_nodes)
     with watching(control_plane, namespace, kafka, log), control_plane.client() as client:
         for name in PODS:
-            await _eventually_equal(client, kafka, namespace, name)
+            await _wait_until_equal(client, kafka, namespace, name)
 
 
-async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, name: str) -> None:
-    """As many attempts as the API server's events show, each once."""
+async def _wait_until_equal(client: httpx.Client, kafka: str, namespace: str, name: str) -> None:
+    """Wait until there are as many attempts as the API server's events show, each once."""
     for _ in range(60):
-        found = await read_events(
+        events = await read_events(
             kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
         )
-        starts = [attempt.started_at for attempt in list_attempts(found) if attempt.pod.name == name]
-        tried = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
+        starts = [attempt.started_at for attempt in list_attempts(events) if attempt.pod.name == name]
+        tried = {datetime.fromisoformat(stamp) for stamp in list_tries(client, namespace, name)}
         if tried <= set(starts):
             break
         await asyncio.sleep(0.5)
@@ -152,13 +154,13 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
         )
         create(client, pods, high_pod)
         eventually(lambda: client.get(f"{pods}/high").json()["spec"].get("nodeName"), "nothing made room")
-        found = await events_of_namespace(kafka, namespace, {"low", "high"}, log)
+        events = await wait_for_events(kafka, namespace, {"low", "high"}, log)
         about_nodes = await read_events(kafka, lambda event: getattr(event, "node", "") == refused_pods)
         client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
-    high = [attempt for attempt in list_attempts(found) if attempt.pod.name == "high"]
+    high = [attempt for attempt in list_attempts(events) if attempt.pod.name == "high"]
     assert high[0].refused_nodes["Insufficient cpu"] >= 1
     assert any(attempt.nominated == refused_pods or attempt.chosen == refused_pods for attempt in high)
-    conditions = [condition for event in found if isinstance(event, PodObserved) for condition in event.conditions]
+    conditions = [condition for event in events if isinstance(event, PodObserved) for condition in event.conditions]
     assert any(condition.type == "Preempted" and "Preempted by" in condition.message for condition in conditions)
     assert any(isinstance(node, NodeRegistered) and len(node.uuid) == 4 for node in about_nodes)
     assert any(isinstance(node, NodeObserved) and node.capacity["cpu"] == "64" for node in about_nodes)
@@ -175,16 +177,16 @@ def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
         control_plane.scheduler.stop()
         running.start_all()
 
-        def watched() -> dict[str, tuple[int, Any]]:
+        def watch_once() -> dict[str, tuple[int, Any]]:
             with watching(control_plane, namespace, servers.bootstrap_servers, log):
-                until(lambda: running.get_documents(mine), lambda found: len(found) >= len(PODS))
+                until(lambda: running.get_documents(mine), lambda documents: len(documents) >= len(PODS))
                 time.sleep(CONDITION_SECONDS + 2)
             wait_until_taken(running)
             return get_versions(running, mine)
 
-        before = watched()
+        before = watch_once()
         assert {source["pod"] for _, source in before.values() if "pod" in source} == set(PODS)
-        assert watched() == before
+        assert watch_once() == before
 
 
 POD_GROUPS: Json = {
@@ -218,7 +220,7 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
             kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}
             create(client, groups, kind | group)
             with watching(control_plane, namespace, kafka, log := tmp_path / "kube-events.log"):
-                found = list_attempts(await events_of_namespace(kafka, namespace, {"infer-0"}, log))
+                attempts = list_attempts(await wait_for_events(kafka, namespace, {"infer-0"}, log))
         finally:
             client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
-    assert [(attempt.scheduler, attempt.scheduler_message) for attempt in found] == [("kai-scheduler", why)]
+    assert [(attempt.scheduler, attempt.scheduler_message) for attempt in attempts] == [("kai-scheduler", why)]

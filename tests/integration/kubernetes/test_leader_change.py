@@ -45,32 +45,32 @@ def both(control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_p
         "--leader-elect-resource-namespace", namespace,
     )  # fmt: skip
     with ExitStack() as stack:
-        found = []
-        for place in ("one", "two"):
-            extender = Extender(tmp_path / place, control_plane.kubeconfig, authority, NAME, *flags)
+        extenders = []
+        for name in ("one", "two"):
+            extender = Extender(tmp_path / name, control_plane.kubeconfig, authority, NAME, *flags)
             extender.start(until_ready=False)
             stack.callback(extender.__exit__)
-            found.append(extender)
-        yield found
+            extenders.append(extender)
+        yield extenders
 
 
-def leader(extenders: Sequence[Extender]) -> Extender | None:
-    """The one that says it is ready; a Service sends its requests there."""
+def find_leader(extenders: Sequence[Extender]) -> Extender | None:
+    """Find the one that says it is ready; a Service sends its requests there."""
     ready = [extender for extender in extenders if extender.is_alive and extender.is_ready()]
     assert len(ready) < 2, "both say that they lead"
     return ready[0] if ready else None
 
 
-def leading(extenders: Sequence[Extender]) -> Extender:
-    found = eventually(lambda: leader(extenders), lambda: f"nobody leads\n{logs(extenders)}")
-    assert found
-    return found
+def wait_for_leader(extenders: Sequence[Extender]) -> Extender:
+    leader = eventually(lambda: find_leader(extenders), lambda: f"nobody leads\n{read_logs(extenders)}")
+    assert leader
+    return leader
 
 
-def leader_port(extenders: Sequence[Extender]) -> Callable[[], int | None]:
+def build_port_finder(extenders: Sequence[Extender]) -> Callable[[], int | None]:
     def find() -> int | None:
-        found = leader(extenders)
-        return found.port if found else None
+        leader = find_leader(extenders)
+        return leader.port if leader else None
 
     return find
 
@@ -86,9 +86,9 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
     nodes = [a_gpu_node(f"{namespace}-{number}") for number in range(NODES)]
     # Together they take all cores but a hundredth of every device: one reservation forgotten or doubled shows.
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=13000, gpucores=33) for number in range(PODS)]
-    leading(both)
+    wait_for_leader(both)
     with (
-        TcpProxy(leader_port(both)) as service,
+        TcpProxy(build_port_finder(both)) as service,
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
@@ -98,16 +98,16 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
         create_pods(client, namespace, pods)
         gaps = []
         for bound in (PODS // 5, 2 * PODS // 5, 3 * PODS // 5):
-            eventually(lambda: len(bound_pods(list_pods(client, namespace))) >= bound, lambda: logs(both))  # noqa: B023
+            eventually(lambda: len(bound_pods(list_pods(client, namespace))) >= bound, lambda: read_logs(both))  # noqa: B023
             gaps.append(change_leader(both))
-        eventually(lambda: len(bound_pods(list_pods(client, namespace))) == PODS, lambda: logs(both))
-        found = list_pods(client, namespace)
-        assert find_overbooked(list_placements(found).values()) == {}
-        assert list_astray(found) == []
+        eventually(lambda: len(bound_pods(list_pods(client, namespace))) == PODS, lambda: read_logs(both))
+        placed_pods = list_pods(client, namespace)
+        assert find_overbooked(list_placements(placed_pods).values()) == {}
+        assert list_astray(placed_pods) == []
         # The killed ones had decisions in their spools that nobody has sent: all of them are up again for that.
-        assert all(extender.is_alive for extender in both), logs(both)
+        assert all(extender.is_alive for extender in both), read_logs(both)
         # What they were binding when they were killed is published too.
-        await wait_for_agreement(backends.bootstrap_servers, namespace, found)
+        await wait_for_agreement(backends.bootstrap_servers, namespace, placed_pods)
         settled = sum(extender.log.read_text().count(": was bound") for extender in both)
         figure(
             f"leader change: {PODS} pods over {len(gaps)} killed leaders; the next one answered after {gaps} s; "
@@ -117,11 +117,11 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
 
 def change_leader(both: list[Extender]) -> float:
     """Kill who leads and start it again; returns the seconds until the other one answers."""
-    killed = leading(both)
+    killed = wait_for_leader(both)
     began = time.monotonic()
     killed.kill()
     (other,) = (extender for extender in both if extender is not killed)
-    eventually(other.is_ready, lambda: logs(both))
+    eventually(other.is_ready, lambda: read_logs(both))
     gap = time.monotonic() - began
     killed.start(until_ready=False)
     return round(gap, 1)
@@ -131,5 +131,5 @@ def bound_pods(pods: list[Json]) -> list[Json]:
     return [pod for pod in pods if pod["spec"].get("nodeName")]
 
 
-def logs(both: Sequence[Extender]) -> str:
+def read_logs(both: Sequence[Extender]) -> str:
     return "\n".join(extender.log.read_text()[-4000:] for extender in both)

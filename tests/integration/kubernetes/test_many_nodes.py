@@ -70,9 +70,9 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
             lambda: not extender.sum_metric("schedulerlog_scheduler_spool_bytes"), "Kafka does not have all of it"
         )
         behind = time.monotonic() - began - took
-        found = list_pods(client, namespace)
-        assert find_overbooked(list_placements(found).values()) == {}
-        records = await wait_for_agreement(backends.bootstrap_servers, namespace, found)
+        placed_pods = list_pods(client, namespace)
+        assert find_overbooked(list_placements(placed_pods).values()) == {}
+        records = await wait_for_agreement(backends.bootstrap_servers, namespace, placed_pods)
         attempts = sum(len(pod_records.chosen) for pod_records in records.values())
     figure(
         f"{PODS} pods over {NODES} nodes x {DEVICES_PER_NODE} devices: {PODS / took:.0f} pods/s "

@@ -59,12 +59,12 @@ def pod_of(control_plane: ControlPlane, namespace: str) -> Iterator[Callable[[st
         yield lambda name: client.get(f"/api/v1/namespaces/{namespace}/pods/{name}").json()
 
 
-def events_of(cluster: ControlPlane, namespace: str, pod: str, reason: str) -> list[str]:
-    """The messages that `kubectl describe pod` would show."""
+def list_messages(cluster: ControlPlane, namespace: str, pod: str, reason: str) -> list[str]:
+    """List the messages that `kubectl describe pod` would show."""
     chosen = f"involvedObject.name={pod},reason={reason}"
     with cluster.client() as client:
-        found = client.get(f"/api/v1/namespaces/{namespace}/events", params={"fieldSelector": chosen}).json()
-    return [event["message"] for event in found["items"]]
+        events = client.get(f"/api/v1/namespaces/{namespace}/events", params={"fieldSelector": chosen}).json()
+    return [event["message"] for event in events["items"]]
 
 
 async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
@@ -80,10 +80,10 @@ async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
         with control_plane.client() as client:
             create_pods(client, namespace, [pod])
             eventually(lambda: pod_of("placed")["status"]["phase"] == "Running", extender.log.read_text)
-            found = pod_of("placed")
+            placed_pod = pod_of("placed")
             eventually(lambda: LOCK not in get_annotations(client.get(f"/api/v1/nodes/{node}").json()), "still locked")
-        annotations = get_annotations(found)
-        assert found["spec"]["nodeName"] == annotations[CHOSEN] == found["metadata"]["labels"][CHOSEN] == node
+        annotations = get_annotations(placed_pod)
+        assert placed_pod["spec"]["nodeName"] == annotations[CHOSEN] == placed_pod["metadata"]["labels"][CHOSEN] == node
         assert annotations["hami.io/vgpu-time"].isdecimal()
         assert annotations["hami.io/bind-time"].isdecimal()
         assert annotations["hami.io/bind-phase"] in {"allocating", "success"}
@@ -92,7 +92,7 @@ async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
         assert len({share.device for share in shares}) == 2
         assert annotations[ALLOCATED].endswith(":;")
         assert annotations["hami.io/vgpu-devices-to-allocate"] == annotations[ALLOCATED]
-        await wait_for_agreement(kafka, namespace, [found])
+        await wait_for_agreement(kafka, namespace, [placed_pod])
 
 
 async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
@@ -105,7 +105,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
         eventually(lambda: extender.sum_metric("schedulerlog_scheduler_registered_nodes") == len(nodes), "other nodes")
         create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
         (message, *_) = eventually(
-            lambda: events_of(control_plane, namespace, "refused", "FailedScheduling"), extender.log.read_text
+            lambda: list_messages(control_plane, namespace, "refused", "FailedScheduling"), extender.log.read_text
         )
         # kube-scheduler counts equal reasons and puts them in the order of their texts.
         assert message.startswith(
@@ -133,7 +133,7 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
         # All of the device: a reservation that the failed bind left behind would keep it from being placed later.
         create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)])
         (message, *_) = eventually(
-            lambda: events_of(control_plane, namespace, "waits", "FailedScheduling"), extender.log.read_text
+            lambda: list_messages(control_plane, namespace, "waits", "FailedScheduling"), extender.log.read_text
         )
         assert f"node {node} has been locked within 5m0s: node lock contention" in message
         assert "nodeName" not in pod_of("waits")["spec"]
@@ -169,12 +169,12 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
 
 @pytest.fixture
 def webhook(control_plane: ControlPlane, extender: Extender, namespace: str) -> Iterator[None]:
-    with webhook_of(control_plane, extender, namespace, _unaddressed("probe")):
+    with webhook_of(control_plane, extender, namespace, _build_unaddressed("probe")):
         yield
 
 
-def _unaddressed(name: str, **spec: Any) -> Json:
-    """Asks for memory of a device and for nothing else: neither how many, nor which scheduler."""
+def _build_unaddressed(name: str, **spec: Any) -> Json:
+    """Build a pod that asks for memory of a device and for nothing else: neither how many, nor which scheduler."""
     pod = a_gpu_pod(name, NAME, gpumem=3000)
     del pod["spec"]["schedulerName"]
     del pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
@@ -196,10 +196,10 @@ async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_place
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [_unaddressed("hooked")])
-        found = pod_of("hooked")
-        assert found["spec"]["schedulerName"] == NAME
-        assert found["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+        create_pods(client, namespace, [_build_unaddressed("hooked")])
+        pod = pod_of("hooked")
+        assert pod["spec"]["schedulerName"] == NAME
+        assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
         eventually(lambda: pod_of("hooked")["status"]["phase"] == "Running", extender.log.read_text)
         pods = list_pods(client, namespace)
         assert list_placements(pods)["hooked"] == Placement(node, (Share(f"GPU-{node}-0", 3000, 0),))
@@ -210,7 +210,7 @@ def test_the_webhook_lets_pods_of_others_pass(
     control_plane: ControlPlane, webhook: None, namespace: str, pod_of: Callable[[str], Json]
 ) -> None:
     with control_plane.client() as client:
-        create_pods(client, namespace, [_unaddressed("theirs", schedulerName="another")])
+        create_pods(client, namespace, [_build_unaddressed("theirs", schedulerName="another")])
         plain = {"containers": [{"name": "main", "image": "none"}]}
         create_pods(client, namespace, [{"metadata": {"name": "plain"}, "spec": plain}])
     assert pod_of("theirs")["spec"]["schedulerName"] == "another"
@@ -221,6 +221,8 @@ def test_the_webhook_denies_a_pod_that_has_a_node_already(
     control_plane: ControlPlane, webhook: None, namespace: str
 ) -> None:
     with control_plane.client() as client:
-        refused = client.post(f"/api/v1/namespaces/{namespace}/pods", json=_unaddressed("assigned", nodeName="any"))
+        refused = client.post(
+            f"/api/v1/namespaces/{namespace}/pods", json=_build_unaddressed("assigned", nodeName="any")
+        )
     assert refused.status_code == 403
     assert "pod has node assigned" in refused.json()["message"]

@@ -31,7 +31,7 @@ TWO_LINES = [a_line('"node unregister" err=<'), b"\tone", b"\ttwo", b" >"]
 
 @pytest.fixture
 def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
-    """Of a service account that is allowed what docs/sources.md says about `--pod`."""
+    """Kubeconfig of a service account that is allowed what docs/sources.md says about `--pod`."""
     text = (Path(__file__).parents[3] / "docs" / "sources.md").read_text()
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     (rules,) = [block["rules"] for block in blocks if "rules" in block]
@@ -46,7 +46,7 @@ def kafka(backends: Addresses) -> str:
 
 
 def an_attempt(name: str, namespace: str) -> list[bytes]:
-    """Of a pod that is refused by one node, written in five lines and one of several lines."""
+    """Log of a pod that is refused by one node, written in five lines and one of several lines."""
     pod = f"{namespace}/{name}"
     text = [write_start(name, namespace), write_request(1, pod=pod), write_unfit("node-a", REFUSAL, pod)]
     return [*text, *TWO_LINES, write_failure(1, pod)]
@@ -64,8 +64,8 @@ class Reader:
             command += ["--metrics-address", str(self._metrics_port)]
             self.process = Forked(*command, stdout=output, stderr=output)
 
-    def lines(self) -> int:
-        """How many lines it has read since it was started."""
+    def count_lines(self) -> int:
+        """Count the lines that it has read since it was started."""
         try:
             text = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False).text
         except httpx.HTTPError:
@@ -105,24 +105,24 @@ def talking(kubelet: Kubelet, namespace: str) -> Iterator[list[str]]:
 
 
 def count_of(kubelet: Kubelet) -> int:
-    """Lines as the reader counts them: a value of several lines is one."""
+    """Count lines as the reader does: a value of several lines is one."""
     return len(kubelet.written) - 3 * sum(line == b"\tone" for line in kubelet.written)
 
 
-def checkpoint(folder: Path) -> bytes:
-    """Its content, which the reader writes when Kafka has what it read; empty before the first."""
+def read_checkpoint(folder: Path) -> bytes:
+    """Read its content, which the reader writes when Kafka has what it read; empty before the first."""
     path = folder / "checkpoint.json"
     return path.read_bytes() if path.exists() else b""
 
 
 def cut_a_connection(kubelet: Kubelet) -> bool:
-    """Was one open?"""
+    """Cut a connection, and tell whether there was one."""
     before = kubelet.proxy.cuts
     kubelet.proxy.cut()
     return kubelet.proxy.cuts > before
 
 
-def summaries_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
+def read_summaries(kafka: str, namespace: str) -> list[AttemptSummarized]:
     events = asyncio.run(
         read_events(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
     )
@@ -135,23 +135,23 @@ def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log") as kubelet:
         with reading(kubeconfig, f"{namespace}/{POD}", kafka, tmp_path) as reader:
             with talking(kubelet, namespace):
-                eventually(lambda: reader.lines() > 100, lambda: reader.log.read_text())
+                eventually(lambda: reader.count_lines() > 100, lambda: reader.log.read_text())
                 for _ in range(4):
                     # The reader waits before it connects again: a busy machine may find nothing to cut for a while.
                     eventually(lambda: cut_a_connection(kubelet), lambda: reader.log.read_text())
                 control_plane.api_server.kill()
                 time.sleep(1)
                 control_plane.api_server.start()
-                before = reader.lines()
-                eventually(lambda: reader.lines() > before + 100, lambda: reader.log.read_text())
+                before = reader.count_lines()
+                eventually(lambda: reader.count_lines() > before + 100, lambda: reader.log.read_text())
             kubelet.start_again()
             eventually(lambda: cut_a_connection(kubelet), lambda: reader.log.read_text())
             with talking(kubelet, f"{namespace}-again") as again:
                 eventually(lambda: len(again) > 20, "it says nothing")
             # Lines that were read twice would stand before this one, which is the last.
             kubelet.write(an_attempt("last", namespace))
-            eventually(lambda: reader.lines() >= count_of(kubelet), lambda: reader.log.read_text())
-            assert reader.lines() == count_of(kubelet)
+            eventually(lambda: reader.count_lines() >= count_of(kubelet), lambda: reader.log.read_text())
+            assert reader.count_lines() == count_of(kubelet)
         assert kubelet.proxy.cuts >= 5
 
 
@@ -163,17 +163,17 @@ def test_a_reader_that_is_killed_continues_behind_what_kafka_took(
         with talking(kubelet, namespace) as names:
             for _ in range(3):
                 with reading(kubeconfig, pod, kafka, tmp_path) as reader:
-                    eventually(lambda: reader.lines() > 150, lambda: reader.log.read_text())
-                    before = checkpoint(tmp_path)
-                    eventually(lambda: checkpoint(tmp_path) != before, lambda: reader.log.read_text())  # noqa: B023
+                    eventually(lambda: reader.count_lines() > 150, lambda: reader.log.read_text())
+                    before = read_checkpoint(tmp_path)
+                    eventually(lambda: read_checkpoint(tmp_path) != before, lambda: reader.log.read_text())  # noqa: B023
                     reader.process.kill()
         with reading(kubeconfig, pod, kafka, tmp_path) as reader:
             eventually(
-                lambda: {summary.pod.name for summary in summaries_of(kafka, namespace)} >= set(names),
+                lambda: {summary.pod.name for summary in read_summaries(kafka, namespace)} >= set(names),
                 "attempts are missing",
             )
-            assert reader.lines() < count_of(kubelet) / 2, "the last one did not read it all again"
-    summaries = summaries_of(kafka, namespace)
+            assert reader.count_lines() < count_of(kubelet) / 2, "the last one did not read it all again"
+    summaries = read_summaries(kafka, namespace)
     assert sorted(summary.pod.name for summary in summaries) == sorted(names)
     assert {summary.status for summary in summaries} == {"failed"}
 

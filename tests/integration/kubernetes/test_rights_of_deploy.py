@@ -53,7 +53,7 @@ from tests.support.waiting import eventually
 RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 PROCESSES = ("scheduler", "kube-events", "events", "hami-log")
 OURS = "schedulerlog"
-"""In the user agent of our own clients; kube-scheduler shares its pod's account with our scheduler."""
+"""Names in the user agent of our own clients; kube-scheduler shares its pod's account with our scheduler."""
 NODE = "rights-node"
 
 
@@ -64,7 +64,7 @@ class Deployed:
         self.cluster, self.objects, self.folder = cluster, objects, folder
         self._kafka = kafka
 
-    def kubeconfig(self, name: str) -> Path:
+    def write_kubeconfig(self, name: str) -> Path:
         folder = self.folder / name
         write_token(self.cluster, NAMESPACE, f"schedulerlog-{name}", folder)
         return a_kubeconfig(folder, self.cluster)
@@ -77,7 +77,7 @@ class Deployed:
         """``others``: arguments in the place of the manifest's."""
         (pod,) = [spec for kind, spec in list_pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
         package, *arguments = pod["containers"][0]["args"]
-        command = [package, *arguments, "--kubeconfig", str(self.kubeconfig(name)), *others]
+        command = [package, *arguments, "--kubeconfig", str(self.write_kubeconfig(name)), *others]
         environment = os.environ | {
             "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self._kafka,
             "POD_NAME": socket.gethostname(),
@@ -90,18 +90,18 @@ class Deployed:
                 process.terminate()
                 process.wait(timeout=120)
 
-    def requests(self, name: str) -> list[Request]:
+    def list_requests(self, name: str) -> list[Request]:
         return read_requests(self.cluster, NAMESPACE, f"schedulerlog-{name}")
 
     def has_asked(self, name: str, verb: str, resource: str) -> bool:
-        ours = (request for request in self.requests(name) if OURS in request.agent)
+        ours = (request for request in self.list_requests(name) if OURS in request.agent)
         return any((our.verb, our.resource) == (verb, resource) for our in ours)
 
-    def wait_for(self, name: str, *asked: tuple[str, str]) -> None:
-        def missing() -> list[tuple[str, str]]:
-            return [right for right in asked if not self.has_asked(name, *right)]
+    def wait_for(self, name: str, *rights: tuple[str, str]) -> None:
+        def list_missing() -> list[tuple[str, str]]:
+            return [right for right in rights if not self.has_asked(name, *right)]
 
-        eventually(lambda: not missing(), lambda: f"not asked for: {missing()}\n{self.log(name)}")
+        eventually(lambda: not list_missing(), lambda: f"not asked for: {list_missing()}\n{self.log(name)}")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def done(
 
 
 def _work(deployed: Deployed, stack: ExitStack) -> None:
-    """Every process at work until it has used what it is allowed."""
+    """Let every process work until it has used what it is allowed."""
     cluster, folder = deployed.cluster, deployed.folder
     port = free_port(KUBERNETES_PORTS)
     log = stack.enter_context(serving_the_log_of(cluster, "kube-system", "hami-scheduler-abc", folder / "kubelet"))
@@ -139,7 +139,7 @@ def _work(deployed: Deployed, stack: ExitStack) -> None:
     stack.enter_context(deployed.running("scheduler", *places))
     # In their pod kube-scheduler asks again; here a pod that met no extender would wait for seconds.
     eventually(lambda: "answering kube-scheduler on" in deployed.log("scheduler"), lambda: deployed.log("scheduler"))
-    cluster.start_scheduler(_kube_scheduler(deployed, port))
+    cluster.start_scheduler(_build_kube_scheduler(deployed, port))
     log.write([b"a line"])
     with cluster.client() as client:
         _work_of_the_scheduler(deployed, client)
@@ -148,17 +148,17 @@ def _work(deployed: Deployed, stack: ExitStack) -> None:
     deployed.wait_for("hami-log", ("list", "nodes"), ("list", "pods"), ("get", "pods/log"))
 
 
-def _kube_scheduler(deployed: Deployed, port: int) -> Json:
-    """The configuration that is deployed, with the extender's port on this machine."""
-    (found,) = [
+def _build_kube_scheduler(deployed: Deployed, port: int) -> Json:
+    """Build the configuration that is deployed, with the extender's port on this machine."""
+    (document,) = [
         config_map
         for config_map in select_kinds(deployed.objects, "ConfigMap")
         if config_map["metadata"]["name"].startswith("schedulerlog-kube-scheduler-")
     ]
-    configuration: Json = yaml.safe_load(found["data"]["scheduler.yaml"])
+    configuration: Json = yaml.safe_load(document["data"]["scheduler.yaml"])
     assert configuration["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8443"
     configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{port}"
-    return configuration | {"clientConnection": {"kubeconfig": str(deployed.kubeconfig("scheduler"))}}
+    return configuration | {"clientConnection": {"kubeconfig": str(deployed.write_kubeconfig("scheduler"))}}
 
 
 def _work_of_the_scheduler(deployed: Deployed, client: Any) -> None:
@@ -170,16 +170,16 @@ def _work_of_the_scheduler(deployed: Deployed, client: Any) -> None:
     def is_bound() -> bool:
         return bool(client.get("/api/v1/namespaces/rights-work/pods/trainer").json()["spec"].get("nodeName"))
 
-    def why_not() -> str:
+    def explain() -> str:
         pod = client.get("/api/v1/namespaces/rights-work/pods/trainer").json()
-        refused = [request for request in deployed.requests("scheduler") if request.status in (401, 403)]
+        refused = [request for request in deployed.list_requests("scheduler") if request.status in (401, 403)]
         return f"{pod['status']} {refused} {deployed.log('scheduler')}"
 
-    eventually(is_bound, why_not)
+    eventually(is_bound, explain)
 
 
 def _work_of_kube_events(deployed: Deployed, client: Any) -> None:
-    """A pod of a Deployment and one of a CronJob."""
+    """Create a pod of a Deployment and one of a CronJob."""
     container = {"name": "main", "image": "none"}
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"schedulerName": "nobody", "containers": [container]}}
     spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
@@ -195,17 +195,17 @@ def _work_of_kube_events(deployed: Deployed, client: Any) -> None:
 
 
 def _work_of_events(deployed: Deployed, client: Any) -> None:
-    """The first message makes an event, the second one is counted by it although it has changed meanwhile."""
+    """Send a message that makes an event, and a second one that is counted by it although it has changed meanwhile."""
     servers = deployed._kafka
 
     def send(number: int) -> None:
-        at = datetime.now(UTC)
+        now = datetime.now(UTC)
         message = MessageEmitted(
             cluster="default", pod=PodRef(namespace="rights-work", name="trainer"), scheduler="schedulerlog",
-            attempt_id=f"rights-{number}", started_at=at, reported_at=at, severity="Warning", reason="FilteringFailed",
-            code="CardInsufficientMemory", message="no node",
+            attempt_id=f"rights-{number}", started_at=now, reported_at=now, severity="Warning",
+            reason="FilteringFailed", code="CardInsufficientMemory", message="no node",
         )  # fmt: skip
-        asyncio.run(_sent(servers, message))
+        asyncio.run(_send(servers, message))
 
     send(1)
     events = "/apis/events.k8s.io/v1/namespaces/rights-work/events"
@@ -218,7 +218,7 @@ def _work_of_events(deployed: Deployed, client: Any) -> None:
     deployed.wait_for("events", ("get", "events"))
 
 
-async def _sent(servers: str, message: MessageEmitted) -> None:
+async def _send(servers: str, message: MessageEmitted) -> None:
     record = encode(message)
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         await producer.send_and_wait(MESSAGES.name, record.value, key=record.key, headers=record.headers)
@@ -226,7 +226,9 @@ async def _sent(servers: str, message: MessageEmitted) -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_every_right_is_used(done: Deployed, name: str) -> None:
-    requests = [request for request in done.requests(name) if OURS in request.agent or request.resource == "leases"]
+    requests = [
+        request for request in done.list_requests(name) if OURS in request.agent or request.resource == "leases"
+    ]
     rights = set(list_granted(done.objects, f"schedulerlog-{name}"))
     assert rights
     assert {right for right in rights if not any(request.uses(right) for request in requests)} == set[Right]()
@@ -234,21 +236,21 @@ def test_every_right_is_used(done: Deployed, name: str) -> None:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_nothing_is_asked_for_that_is_not_allowed(done: Deployed, name: str) -> None:
-    refused = [request for request in done.requests(name) if request.status in (401, 403)]
+    refused = [request for request in done.list_requests(name) if request.status in (401, 403)]
     # Owners of pods that other tests have left in the namespace are of kinds that nothing here reads.
     assert [request for request in refused if request.group != "apps" or request.namespace != NAMESPACE] == []
 
 
 def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deployed) -> None:
-    def rules(name: str) -> list[Json]:
+    def list_rules(name: str) -> list[Json]:
         (role,) = [
             item for item in select_kinds(done.objects, "Role") if item["metadata"]["name"] == f"schedulerlog-{name}"
         ]
-        found: list[Json] = role["rules"]
-        return found
+        rules: list[Json] = role["rules"]
+        return rules
 
     # The same code reads both logs.
-    assert rules("kai-log") == rules("hami-log")
+    assert list_rules("kai-log") == list_rules("hami-log")
 
 
 def test_every_account_with_a_right_was_counted(done: Deployed) -> None:

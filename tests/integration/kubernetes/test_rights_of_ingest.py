@@ -1,4 +1,4 @@
-"""In a pod, with the rights that docs/sources.md prints: they are enough, and each that is missing is named."""
+"""Reading in a pod with the rights that docs/sources.md prints: they are enough, and each that is missing is named."""
 
 import asyncio
 import json
@@ -27,8 +27,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "sources.md"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 
-def documented(role: int = 0) -> list[Json]:
-    """The rules that the document's commands make: the roles are for everything, for owners, and for claims."""
+def read_documented(role: int = 0) -> list[Json]:
+    """Read the rules that the document's commands make: the roles are for everything, for owners, and for claims."""
     lines = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
     options = dict(word.lstrip("-").split("=") for word in shlex.split(lines[role]) if word.startswith("--"))
     resources = [name.partition(".")[::2] for name in options["resource"].split(",")]
@@ -46,7 +46,7 @@ class Sink:
         self.events += events
 
 
-async def watched(folder: Path, sink: Sink, is_enough: Callable[[], bool], namespace: str = "") -> None:
+async def watch_until(folder: Path, sink: Sink, is_enough: Callable[[], bool], namespace: str = "") -> None:
     async with asyncio.timeout(40):
         await watch(
             partial(load_service_account, folder),
@@ -87,18 +87,18 @@ async def test_the_documented_rights_are_enough(
     with (
         control_plane.client() as client,
         created_nodes(control_plane, [{"metadata": {"name": node}}]),
-        service_account(control_plane, namespace, documented(), tmp_path),
+        service_account(control_plane, namespace, read_documented(), tmp_path),
     ):
         pod = create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod("big", schedulerName="nobody"))
-        about = {"kind": "Pod", "namespace": namespace, "name": "big", "uid": pod["metadata"]["uid"]}
+        regarding = {"kind": "Pod", "namespace": namespace, "name": "big", "uid": pod["metadata"]["uid"]}
         event = {
-            "metadata": {"name": "big.1"}, "regarding": about, "reason": "FailedScheduling", "type": "Warning",
+            "metadata": {"name": "big.1"}, "regarding": regarding, "reason": "FailedScheduling", "type": "Warning",
             "note": "0/1 nodes are available: 1 Insufficient cpu.", "action": "Scheduling",
             "eventTime": "2026-11-21T03:13:32.250001Z", "reportingController": "default-scheduler",
             "reportingInstance": "1",
         }  # fmt: skip
         create(client, EVENTS.format(namespace), event)
-        await watched(tmp_path, sink, is_enough)
+        await watch_until(tmp_path, sink, is_enough)
     assert [record.getMessage() for record in caplog.records if not is_optional(record)] == []
 
 
@@ -118,11 +118,11 @@ async def test_owners_are_read_as_far_as_the_rights_go(
 ) -> None:
     sink = Sink()
 
-    def found() -> list[list[str]]:
+    def list_owners() -> list[list[str]]:
         pods = (event for event in sink.events if isinstance(event, PodObserved) and event.pod.name == "train-x")
         return [[str(owner) for owner in pod.description.owners] for pod in pods if pod.description]
 
-    rules = [rule for role in roles for rule in documented(role)]
+    rules = [rule for role in roles for rule in read_documented(role)]
     with control_plane.client() as client, service_account(control_plane, namespace, rules, tmp_path):
         batch = f"/apis/batch/v1/namespaces/{namespace}"
         job = {"template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
@@ -131,20 +131,20 @@ async def test_owners_are_read_as_far_as_the_rights_go(
         cron = create(client, f"{batch}/cronjobs", {"metadata": {"name": "nightly"}, "spec": schedule})
         # Kubernetes' own controller would take its name off a pod that it did not make.
         spec = job | {"suspend": True, "managedBy": "schedulerlog.io/test"}
-        made = {"metadata": {"name": "train"} | owned_by("CronJob", cron), "spec": spec}
-        train = create(client, f"{batch}/jobs", made)
+        body = {"metadata": {"name": "train"} | build_owner("CronJob", cron), "spec": spec}
+        train = create(client, f"{batch}/jobs", body)
         pod = a_pod("train-x", schedulerName="nobody")
-        pod["metadata"] |= owned_by("Job", train)
+        pod["metadata"] |= build_owner("Job", train)
         create(client, f"/api/v1/namespaces/{namespace}/pods", pod)
-        await watched(tmp_path, sink, lambda: bool(found()), namespace)
-    assert found()[0] == owners
+        await watch_until(tmp_path, sink, lambda: bool(list_owners()), namespace)
+    assert list_owners()[0] == owners
     named = [record.getMessage() for record in caplog.records if "owners of pods" in record.getMessage()]
     assert len(named) == (len(owners) == 1)
 
 
-def owned_by(kind: str, owner: Json) -> Json:
-    about = {"apiVersion": "batch/v1", "kind": kind, "controller": True}
-    return {"ownerReferences": [about | {field: owner["metadata"][field] for field in ("name", "uid")}]}
+def build_owner(kind: str, owner: Json) -> Json:
+    reference = {"apiVersion": "batch/v1", "kind": kind, "controller": True}
+    return {"ownerReferences": [reference | {field: owner["metadata"][field] for field in ("name", "uid")}]}
 
 
 RIGHTS = [(verb, resource) for resource in ("pods", "nodes", "events") for verb in ("list", "watch")]
@@ -156,7 +156,7 @@ async def test_every_right_that_is_missing_is_named(
     def without(verb: str, resource: str) -> list[Json]:
         return [
             rule | {"verbs": [action for action in rule["verbs"] if (action, rule["resources"]) != (verb, [resource])]}
-            for rule in documented()
+            for rule in read_documented()
         ]
 
     with ExitStack() as accounts:
@@ -171,7 +171,9 @@ async def test_every_right_that_is_missing_is_named(
             text = f'User "{user}" cannot {right[0]} resource "{right[1]}"'
             return any(text in record.getMessage() and record.levelno == logging.WARNING for record in caplog.records)
 
-        await asyncio.gather(*(watched(folder, Sink(), partial(is_named, right)) for right, folder in folders.items()))
+        await asyncio.gather(
+            *(watch_until(folder, Sink(), partial(is_named, right)) for right, folder in folders.items())
+        )
         assert all(map(is_named, RIGHTS))
 
 
@@ -189,10 +191,10 @@ async def test_devices_of_claims_are_known_where_claims_may_be_read(
 ) -> None:
     sink, node, claims = Sink(), f"{namespace}-node", CLAIM_API.format(namespace)
 
-    def found() -> list[PodObserved]:
+    def list_observed() -> list[PodObserved]:
         return [event for event in sink.events if isinstance(event, PodObserved) and event.node == node]
 
-    rules = [*documented(), *(documented(2) if may_read else [])]
+    rules = [*read_documented(), *(read_documented(2) if may_read else [])]
     with (
         control_plane.client() as client,
         created_nodes(control_plane, [{"metadata": {"name": node}}]),
@@ -206,7 +208,7 @@ async def test_devices_of_claims_are_known_where_claims_may_be_read(
         status = {"status": {"allocation": {"devices": {"results": [result]}}}}
         allocated = client.patch(f"{claims}/own/status", content=json.dumps(status), headers=MERGE_PATCH)
         assert allocated.is_success, allocated.text
-        await watched(tmp_path, sink, lambda: bool(found()), namespace)
-    devices = [allocation.uuid for allocation in found()[0].allocations]
+        await watch_until(tmp_path, sink, lambda: bool(list_observed()), namespace)
+    devices = [allocation.uuid for allocation in list_observed()[0].allocations]
     assert devices == ([f"gpu.example.com/{node}/gpu-0"] if may_read else [])
     assert any("resource claims are not known" in record.getMessage() for record in caplog.records) is not may_read

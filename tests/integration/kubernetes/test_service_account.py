@@ -1,4 +1,4 @@
-"""What the scheduler says it needs to be allowed is what it needs; a token that is replaced is taken up."""
+"""Rights of the scheduler: it needs what it says that it needs; a token that is replaced is taken up."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ PATIENT = LeaseTimings(60, 50, 0.2)
 """A machine that stands still for seconds in the middle of the test does not cost the lead."""
 
 
-def documented_rules() -> list[Json]:
-    """The rules in the docstring of `scheduler.cluster.kubernetes`."""
+def read_documented_rules() -> list[Json]:
+    """Read the rules in the docstring of `scheduler.cluster.kubernetes`."""
     rows = [
         line.split(maxsplit=2)
         for line in (scheduler.cluster.kubernetes.__doc__ or "").splitlines()
@@ -43,8 +43,8 @@ def documented_rules() -> list[Json]:
 
 @pytest.fixture
 def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
-    """Of a service account that is allowed what the docstring says, and no more; its token stands in a file."""
-    with service_account(control_plane, namespace, documented_rules(), tmp_path):
+    """Kubeconfig of a service account that is allowed only what the docstring says; its token stands in a file."""
+    with service_account(control_plane, namespace, read_documented_rules(), tmp_path):
         yield a_kubeconfig(tmp_path, control_plane)
 
 
@@ -65,9 +65,9 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
             assert await on_api.bind(pod, node) == ""
             done = [call for call in calls if call[0] in ("get", "patch", "create")]
             assert done == [("patch", "200")] * 3 + [("create", "201")]
-            shown = admin.get(f"/api/v1/namespaces/{namespace}/pods/pod1").json()
-            assert shown["spec"]["nodeName"] == node
-            assert shown["metadata"]["annotations"][ALLOCATED].startswith(f"GPU-{node}-")
+            bound_pod = admin.get(f"/api/v1/namespaces/{namespace}/pods/pod1").json()
+            assert bound_pod["spec"]["nodeName"] == node
+            assert bound_pod["metadata"]["annotations"][ALLOCATED].startswith(f"GPU-{node}-")
             locked = admin.get(f"/api/v1/nodes/{node}").json()["metadata"]["annotations"][LOCK]
             assert locked.endswith(f",{namespace},pod1")
         finally:
@@ -83,7 +83,7 @@ def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     """An account without the right to list them: the API server refuses pods and says why, until it has the right."""
-    rules = documented_rules()
+    rules = read_documented_rules()
     of_quotas = [rule for rule in rules if rule["resources"] == ["resourcequotas"]]
     assert of_quotas
     others = [rule for rule in rules if rule not in of_quotas]
@@ -96,7 +96,7 @@ def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
         extender.start(until_ready=False)
         try:
             with registered_webhook(control_plane, extender, namespace):
-                refused = eventually(lambda: _error(client.post(pods, json=pod)), extender.log.read_text)
+                refused = eventually(lambda: _get_error(client.post(pods, json=pod)), extender.log.read_text)
                 assert "resourcequotas" in refused, refused
                 with granted(control_plane, namespace, account, of_quotas):
                     eventually(lambda: client.post(pods, json=pod).is_success, extender.log.read_text)
@@ -105,7 +105,7 @@ def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
             extender.stop()
 
 
-def _error(answer: httpx.Response) -> str:
+def _get_error(answer: httpx.Response) -> str:
     return str(answer.json()["message"]) if answer.is_error else ""
 
 

@@ -47,8 +47,8 @@ def running_beside(*commands: list[str], log: Path) -> Iterator[None]:
         yield
 
 
-def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]:
-    """Attempt id to its latest summary, whole."""
+def read_published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]:
+    """Read the latest summary of each attempt id, joined from its parts."""
     parts: dict[str, list[AttemptSummarized]] = defaultdict(list)
     repeated: dict[str, AttemptRepeated] = {}
     for record in running.read_topic(ATTEMPTS.name):
@@ -59,14 +59,16 @@ def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]
             repeated[event.attempt_id] = max(
                 repeated.get(event.attempt_id, event), event, key=lambda repetition: repetition.version
             )
-    newest = {name: max(part.version for part in found) for name, found in parts.items()}
-    whole = {name: join([part for part in found if part.version == newest[name]]) for name, found in parts.items()}
+    newest = {name: max(part.version for part in summaries) for name, summaries in parts.items()}
+    joined = {
+        name: join([part for part in summaries if part.version == newest[name]]) for name, summaries in parts.items()
+    }
     latest = {name: repetition for name, repetition in repeated.items() if newest.get(name, 0) < repetition.version}
-    return whole | {name: resolve(repetition, whole[repetition.repeats]) for name, repetition in latest.items()}
+    return joined | {name: resolve(repetition, joined[repetition.repeats]) for name, repetition in latest.items()}
 
 
-def reported_by(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
-    """Attempt id to what this source alone reported."""
+def read_reported(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
+    """Read by attempt id what only this source reported."""
     folds: dict[str, AttemptFold] = defaultdict(AttemptFold)
     for record in running.read_topic(DECISIONS.name):
         event = decode(record.value, record.headers)
@@ -118,41 +120,41 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), extender.log.read_text)
             create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
             eventually(
-                lambda: {"placed", "refused", "waits"} <= of_all_sources(running, namespace),
-                lambda: f"{described(running, namespace)}\n{log.read_text()}",
+                lambda: {"placed", "refused", "waits"} <= list_complete_pods(running, namespace),
+                lambda: f"{describe(running, namespace)}\n{log.read_text()}",
             )
         running.settle_group(WORKERS, [DECISIONS])
-        found, alone = published(running, namespace), reported_by(running, namespace, "")
-    by_report = {report.attempt_id: attempt for attempt in found.values() for report in attempt.reports}
+        attempts, alone = read_published(running, namespace), read_reported(running, namespace, "")
+    by_report = {report.attempt_id: attempt for attempt in attempts.values() for report in attempt.reports}
     assert alone.keys() <= by_report.keys()
-    for name, own in alone.items():
-        assert answer_of(by_report[name]) == answer_of(own)
-        assert "hami-log" in {report.source for report in by_report[name].reports}, described_as(found)
+    for name, summary in alone.items():
+        assert answer_of(by_report[name]) == answer_of(summary)
+        assert "hami-log" in {report.source for report in by_report[name].reports}, describe_attempts(attempts)
     # What only the cluster reported is an event about one of several tries that followed each other at once.
-    apart = [attempt for attempt in found.values() if attempt.reports[0].source != "scheduler"]
-    assert len(found) == len(alone) + len(apart)
-    assert all(attempt.may_duplicate for attempt in apart), described_as(found)
+    apart = [attempt for attempt in attempts.values() if attempt.reports[0].source != "scheduler"]
+    assert len(attempts) == len(alone) + len(apart)
+    assert all(attempt.may_duplicate for attempt in apart), describe_attempts(attempts)
 
 
 def bind_failures(running: Pipeline, namespace: str) -> list[AttemptSummarized]:
-    found = reported_by(running, namespace, "").values()
-    return [attempt for attempt in found if attempt.bind and not attempt.bind.bound]
+    attempts = read_reported(running, namespace, "").values()
+    return [attempt for attempt in attempts if attempt.bind and not attempt.bind.bound]
 
 
-def of_all_sources(running: Pipeline, namespace: str) -> set[str]:
-    """The pods with an attempt that all sources reported."""
-    found = published(running, namespace).values()
-    return {attempt.pod.name for attempt in found if [report.source for report in attempt.reports] == SOURCES}
+def list_complete_pods(running: Pipeline, namespace: str) -> set[str]:
+    """List the pods with an attempt that all sources reported."""
+    attempts = read_published(running, namespace).values()
+    return {attempt.pod.name for attempt in attempts if [report.source for report in attempt.reports] == SOURCES}
 
 
-def described(running: Pipeline, namespace: str) -> str:
-    return described_as(published(running, namespace))
+def describe(running: Pipeline, namespace: str) -> str:
+    return describe_attempts(read_published(running, namespace))
 
 
-def described_as(found: dict[str, AttemptSummarized]) -> str:
-    return "\n".join(sorted(map(_described, found.values())))
+def describe_attempts(attempts: dict[str, AttemptSummarized]) -> str:
+    return "\n".join(sorted(map(_describe, attempts.values())))
 
 
-def _described(summary: AttemptSummarized) -> str:
+def _describe(summary: AttemptSummarized) -> str:
     reports = [(report.source, report.started_at, report.ended_at, report.bind_ended_at) for report in summary.reports]
     return f"{summary.pod.name} {summary.status} {summary.chosen} {summary.may_duplicate} {reports}"

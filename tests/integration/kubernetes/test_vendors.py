@@ -37,15 +37,15 @@ def extender(
         yield running
 
 
-def node_of(vendor: str, name: str) -> Json:
+def build_node(vendor: str, name: str) -> Json:
     node = read_node(vendor, name)
     status = node.setdefault("status", {})
     node["status"] = {key: {**status.get(key, {}), **AMOUNTS} for key in ("allocatable", "capacity")}
     return node
 
 
-def pod_of(vendor: str) -> Json:
-    """As a user writes it: no scheduler."""
+def build_pod(vendor: str) -> Json:
+    """Build a pod as a user writes it: no scheduler."""
     pod = read_pod(vendor)
     pod["metadata"] = {"name": vendor}
     spec = pod["spec"]
@@ -58,19 +58,21 @@ def test_the_example_of_every_vendor_is_placed_on_its_vendors_node(
 ) -> None:
     probe = a_gpu_pod("probe", NAME, gpumem=1000)
     del probe["spec"]["schedulerName"]
-    nodes = [node_of(vendor, f"{namespace}-{vendor}") for vendor in NAMES]
+    nodes = [build_node(vendor, f"{namespace}-{vendor}") for vendor in NAMES]
     with (
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
         webhook_of(control_plane, extender, namespace, probe),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, map(pod_of, NAMES))
+        create_pods(client, namespace, map(build_pod, NAMES))
 
-        def all_run() -> bool:
+        def are_all_running() -> bool:
             return all(pod["status"]["phase"] == "Running" for pod in list_pods(client, namespace))
 
-        eventually(all_run, lambda: str([(p["metadata"]["name"], p["status"]) for p in list_pods(client, namespace)]))
+        eventually(
+            are_all_running, lambda: str([(p["metadata"]["name"], p["status"]) for p in list_pods(client, namespace)])
+        )
         pods = {pod["metadata"]["name"]: pod for pod in list_pods(client, namespace)}
     assert set(pods) == set(NAMES)
     keys = {vendor.pod.allocated for vendor in VENDORS}

@@ -34,7 +34,7 @@ CUTS = 40
 
 @pytest.fixture
 def wire(control_plane: ControlPlane) -> Iterator[TcpProxy]:
-    """What our scheduler, and nobody else, reaches the API server through."""
+    """Proxy through which our scheduler, and nobody else, reaches the API server."""
     with TcpProxy(lambda: control_plane.api_server.port) as proxy:
         yield proxy
 
@@ -54,7 +54,7 @@ async def extender(
         yield running
 
 
-def whole_device(name: str) -> Json:
+def a_pod_for_one_device(name: str) -> Json:
     return a_gpu_pod(name, NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)
 
 
@@ -67,24 +67,24 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_device("first")])
+        create_pods(client, namespace, [a_pod_for_one_device("first")])
         eventually(lambda: "first" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         wire.sever()
         client.delete(f"/api/v1/namespaces/{namespace}/pods/first").raise_for_status()
         with created_nodes(control_plane, [a_gpu_node(new, devices=1)]):
-            create_pods(client, namespace, [whole_device("second"), whole_device("third")])
+            create_pods(client, namespace, [a_pod_for_one_device("second"), a_pod_for_one_device("third")])
             wire.mend()
 
-            def both_are_bound() -> bool:
+            def annotate_and_check() -> bool:
                 # kube-scheduler tries a refused pod again when something changes, and here nothing else would.
                 annotate(client, f"/api/v1/nodes/{old}", {"tests/nudge": str(time.monotonic())})
                 return len(list_placements(list_pods(client, namespace))) == 2
 
             # Both devices are free only for a scheduler that heard of the deletion and of the new node.
-            eventually(both_are_bound, extender.log.read_text)
-            found = list_pods(client, namespace)
-            assert {placement.node for placement in list_placements(found).values()} == {old, new}
-            await wait_for_agreement(backends.bootstrap_servers, namespace, found)
+            eventually(annotate_and_check, extender.log.read_text)
+            pods = list_pods(client, namespace)
+            assert {placement.node for placement in list_placements(pods).values()} == {old, new}
+            await wait_for_agreement(backends.bootstrap_servers, namespace, pods)
 
 
 async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
@@ -97,22 +97,22 @@ async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_device(f"pod-{number}") for number in range(count)])
+        create_pods(client, namespace, [a_pod_for_one_device(f"pod-{number}") for number in range(count)])
 
         cuts_left = iter(range(CUTS))
 
-        def all_are_bound() -> bool:
+        def cut_and_check() -> bool:
             # Bounded: on a busy machine a request may take longer than the time between two cuts.
             if next(cuts_left, None) is not None:
                 wire.cut()
             return len(list_placements(list_pods(client, namespace))) == count
 
         # A bind whose answer and look-up are both cut keeps its lock, in case the pod is bound: for five minutes.
-        eventually(all_are_bound, extender.log.read_text, seconds=420)
+        eventually(cut_and_check, extender.log.read_text, seconds=420)
         assert wire.cuts > 5
-        found = list_pods(client, namespace)
-        assert find_overbooked(list_placements(found).values()) == {}
-        await wait_for_agreement(backends.bootstrap_servers, namespace, found)
+        pods = list_pods(client, namespace)
+        assert find_overbooked(list_placements(pods).values()) == {}
+        await wait_for_agreement(backends.bootstrap_servers, namespace, pods)
 
 
 async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_that_continues(
@@ -123,12 +123,12 @@ async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_tha
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_device("before")])
+        create_pods(client, namespace, [a_pod_for_one_device("before")])
         eventually(lambda: "before" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         control_plane.api_server.kill()
         control_plane.api_server.start()
-        create_pods(client, namespace, [whole_device("after")])
+        create_pods(client, namespace, [a_pod_for_one_device("after")])
         eventually(lambda: "after" in list_placements(list_pods(client, namespace)), extender.log.read_text)
-        found = list_pods(client, namespace)
-        assert find_overbooked(list_placements(found).values()) == {}
-        await wait_for_agreement(backends.bootstrap_servers, namespace, found)
+        pods = list_pods(client, namespace)
+        assert find_overbooked(list_placements(pods).values()) == {}
+        await wait_for_agreement(backends.bootstrap_servers, namespace, pods)
