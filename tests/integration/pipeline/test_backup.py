@@ -1,4 +1,6 @@
-"""What docs/operations.md promises of a lost index: the topics give back what they still hold, a snapshot the rest."""
+"""Recovery of a lost index as docs/operations.md promises it: from the topics what they still hold, from a snapshot the
+rest.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -42,38 +44,41 @@ def start(running: Pipeline) -> None:
     running.wait_index_ready()
 
 
-def facts(number: int) -> Records:
-    """An attempt that is bound, its verdicts, a finding, and the pod until its end."""
-    ref, at = PodRef(namespace="lost", name=f"pod-{number}", uid=f"uid-{number}"), STARTED + timedelta(minutes=number)
-    head = ATTEMPT | {"pod": ref, "attempt_id": f"{number:032}", "started_at": at}
+def build_facts(number: int) -> Records:
+    """Build an attempt that is bound, its verdicts, a finding, and the pod until its end."""
+    ref, started_at = (
+        PodRef(namespace="lost", name=f"pod-{number}", uid=f"uid-{number}"),
+        STARTED + timedelta(minutes=number),
+    )
+    head = ATTEMPT | {"pod": ref, "attempt_id": f"{number:032}", "started_at": started_at}
     picked = PickedDevice(container=0, uuid=f"GPU-{number}", model="A100", memory_mib=10_240, cores_percent=25)
-    bind = BindOutcome(node="node1", bound=True, ended_at=at + timedelta(seconds=2))
-    whole = a_summary(
+    bind = BindOutcome(node="node1", bound=True, ended_at=started_at + timedelta(seconds=2))
+    summary = a_summary(
         ["node1"], **head, version=number + 2, status="succeeded", chosen="node1", requests=[a_request(count=1)],
         picked=[picked], picked_devices=[picked.uuid], bind=bind,
     )  # fmt: skip
     seen = [("Running", 5), ("Succeeded", 30)]
     return [
-        *((ATTEMPTS, part) for part in split(whole)),
+        *((ATTEMPTS, part) for part in split(summary)),
         (DEVICE_VERDICTS, build_devices_judged(**head)),
-        (FINDINGS, FindingReported(**head, finding="Imbalance", found_at=at, node="node1")),
-        (NODE_STATES, a_node_state("node1", 2, revision=number, observed_at=at)),
-        *((PODS, observed(ref, phase, at + timedelta(seconds=seconds))) for phase, seconds in seen),
+        (FINDINGS, FindingReported(**head, finding="Imbalance", found_at=started_at, node="node1")),
+        (NODE_STATES, a_node_state("node1", 2, revision=number, observed_at=started_at)),
+        *((PODS, an_observation(ref, phase, started_at + timedelta(seconds=seconds))) for phase, seconds in seen),
     ]
 
 
-def observed(ref: PodRef, phase: str, at: Any) -> PodObserved:
-    return PodObserved(cluster="default", pod=ref, observed_at=at, phase=phase, node="node1")
+def an_observation(ref: PodRef, phase: str, observed_at: Any) -> PodObserved:
+    return PodObserved(cluster="default", pod=ref, observed_at=observed_at, phase=phase, node="node1")
 
 
 def publish(running: Pipeline, numbers: range) -> None:
-    async def sent() -> None:
+    async def send() -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
-            for topic, event in (fact for number in numbers for fact in facts(number)):
+            for topic, event in (fact for number in numbers for fact in build_facts(number)):
                 record = encode(event)
                 await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
 
-    asyncio.run(sent())
+    asyncio.run(send())
     settle(running)
 
 
@@ -82,39 +87,39 @@ def settle(running: Pipeline) -> None:
         running.settle_group(group, topics)
 
 
-def documents(running: Pipeline) -> dict[str, dict[str, Any]]:
+def read_documents(running: Pipeline) -> dict[str, dict[str, Any]]:
     return {index.alias: running.get_documents(alias=index.alias) for index in INDICES}
 
 
-def opensearch(running: Pipeline, method: str, path: str, body: Any = None) -> Any:
+def call_opensearch(running: Pipeline, method: str, path: str, body: Any = None) -> Any:
     answer = httpx.request(method, f"{running.servers.opensearch_url}{path}", json=body, timeout=60)
     return answer.raise_for_status().json()
 
 
 def lose_the_index(running: Pipeline) -> None:
     running.stop_all()
-    for name in opensearch(running, "GET", "/_cat/indices/schedulerlog-*?format=json&h=index"):
-        opensearch(running, "DELETE", f"/{name['index']}")
+    for name in call_opensearch(running, "GET", "/_cat/indices/schedulerlog-*?format=json&h=index"):
+        call_opensearch(running, "DELETE", f"/{name['index']}")
     for index in INDICES:
-        opensearch(running, "DELETE", f"/_index_template/{index.alias}")
+        call_opensearch(running, "DELETE", f"/_index_template/{index.alias}")
 
 
-def ends(running: Pipeline) -> Offsets:
-    """The offsets that each group has read to, where all is settled."""
-    return asyncio.run(_ends(running.servers.bootstrap_servers))
+def read_ends(running: Pipeline) -> Offsets:
+    """Read the offsets that each group has read to, where all is settled."""
+    return asyncio.run(_fetch_ends(running.servers.bootstrap_servers))
 
 
-async def _ends(servers: str) -> Offsets:
+async def _fetch_ends(servers: str) -> Offsets:
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
-        return {group: await consumer.end_offsets(_partitions(topics)) for group, topics in GROUPS.items()}
+        return {group: await consumer.end_offsets(_list_partitions(topics)) for group, topics in GROUPS.items()}
 
 
-def _partitions(topics: tuple[Topic, ...]) -> list[TopicPartition]:
+def _list_partitions(topics: tuple[Topic, ...]) -> list[TopicPartition]:
     return [TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)]
 
 
 def set_back(running: Pipeline, offsets: Offsets) -> None:
-    """As ``kafka-consumer-groups --reset-offsets``: of a group that has no member."""
+    """Set the offsets of a group without members back, as ``kafka-consumer-groups --reset-offsets`` does."""
     asyncio.run(_set_back(running.servers.bootstrap_servers, offsets))
 
 
@@ -126,7 +131,7 @@ async def _set_back(servers: str, offsets: Offsets) -> None:
 
 
 def expire(running: Pipeline, before: Offsets) -> None:
-    """As Kafka does with records that are older than the topic's retention."""
+    """Expire records as Kafka does with those that are older than the topic's retention."""
     asyncio.run(_expire(running.servers.bootstrap_servers, before))
 
 
@@ -134,7 +139,9 @@ async def _expire(servers: str, before: Offsets) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:
-        records = {place: RecordsToDelete(offset) for places in before.values() for place, offset in places.items()}
+        records = {
+            partition: RecordsToDelete(offset) for places in before.values() for partition, offset in places.items()
+        }
         await admin.delete_records(records)
     finally:
         await admin.close()
@@ -144,14 +151,14 @@ def test_a_lost_index_is_written_again_from_the_topics_or_from_a_snapshot_and_wh
     running: Pipeline,
 ) -> None:
     repository = {"type": "fs", "settings": {"location": "backup"}}
-    opensearch(running, "PUT", "/_snapshot/backup", repository)
+    call_opensearch(running, "PUT", "/_snapshot/backup", repository)
     publish(running, range(20))
-    at_snapshot = ends(running)
+    at_snapshot = read_ends(running)
     everything = {"indices": "schedulerlog-*", "include_global_state": False}
-    opensearch(running, "PUT", "/_snapshot/backup/first?wait_for_completion=true", everything)
+    call_opensearch(running, "PUT", "/_snapshot/backup/first?wait_for_completion=true", everything)
     publish(running, range(20, 40))
-    before = documents(running)
-    assert [alias for alias, found in before.items() if not found] == ["schedulerlog-trends"]
+    before = read_documents(running)
+    assert [alias for alias, documents in before.items() if not documents] == ["schedulerlog-trends"]
     assert len(before["schedulerlog-occupancy"]) == len(before["schedulerlog-attempts"]) == 40
 
     # Without a snapshot, while the topics still hold everything.
@@ -160,15 +167,15 @@ def test_a_lost_index_is_written_again_from_the_topics_or_from_a_snapshot_and_wh
     set_back(running, {group: dict.fromkeys(places, 0) for group, places in at_snapshot.items()})
     start(running)
     settle(running)
-    assert documents(running) == before
+    assert read_documents(running) == before
 
     # The topics hold no more than what came after the snapshot.
     lose_the_index(running)
     expire(running, at_snapshot)
     running.processes.run("provision", "pipeline", "provision")
-    opensearch(running, "POST", "/_snapshot/backup/first/_restore?wait_for_completion=true", everything)
+    call_opensearch(running, "POST", "/_snapshot/backup/first/_restore?wait_for_completion=true", everything)
     eventually(lambda: len(running.get_documents()) == 20, "the snapshot is not restored")
     set_back(running, at_snapshot)
     start(running)
     settle(running)
-    assert documents(running) == before
+    assert read_documents(running) == before

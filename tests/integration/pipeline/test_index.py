@@ -52,13 +52,13 @@ def running(provisioned: Pipeline) -> Iterator[Pipeline]:
 
 
 def send(running: Pipeline, records: Sequence[tuple[Topic, EncodedRecord]]) -> None:
-    async def sent() -> None:
+    async def send_all() -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
             for topic, record in records:
                 await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
             await producer.flush()
 
-    asyncio.run(sent())
+    asyncio.run(send_all())
 
 
 def publish(running: Pipeline, events: Records) -> None:
@@ -69,13 +69,13 @@ def settle(running: Pipeline) -> None:
     running.settle_group(INDEX_WRITERS, INDEXED)
 
 
-def about(number: int) -> Json:
-    """A pod of its own, so that all partitions have records."""
+def build_head(number: int) -> Json:
+    """Build the head of a pod of its own, so that all partitions have records."""
     return {"pod": PodRef(namespace="index", name=f"pod-{number}", uid=str(number)), "attempt_id": f"{number:032}"}
 
 
-def states(revisions: int) -> list[NodeStateChanged]:
-    """Each node changes so often, a second apart."""
+def build_changing_states(revisions: int) -> list[NodeStateChanged]:
+    """Build states of nodes that change so often, a second apart."""
     return [
         a_random_state(node, 2, seed=revision, revision=revision, observed_at=OBSERVED + timedelta(seconds=revision))
         for revision in range(revisions)
@@ -83,30 +83,32 @@ def states(revisions: int) -> list[NodeStateChanged]:
     ]
 
 
-def minute_of(version: int) -> Event:
+def build_minute(version: int) -> Event:
     names = {name: ["index"] for name in ("namespace", "dimension", "value")}
     counts = {name: [version] for name in ("attempts", "pods", "nodes", "devices")}
     return build_trends(**names, result=["failed"], **counts, version=version)
 
 
-def everything(numbers: range) -> Records:
-    """Of each attempt a pending and a final version, of several records, then a repetition; and what belongs to it."""
-    found: list[tuple[Topic, Event]] = []
+def build_everything(numbers: range) -> Records:
+    """Build of each attempt a pending and a final version, of several records, then a repetition; and what belongs to
+    it.
+    """
+    records: list[tuple[Topic, Event]] = []
     for number in numbers:
-        head = about(number)
+        head = build_head(number)
         for version, parts in ((1, 1), (2, 3)):
-            found += [(ATTEMPTS, part) for part in build_parts(parts, **head, version=version)]
+            records += [(ATTEMPTS, part) for part in build_parts(parts, **head, version=version)]
         again = head | {"attempt_id": f"{number:031}r", "repeats": head["attempt_id"]}
-        found += [
+        records += [
             (ATTEMPTS, a_repetition(**again)),
             (DEVICE_VERDICTS, build_devices_judged(**head)),
             (FINDINGS, FindingReported(**ATTEMPT | head, finding="Imbalance", found_at=STARTED, node="")),
-            (TRENDS, minute_of(number + 1)),
+            (TRENDS, build_minute(number + 1)),
         ]
-    return found
+    return records
 
 
-def documents(running: Pipeline) -> dict[str, dict[str, Json]]:
+def read_documents(running: Pipeline) -> dict[str, dict[str, Json]]:
     names = ("attempts", "devices", "findings", "trends", "node-states")
     return {name: running.get_documents(alias=f"schedulerlog-{name}") for name in names}
 
@@ -116,60 +118,62 @@ def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stan
     running.start_index()
     running.wait_index_ready()
     running.processes.start("second", "pipeline", "index")
-    publish(running, [*everything(range(60)), *((NODE_STATES, state) for state in states(10))])
+    publish(running, [*build_everything(range(60)), *((NODE_STATES, state) for state in build_changing_states(10))])
     running.processes.kill("index")
     opensearch.pause()
-    publish(running, everything(range(60, 120)))
+    publish(running, build_everything(range(60, 120)))
     running.processes.kill("second")
     running.start_index()
     running.processes.start("second", "pipeline", "index")
     opensearch.resume()
-    publish(running, everything(range(120, 180)))
+    publish(running, build_everything(range(120, 180)))
     opensearch.kill()
-    publish(running, everything(range(180, 240)))
+    publish(running, build_everything(range(180, 240)))
     opensearch.start()
     settle(running)
 
-    found = documents(running)
-    attempts = {name: document for name, document in found["attempts"].items() if document["namespace"] == "index"}
+    documents = read_documents(running)
+    attempts = {name: document for name, document in documents["attempts"].items() if document["namespace"] == "index"}
     assert attempts.keys() == {f"{n:032}" for n in range(240)} | {f"{n:031}r" for n in range(240)}
-    whole = join(build_parts(3, **about(7), version=2))
-    assert encode_value(whole) == orjson.dumps(attempts[whole.attempt_id]["summary"])
+    summary = join(build_parts(3, **build_head(7), version=2))
+    assert encode_value(summary) == orjson.dumps(attempts[summary.attempt_id]["summary"])
     assert {len(document["nodes"]) for name, document in attempts.items() if not name.endswith("r")} == {3}
     assert {document["repeats"] for name, document in attempts.items() if name.endswith("r")} == {
         f"{number:032}" for number in range(240)
     }
-    devices = {name: document["record"] for name, document in found["devices"].items()}
-    judged = [build_devices_judged(**about(number)) for number in range(240)]
+    devices = {name: document["record"] for name, document in documents["devices"].items()}
+    judged = [build_devices_judged(**build_head(number)) for number in range(240)]
     assert devices == {event.id: orjson.loads(encode(event).value) for event in judged}
-    assert sorted(finding["attempt_id"] for finding in found["findings"].values()) == [f"{n:032}" for n in range(240)]
-    assert [trend["attempts"] for trend in found["trends"].values()] == [240]
-    assert stored_states(running) == {state.id: encode_value(state) for state in states(10)}
+    assert sorted(finding["attempt_id"] for finding in documents["findings"].values()) == [
+        f"{n:032}" for n in range(240)
+    ]
+    assert [trend["attempts"] for trend in documents["trends"].values()] == [240]
+    assert read_states(running) == {state.id: encode_value(state) for state in build_changing_states(10)}
     assert not running.read_topic(DEAD_LETTERS.name)
 
 
-def stored_states(running: Pipeline) -> dict[str, bytes]:
-    """Id to event, encoded, of every state in the index."""
-    found = running.get_documents(alias="schedulerlog-node-states")
-    return {name: encode_value(read_node_state(document)) for name, document in found.items()}
+def read_states(running: Pipeline) -> dict[str, bytes]:
+    """Read every state in the index: id to event, encoded."""
+    documents = running.get_documents(alias="schedulerlog-node-states")
+    return {name: encode_value(read_node_state(document)) for name, document in documents.items()}
 
 
 def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_letters(running: Pipeline) -> None:
     first, second = (a_node_state("twice", 1, slots_used=[slots]) for slots in (1, 2))
     broken = EncodedRecord(b"twice", b"{", encode(first).headers)
     # OpenSearch takes ids of at most 512 bytes.
-    endless = FindingReported(**ATTEMPT | about(1_000), finding="Imbalance", found_at=STARTED, node="n" * 600)
+    endless = FindingReported(**ATTEMPT | build_head(1_000), finding="Imbalance", found_at=STARTED, node="n" * 600)
     running.start_index()
     running.wait_index_ready()
     wrong = [(NODE_STATES, encode(first)), (NODE_STATES, encode(second)), (NODE_STATES, broken)]
-    send(running, [*wrong, (FINDINGS, encode(endless)), (ATTEMPTS, encode(a_summary(**about(1_000))))])
+    send(running, [*wrong, (FINDINGS, encode(endless)), (ATTEMPTS, encode(a_summary(**build_head(1_000))))])
     settle(running)
     dead = {letter.value: dict(letter.headers) for letter in running.read_topic(DEAD_LETTERS.name)}
     causes = {value: headers["dead_letter_cause"] for value, headers in dead.items()}
     assert causes.keys() == {encode(second).value, b"{", encode(endless).value}
     assert b"another state of the node has this epoch and revision" in causes[encode(second).value]
     assert b"too long" in causes[encode(endless).value]
-    assert stored_states(running)[first.id] == encode_value(first)
+    assert read_states(running)[first.id] == encode_value(first)
     assert f"{1_000:032}" in running.get_attempts("index")
 
 
@@ -177,7 +181,7 @@ def test_the_process_says_that_it_waits_while_the_index_is_down(running: Pipelin
     running.start_index()
     running.wait_index_ready()
     running.servers.opensearch.kill()
-    publish(running, [(ATTEMPTS, a_summary(**about(2_000)))])
+    publish(running, [(ATTEMPTS, a_summary(**build_head(2_000)))])
     assert not until(running.is_index_ready, lambda ready: not ready)
     running.servers.opensearch.start()
     assert until(running.is_index_ready)
@@ -198,7 +202,7 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
     day = STARTED - timedelta(days=40)
     attempts = [
         a_summary(
-            **about(1_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
+            **build_head(1_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
         )
         for number in range(20)
     ]
@@ -213,8 +217,8 @@ def test_h5_an_index_that_cant_be_made_is_waited_for_and_no_attempt_is_lost(runn
         httpx.put(f"{url}/_cluster/settings", json=none, timeout=30)
         httpx.delete(f"{url}/filler", timeout=30)
     settle(running)
-    found = running.get_documents({"ids": {"values": [attempt.attempt_id for attempt in attempts]}})
-    assert len(found) == 20
+    documents = running.get_documents({"ids": {"values": [attempt.attempt_id for attempt in attempts]}})
+    assert len(documents) == 20
     assert len(running.read_topic(DEAD_LETTERS.name)) == before
 
 
@@ -225,7 +229,7 @@ def test_h5_attempts_of_the_year_9000_make_no_index(running: Pipeline) -> None:
     days = [STARTED.replace(year=9000) + timedelta(days=number) for number in range(25)]
     attempts = [
         a_summary(
-            **about(2_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
+            **build_head(2_000 + number), started_at=day, ended_at=day, reports=[a_report(started_at=day, ended_at=day)]
         )
         for number, day in enumerate(days)
     ]

@@ -35,7 +35,7 @@ PENDING_MINUTES = (40, 35, 30, 25, 10, 1)
 """Longer than the rule waits for."""
 
 
-def tried(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None) -> list[AttemptEvent]:
+def build_try(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None) -> list[AttemptEvent]:
     started = datetime.now(UTC) - timedelta(minutes=minutes_ago)
     common = build_common(pod, NAMESPACE) | {"attempt_id": f"{pod}-{minutes_ago}", "started_at": started}
     # Alerts go by the time at which an attempt ended.
@@ -44,12 +44,12 @@ def tried(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None)
     return [event.model_copy(update=ended) if isinstance(event, AttemptConcluded) else event for event in events]
 
 
-def attempts() -> dict[str, list[AttemptEvent]]:
-    """By id: a pod that is refused for long, and others."""
-    made = [tried("pending", minutes, REFUSING) for minutes in PENDING_MINUTES]
-    made += [tried(f"refused-{number}", 1, REFUSING) for number in range(12)]
-    made += [tried(f"placed-{number}", 1, FITTING, "node1") for number in range(12)]
-    return {events[0].attempt_id: events for events in made}
+def build_attempts() -> dict[str, list[AttemptEvent]]:
+    """Build attempts by id: a pod that is refused for long, and others."""
+    attempts = [build_try("pending", minutes, REFUSING) for minutes in PENDING_MINUTES]
+    attempts += [build_try(f"refused-{number}", 1, REFUSING) for number in range(12)]
+    attempts += [build_try(f"placed-{number}", 1, FITTING, "node1") for number in range(12)]
+    return {events[0].attempt_id: events for events in attempts}
 
 
 @pytest.fixture
@@ -67,81 +67,83 @@ def api(running: Pipeline) -> Iterator[Served]:
         yield api
 
 
-def events(running: Pipeline, topic: str) -> list[Any]:
+def read_events(running: Pipeline, topic: str) -> list[Any]:
     return [decode(record.value, record.headers) for record in running.read_topic(topic)]
 
 
-def announced(running: Pipeline) -> set[str]:
-    return {event.attempt_id for event in events(running, MESSAGES.name) if isinstance(event, MessageEmitted)}
+def list_announced(running: Pipeline) -> set[str]:
+    return {event.attempt_id for event in read_events(running, MESSAGES.name) if isinstance(event, MessageEmitted)}
 
 
-def counted(running: Pipeline) -> Counter[str]:
-    """Attempts by result, on the topic of trends."""
+def count_results(running: Pipeline) -> Counter[str]:
+    """Count attempts by result, on the topic of trends."""
     latest: dict[tuple[Any, ...], TrendsCounted] = {}
-    for event in events(running, TRENDS.name):
+    for event in read_events(running, TRENDS.name):
         if isinstance(event, TrendsCounted):
             latest[event.started_at, event.partition, event.recorded_at, event.part] = event
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for trend in latest.values():
         rows = zip(trend.namespace, trend.dimension, trend.result, trend.attempts.tolist(), strict=True)
         for namespace, dimension, result, count in rows:
             if (namespace, dimension) == (NAMESPACE, "all"):
-                found[result] += count
-    return found
+                counts[result] += count
+    return counts
 
 
-def fires(running: Pipeline) -> bool:
-    alerts = (event for event in events(running, ALERTS.name) if isinstance(event, AlertChanged))
+def is_firing(running: Pipeline) -> bool:
+    alerts = (event for event in read_events(running, ALERTS.name) if isinstance(event, AlertChanged))
     return any(alert.state == "firing" and alert.labels.get("pod") == "pending" for alert in alerts)
 
 
-def hits(running: Pipeline, alias: str) -> list[dict[str, Any]]:
-    """Every document about the namespace, in whatever index it is."""
+def search_hits(running: Pipeline, alias: str) -> list[dict[str, Any]]:
+    """Search every document about the namespace, in whatever index it is."""
     url = f"{running.servers.opensearch_url}/{alias}"
     httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
     body = {"size": 10_000, "query": {"term": {"namespace": NAMESPACE}}}
-    found: list[dict[str, Any]] = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
-    return found
+    hits: list[dict[str, Any]] = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
+    return hits
 
 
 def test_attempts_are_answered_announced_counted_and_alerted_on_and_indexed_later(
     running: Pipeline, api: Served
 ) -> None:
-    sent = attempts()
+    sent = build_attempts()
     expected = Counter({"failed": len(PENDING_MINUTES) + 12, "pending": 12})
     running.servers.opensearch.pause()
     try:
         running.send([event for attempt in sent.values() for event in attempt])
         for pod, status in (("pending", "failed"), ("refused-7", "failed"), ("placed-7", "pending")):
-            answer = until(partial(api.get_schedulerlog, f"{NAMESPACE}/{pod}"), lambda found: found.is_success)
+            answer = until(partial(api.get_schedulerlog, f"{NAMESPACE}/{pod}"), lambda current: current.is_success)
             assert answer.json().get("status") == status, answer.text
-        assert until(lambda: announced(running), lambda found: found >= sent.keys()) >= sent.keys()
-        assert until(lambda: counted(running), lambda found: found == expected) == expected
-        eventually(lambda: fires(running), "no alert about the pod that is refused for long")
+        assert until(lambda: list_announced(running), lambda current: current >= sent.keys()) >= sent.keys()
+        assert until(lambda: count_results(running), lambda current: current == expected) == expected
+        eventually(lambda: is_firing(running), "no alert about the pod that is refused for long")
     finally:
         running.servers.opensearch.resume()
     running.settle()
     assert_indexed_once(running, sent)
-    rows = until(lambda: in_index(running), lambda found: found == expected)
+    rows = until(lambda: count_indexed(running), lambda current: current == expected)
     assert rows == expected
     running.processes.check()
 
 
-def in_index(running: Pipeline) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for hit in hits(running, "schedulerlog-trends"):
+def count_indexed(running: Pipeline) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for hit in search_hits(running, "schedulerlog-trends"):
         if hit["_source"]["dimension"] == "all":
-            found[hit["_source"]["result"]] += hit["_source"]["attempts"]
-    return found
+            counts[hit["_source"]["result"]] += hit["_source"]["attempts"]
+    return counts
 
 
 def assert_indexed_once(running: Pipeline, sent: dict[str, list[AttemptEvent]]) -> None:
-    documents = hits(running, "schedulerlog-attempts")
+    documents = search_hits(running, "schedulerlog-attempts")
     assert Counter(hit["_id"] for hit in documents) == Counter(sent.keys())
-    published = [event for event in events(running, ATTEMPTS.name) if event.pod.namespace == NAMESPACE]
-    whole = {event.attempt_id for event in published if isinstance(event, AttemptSummarized)}
-    assert {event.attempt_id for event in published if isinstance(event, AttemptRepeated)} == sent.keys() - whole
-    verdicts = {event.id for id_ in whole for event in sent[id_] if isinstance(event, DevicesJudged)}
-    forwarded = {event.id for event in events(running, DEVICE_VERDICTS.name) if event.pod.namespace == NAMESPACE}
+    published = [event for event in read_events(running, ATTEMPTS.name) if event.pod.namespace == NAMESPACE]
+    summarized_ids = {event.attempt_id for event in published if isinstance(event, AttemptSummarized)}
+    assert {
+        event.attempt_id for event in published if isinstance(event, AttemptRepeated)
+    } == sent.keys() - summarized_ids
+    verdicts = {event.id for id_ in summarized_ids for event in sent[id_] if isinstance(event, DevicesJudged)}
+    forwarded = {event.id for event in read_events(running, DEVICE_VERDICTS.name) if event.pod.namespace == NAMESPACE}
     assert forwarded == verdicts
-    assert Counter(hit["_id"] for hit in hits(running, "schedulerlog-devices")) == Counter(verdicts)
+    assert Counter(hit["_id"] for hit in search_hits(running, "schedulerlog-devices")) == Counter(verdicts)

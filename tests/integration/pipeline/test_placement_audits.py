@@ -44,7 +44,7 @@ def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
         yield running
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return AGO + timedelta(seconds=seconds)
 
 
@@ -53,48 +53,52 @@ def a_pod(name: str) -> PodRef:
 
 
 def bound(name: str, node: str) -> list[Sent]:
-    """Judged at 0 s, bound at 10 s, with the node's one device."""
+    """Build a pod that was judged at 0 s and bound at 10 s, with the node's one device."""
     uuid, pod = f"GPU-{node}", a_pod(name)
     plain: dict[str, Any] = {
-        "attempt_id": derive_attempt_id("default", SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0),
-        "ended_at": at(1),
-        "version": count_microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
-        "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended_at=at(10)),
+        "attempt_id": derive_attempt_id("default", SCHEDULER, pod.uid, to_time(0)), "pod": pod,
+        "started_at": to_time(0), "ended_at": to_time(1),
+        "version": count_microseconds(to_time(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
+        "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended_at=to_time(10)),
     }  # fmt: skip
     return [(ATTEMPTS, part) for part in split(a_summary([node], **plain))]
 
 
-def chosen_alone(name: str, node: str) -> Sent:
-    """The end of a filter whose bind is not reported."""
+def build_conclusion(name: str, node: str) -> Sent:
+    """Build the end of a filter whose bind is not reported."""
     pod = a_pod(name)
     event = AttemptConcluded(cluster="default",
-        attempt_id=derive_attempt_id("default", SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
-        started_at=at(0), ended_at=at(1),
+        attempt_id=derive_attempt_id("default", SCHEDULER, pod.uid, to_time(0)), pod=pod, scheduler=SCHEDULER,
+        started_at=to_time(0), ended_at=to_time(1),
         requests=[a_request(count=1)], offered_nodes=0, judged_nodes=0, judged_devices=0, device_records=0,
         node_records=0, chosen=node,
     )  # fmt: skip
     return DECISIONS, event
 
 
-def seen(name: str, node: str, seconds: float) -> Sent:
+def build_observation(name: str, node: str, seconds: float) -> Sent:
     return PODS, PodObserved(
-        cluster="default", pod=a_pod(name), observed_at=at(seconds), phase="Running" if node else "Pending", node=node
+        cluster="default",
+        pod=a_pod(name),
+        observed_at=to_time(seconds),
+        phase="Running" if node else "Pending",
+        node=node,
     )
 
 
-def registered(node: str, seconds: float, memory_mib: int) -> Sent:
+def build_registration(node: str, seconds: float, memory_mib: int) -> Sent:
     event = NodeRegistered(cluster="default",
-        node=node, observed_at=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
-        mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0],
-        healthy=[True],
+        node=node, observed_at=to_time(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"],
+        model=["A100"], mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10],
+        numa=[0], healthy=[True],
     )  # fmt: skip
     return NODES, event
 
 
-def checked(node: str, seconds: float, *codes: str) -> Sent:
-    problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=at(-500)) for code in codes]
+def build_check(node: str, seconds: float, *codes: str) -> Sent:
+    problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=to_time(-500)) for code in codes]
     return NODES, NodeChecked(
-        cluster="default", node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems
+        cluster="default", node=node, observed_at=to_time(seconds), scheduler=SCHEDULER, problems=problems
     )
 
 
@@ -108,19 +112,19 @@ WRONG: Final = {
     "BindUnreported": ("unreported", "a100-2"),
 }
 RECORDS: Final[Sequence[Sent]] = (
-    *(registered(node, -200, 40_960) for node in ("a100-changed", "a100-1", "a100-right")),
-    checked("a100-stale", -100, "HandshakeTooOld"),
-    checked("a100-unusable", -100, "RegistrationUnusable"),
-    checked("a100-right", -100, "HandshakeTooOld"),
-    checked("a100-right", -1),
-    registered("a100-changed", 5, 20_480),
+    *(build_registration(node, -200, 40_960) for node in ("a100-changed", "a100-1", "a100-right")),
+    build_check("a100-stale", -100, "HandshakeTooOld"),
+    build_check("a100-unusable", -100, "RegistrationUnusable"),
+    build_check("a100-right", -100, "HandshakeTooOld"),
+    build_check("a100-right", -1),
+    build_registration("a100-changed", 5, 20_480),
     *(record for finding, where in WRONG.items() if finding != "BindUnreported" for record in bound(*where)),
     *bound("right", "a100-right"),
-    chosen_alone("unreported", "a100-2"),
-    seen("nowhere", "", 70),
-    seen("unreported", "a100-2", 70),
-    seen("right", "a100-right", 12),
-    seen("right", "a100-right", 70),
+    build_conclusion("unreported", "a100-2"),
+    build_observation("nowhere", "", 70),
+    build_observation("unreported", "a100-2", 70),
+    build_observation("right", "a100-right", 12),
+    build_observation("right", "a100-right", 70),
 )
 
 
@@ -132,17 +136,17 @@ async def send(running: Pipeline, records: Sequence[Sent]) -> None:
         await producer.flush()
 
 
-def findings(running: Pipeline) -> list[FindingReported]:
+def read_findings(running: Pipeline) -> list[FindingReported]:
     events = [decode(record.value, record.headers) for record in running.read_topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported) and event.finding in WRONG]
 
 
-def in_index(running: Pipeline) -> dict[str, Any]:
+def read_indexed(running: Pipeline) -> dict[str, Any]:
     try:
-        found = running.get_documents(alias="schedulerlog-findings")
+        documents = running.get_documents(alias="schedulerlog-findings")
     except Exception:  # noqa: BLE001 - there is no index before the first finding
         return {}
-    return {id_: source for id_, source in found.items() if source["finding"] in WRONG}
+    return {id_: source for id_, source in documents.items() if source["finding"] in WRONG}
 
 
 def test_each_is_found_once_however_often_the_process_is_killed(running: Pipeline) -> None:
@@ -154,16 +158,16 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
         asyncio.run(send(running, lot))
         running.processes.kill("placements")
         running.start_placements()
-    found = until(lambda: findings(running), lambda events: len(events) >= len(WRONG))
-    assert {finding.finding: (finding.pod.name, finding.node) for finding in found} == WRONG
-    assert set(Counter(finding.id for finding in found).values()) == {1}
+    findings = until(lambda: read_findings(running), lambda events: len(events) >= len(WRONG))
+    assert {finding.finding: (finding.pod.name, finding.node) for finding in findings} == WRONG
+    assert set(Counter(finding.id for finding in findings).values()) == {1}
     assert {
-        source["finding"] for source in until(lambda: in_index(running), lambda ids: len(ids) == 6).values()
+        source["finding"] for source in until(lambda: read_indexed(running), lambda ids: len(ids) == 6).values()
     } == set(WRONG)
-    assert all(finding.evidence and finding.numbers for finding in found)
+    assert all(finding.evidence and finding.numbers for finding in findings)
 
     running.processes.stop("placements")
-    before = in_index(running)
+    before = read_indexed(running)
     running.start_placements("--group", "from-zero")
     read = sum(len(running.read_topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
     assert (
@@ -175,5 +179,5 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     reached = until(lambda: running.sum_metric(AUDIT_LAG), lambda seconds: 0 < seconds < present)
     assert 0 < reached < present
     assert until(lambda: running.sum_metric(AUDIT_LAG), lambda seconds: seconds != reached) != reached
-    assert len(findings(running)) == len(WRONG)
-    assert in_index(running) == before
+    assert len(read_findings(running)) == len(WRONG)
+    assert read_indexed(running) == before

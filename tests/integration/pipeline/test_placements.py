@@ -46,16 +46,16 @@ def running(provisioned: Pipeline) -> Iterator[Pipeline]:
     provisioned.stop_all()
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return HOUR_AGO + timedelta(seconds=seconds)
 
 
-def pod(number: int, generation: int = 1) -> PodRef:
+def build_pod_ref(number: int, generation: int = 1) -> PodRef:
     return PodRef(namespace="who", name=f"pod-{number}", uid=f"uid-{number}-{generation}")
 
 
-def device(number: int) -> tuple[str, str]:
-    """Node and device of a pod: one for each."""
+def derive_device(number: int) -> tuple[str, str]:
+    """Derive node and device of a pod: one for each."""
     return f"node{number % NODE_COUNT}", f"GPU-{number % NODE_COUNT}-{number // NODE_COUNT % DEVICES_PER_NODE}"
 
 
@@ -66,7 +66,7 @@ def a_registration(node: int) -> Sent:
         "numa": [0], "healthy": [True],
     }  # fmt: skip
     event = NodeRegistered(
-        cluster="default", node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True,
+        cluster="default", node=f"node{node}", observed_at=to_time(-60), scheduler="hami-scheduler", registered=True,
         uuid=uuids, index=list(range(DEVICES_PER_NODE)),
         **{name: values * DEVICES_PER_NODE for name, values in same.items()},
     )  # fmt: skip
@@ -74,8 +74,8 @@ def a_registration(node: int) -> Sent:
 
 
 def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 10_240, **fields: Any) -> list[Sent]:
-    """As the worker publishes it: first without the bind, then with it."""
-    started, ended = at(seconds - 2), at(seconds)
+    """Build the records as the worker publishes them: first without the bind, then with it."""
+    started, ended = to_time(seconds - 2), to_time(seconds)
     picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
     plain: dict[str, Any] = {
         "attempt_id": derive_attempt_id("default", "hami-scheduler", ref.uid, started), "pod": ref,
@@ -85,35 +85,39 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
     }  # fmt: skip
     bind = BindOutcome(node=node, bound=True, ended_at=ended)
     first = a_summary([node], **(plain | {"version": count_microseconds(started), "status": "pending"}))
-    whole = a_summary([node], **(plain | {"bind": bind} | fields))
-    return [(ATTEMPTS, part) for summary in (first, whole) for part in split(summary)]
+    second = a_summary([node], **(plain | {"bind": bind} | fields))
+    return [(ATTEMPTS, part) for summary in (first, second) for part in split(summary)]
 
 
-def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **fields: Any) -> Sent:
-    return PODS, PodObserved(cluster="default", pod=ref, observed_at=at(seconds), phase=phase, node=node, **fields)
+def build_observation(ref: PodRef, node: str, seconds: float, phase: str = "Running", **fields: Any) -> Sent:
+    return PODS, PodObserved(cluster="default", pod=ref, observed_at=to_time(seconds), phase=phase, node=node, **fields)
 
 
-def timelines(count: int) -> tuple[list[Sent], dict[tuple[str, str], tuple[Any, ...]]]:
-    """Records, and the placements that follow: pods that run on, end, are deleted, or are replaced."""
+def build_timelines(count: int) -> tuple[list[Sent], dict[tuple[str, str], tuple[Any, ...]]]:
+    """Build records, and the placements that follow: pods that run on, end, are deleted, or are replaced."""
     records = [a_registration(node) for node in range(NODE_COUNT)]
     expected: dict[tuple[str, str], tuple[Any, ...]] = {}
     for number in range(count):
-        (node, uuid), begins, ref = device(number), number * 10.0, pod(number)
-        records += [*bound(ref, node, uuid, begins), seen(ref, node, begins + 2), seen(ref, node, begins + 3)]
+        (node, uuid), begins, ref = derive_device(number), number * 10.0, build_pod_ref(number)
+        records += [
+            *bound(ref, node, uuid, begins),
+            build_observation(ref, node, begins + 2),
+            build_observation(ref, node, begins + 3),
+        ]
         ends: dict[int, tuple[float | None, str]] = {
             0: (None, ""), 1: (begins + 5, "Succeeded"), 2: (begins + 6, "deleted"), 3: (begins + 300, "replaced"),
         }  # fmt: skip
         until, how = ends[number % 4]
         if how == "Succeeded":
             records += [
-                seen(ref, node, begins + 5, "Succeeded"),
-                seen(ref, node, begins + 50, "Succeeded", deleted=True),
+                build_observation(ref, node, begins + 5, "Succeeded"),
+                build_observation(ref, node, begins + 50, "Succeeded", deleted=True),
             ]
         elif how == "deleted":
-            records.append(seen(ref, node, begins + 6, deleted=True))
+            records.append(build_observation(ref, node, begins + 6, deleted=True))
         elif how == "replaced":
-            records += bound(pod(number, 2), node, uuid, begins + 300)
-            expected[ref.name, pod(number, 2).uid] = (node, (uuid,), begins + 300, None, "")
+            records += bound(build_pod_ref(number, 2), node, uuid, begins + 300)
+            expected[ref.name, build_pod_ref(number, 2).uid] = (node, (uuid,), begins + 300, None, "")
         expected[ref.name, ref.uid] = (node, (uuid,), begins, until, how)
     return records, expected
 
@@ -130,20 +134,26 @@ async def _send(servers: str, records: Sequence[Sent]) -> None:
         await producer.flush()
 
 
-def placements(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
-    found = {}
-    for document_id, document in documents(running, "schedulerlog-occupancy").items():
+def read_placements(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
+    placements = {}
+    for document_id, document in read_documents(running, "schedulerlog-occupancy").items():
         placement = read_placement(document_id, document["_source"])
         assert isinstance(placement, PodPlacement)
         ended = (placement.ended_at - HOUR_AGO).total_seconds() if placement.ended_at else None
         devices = tuple(allocation.uuid for allocation in placement.allocations)
         started = (placement.started_at - HOUR_AGO).total_seconds()
-        found[placement.pod.name, placement.pod.uid] = (placement.node, devices, started, ended, placement.ended_by)
-    return found
+        placements[placement.pod.name, placement.pod.uid] = (
+            placement.node,
+            devices,
+            started,
+            ended,
+            placement.ended_by,
+        )
+    return placements
 
 
-def documents(running: Pipeline, alias: str) -> dict[str, Any]:
-    """Id to hit, with its version and the number of the write that made it."""
+def read_documents(running: Pipeline, alias: str) -> dict[str, Any]:
+    """Read id to hit, with its version and the number of the write that made it."""
     url = f"{running.servers.opensearch_url}/{alias}"
     try:
         httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
@@ -154,22 +164,22 @@ def documents(running: Pipeline, alias: str) -> dict[str, Any]:
     return {f"{hit['_index']}/{hit['_id']}": hit for hit in answer.get("hits", {}).get("hits", [])}
 
 
-def everything(running: Pipeline) -> dict[str, Any]:
+def read_everything(running: Pipeline) -> dict[str, Any]:
     aliases = ("schedulerlog-occupancy", "schedulerlog-observations", "schedulerlog-findings")
-    return {id_: hit for alias in aliases for id_, hit in documents(running, alias).items()}
+    return {id_: hit for alias in aliases for id_, hit in read_documents(running, alias).items()}
 
 
-def findings(running: Pipeline) -> list[FindingReported]:
+def read_findings(running: Pipeline) -> list[FindingReported]:
     events = [decode(record.value, record.headers) for record in running.read_topic(FINDINGS.name)]
     return [event for event in events if isinstance(event, FindingReported)]
 
 
-def taken(running: Pipeline) -> float:
+def count_taken(running: Pipeline) -> float:
     return running.sum_metric("schedulerlog_placements_records_total")
 
 
 def test_placements_are_known_however_often_the_process_is_killed(running: Pipeline) -> None:
-    records, expected = timelines(60)
+    records, expected = build_timelines(60)
     running.start_placements()
     for cut in range(3):
         lot = records[cut * len(records) // 3 : (cut + 1) * len(records) // 3]
@@ -178,21 +188,21 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
         time.sleep(0.3 * cut)
         running.processes.kill("placements")
         running.start_placements()
-    assert until(lambda: placements(running), lambda found: found == expected) == expected
+    assert until(lambda: read_placements(running), lambda placements: placements == expected) == expected
     # A pod that is seen twice in the same state is observed once.
-    observed = documents(running, "schedulerlog-observations")
+    observed = read_documents(running, "schedulerlog-observations")
     running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]
     assert len([hit for hit in running_once if not hit["_source"]["event"]["deleted"]]) == 60
-    before = everything(running)
+    before = read_everything(running)
     assert not [hit for hit in before.values() if hit["_index"].startswith("schedulerlog-findings")]
     running.processes.stop("placements")
 
     running.start_placements("--group", "from-zero")
     topics = (ATTEMPTS, PODS, NODES)
     count = sum(len(running.read_topic(topic.name)) for topic in topics)
-    assert until(lambda: taken(running), lambda read: read >= count) == count
+    assert until(lambda: count_taken(running), lambda read: read >= count) == count
     running.settle_group("from-zero", topics)
-    assert everything(running) == before
+    assert read_everything(running) == before
 
 
 def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pipeline) -> None:
@@ -201,7 +211,7 @@ def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pi
     running.start_placements()
     running.processes.start("waiting", "pipeline", "placements", "--metrics-address", str(waiting.port))
 
-    def readiness(port: int) -> tuple[int, str]:
+    def get_readiness(port: int) -> tuple[int, str]:
         try:
             answer = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5)
         except httpx.TransportError:
@@ -209,30 +219,30 @@ def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pi
         return answer.status_code, answer.text
 
     another = (503, "waiting for the lease: another process works\n")
-    assert until(lambda: readiness(waiting.port), lambda answer: answer == another) == another
+    assert until(lambda: get_readiness(waiting.port), lambda answer: answer == another) == another
     send(running, bound(ends[0], "node8", "GPU-8-0", 10))
-    assert until(lambda: ("one", "uid-one") in placements(running))
-    assert readiness(waiting.port) == another
+    assert until(lambda: ("one", "uid-one") in read_placements(running))
+    assert get_readiness(waiting.port) == another
     assert waiting.sum_metric("schedulerlog_placements_records_total") == 0
     # Stopped and not killed: when it continues it finds that another one works, and waits.
     os.kill(running.processes.pid("placements"), signal.SIGSTOP)
     send(running, bound(ends[1], "node8", "GPU-8-1", 20))
-    assert until(lambda: ("two", "uid-two") in placements(running))
+    assert until(lambda: ("two", "uid-two") in read_placements(running))
     waiting.wait_ready("waiting")
     os.kill(running.processes.pid("placements"), signal.SIGCONT)
     # The group may give the lease back to it, but to one of them alone.
     ports = {"placements": running.port, "waiting": waiting.port}
 
-    def holders() -> list[str]:
-        answers = {name: readiness(port) for name, port in ports.items()}
+    def list_holders() -> list[str]:
+        answers = {name: get_readiness(port) for name, port in ports.items()}
         return [name for name in answers if answers[name][0] == 200] if another in answers.values() else []
 
-    (holder,) = until(holders, bool)
+    (holder,) = until(list_holders, bool)
     running.processes.kill(holder)
     send(running, bound(ends[2], "node8", "GPU-8-2", 30))
-    assert until(lambda: ("three", "uid-three") in placements(running))
+    assert until(lambda: ("three", "uid-three") in read_placements(running))
     (other,) = ports.keys() - {holder}
-    assert until(lambda: readiness(ports[other])[0], lambda status: status == 200) == 200
+    assert until(lambda: get_readiness(ports[other])[0], lambda status: status == 200) == 200
 
 
 def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_is_killed(running: Pipeline) -> None:
@@ -246,12 +256,12 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     running.start_placements()
     send(running, records)
 
-    def over() -> list[FindingReported]:
-        return [finding for finding in findings(running) if finding.pod.namespace == "over" and finding.device]
+    def list_overcommitted() -> list[FindingReported]:
+        return [finding for finding in read_findings(running) if finding.pod.namespace == "over" and finding.device]
 
-    (finding,) = until(over, lambda found: len(found) > 0)
+    (finding,) = until(list_overcommitted, lambda findings: len(findings) > 0)
     assert (finding.finding, finding.pod, finding.scheduler, finding.found_at) == (
-        "Overcommitted", second, "other", at(20),
+        "Overcommitted", second, "other", to_time(20),
     )  # fmt: skip
     assert finding.numbers == {"memory_total_mib": 40_960, "memory_held_mib": 51_200, "pods": 2}
     assert ["over/first" in line or "over/second" in line for line in finding.evidence] == [True, True]
@@ -259,13 +269,13 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     running.processes.kill("placements")
     running.start_placements()
     # With the first pod ended, the device is no longer overcommitted and nothing more is reported.
-    send(running, [seen(first, node, 40, "Failed")])
-    assert until(lambda: placements(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
+    send(running, [build_observation(first, node, 40, "Failed")])
+    assert until(lambda: read_placements(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
     # A later finding shows that everything before it was audited.
     later = [PodRef(namespace="over", name=name, uid=f"uid-{name}") for name in ("third", "fourth")]
     send(running, bound(later[0], node, "GPU-7-1", 50, 30_720))
     send(running, bound(later[1], node, "GPU-7-1", 60, 20_480))
-    both = until(over, lambda found: len(found) > 1)
+    both = until(list_overcommitted, lambda findings: len(findings) > 1)
     # The two pods may lie in two partitions, between which a reader sees no order.
     of_first, of_later = sorted(both, key=lambda event: event.found_at)
     assert of_first == finding
@@ -273,11 +283,11 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
 
     running.start_index()
 
-    def indexed() -> list[str]:
-        hits = documents(running, "schedulerlog-findings").values()
+    def list_indexed() -> list[str]:
+        hits = read_documents(running, "schedulerlog-findings").values()
         return sorted(hit["_source"]["pod"] for hit in hits if hit["_source"]["namespace"] == "over")
 
-    assert until(indexed, lambda pods: len(pods) > 1) == ["fourth", "second"]
+    assert until(list_indexed, lambda pods: len(pods) > 1) == ["fourth", "second"]
 
 
 def test_records_that_say_nothing_are_dead_lettered_and_their_neighbours_taken(running: Pipeline) -> None:
@@ -288,8 +298,8 @@ def test_records_that_say_nothing_are_dead_lettered_and_their_neighbours_taken(r
         cluster="default", pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1"
     )
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
-    send(running, [(PODS, late), seen(ref, "node1", 5)])
-    assert until(lambda: ("after", "uid-odd") in placements(running), bool)
+    send(running, [(PODS, late), build_observation(ref, "node1", 5)])
+    assert until(lambda: ("after", "uid-odd") in read_placements(running), bool)
     assert len(running.read_topic("schedulerlog.dead-letters")) == before + 2
 
 

@@ -16,12 +16,12 @@ from runtime.opensearch.client import create_client
 from tests.support.reused_backends import reused_backends
 
 
-def names(url: str) -> set[str]:
+def list_names(url: str) -> set[str]:
     indices = httpx.get(f"{url}/_cat/indices/schedulerlog-*,other-*", params={"format": "json"}, timeout=30).json()
     return {item["index"] for item in indices}
 
 
-def retention(url: str, *options: str, **more: str) -> str:
+def run_retention(url: str, *options: str, **more: str) -> str:
     settings = more | {"SCHEDULERLOG_OPENSEARCH_URL": url, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:9"}
     command = [sys.executable, "-m", "pipeline", "retention", *options]
     return subprocess.run(
@@ -38,13 +38,13 @@ def index() -> Iterator[str]:
 @pytest.fixture
 def url(index: str) -> str:
     """The index without anything in it."""
-    for name in names(index):
+    for name in list_names(index):
         httpx.delete(f"{index}/{name}", timeout=30).raise_for_status()
     return index
 
 
-def retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[str]:
-    """What it says a hundred days from now: every index here was made today."""
+def run_retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[str]:
+    """Return what it says a hundred days from now: every index here was made today."""
     settings = RetentionSettings.model_validate({"opensearch_url": url, **more})
     lines: list[str] = []
 
@@ -65,11 +65,11 @@ def test_only_expired_whole_days_are_deleted(url: str) -> None:
     others = {"other-2020.01.01", "schedulerlog-attempts-2020.01.01-copy", "schedulerlog-attempts-2099.01.01"}
     for name in old | others:
         httpx.put(f"{url}/{name}", timeout=30).raise_for_status()
-    assert {line.split()[1].rstrip(":") for line in retention_later(url, dry_run=True)} == old
-    assert names(url) == old | others
-    assert "\n".join(retention_later(url)).count(": dropped, ") == len(old)
-    assert names(url) == others
-    assert retention_later(url) == []
+    assert {line.split()[1].rstrip(":") for line in run_retention_later(url, dry_run=True)} == old
+    assert list_names(url) == old | others
+    assert "\n".join(run_retention_later(url)).count(": dropped, ") == len(old)
+    assert list_names(url) == others
+    assert run_retention_later(url) == []
 
 
 def test_a_log_of_years_ago_that_was_read_today_is_kept_from_today_on(url: str) -> None:
@@ -79,22 +79,24 @@ def test_a_log_of_years_ago_that_was_read_today_is_kept_from_today_on(url: str) 
             where = f"{url}/{family}/_doc"
             httpx.post(where, json=document, params={"refresh": "true"}, timeout=30).raise_for_status()
     # A term of a text field: without the template the mapping is guessed.
-    assert "attempts" not in retention(url), "both were made today"
-    lines = retention_later(url, kept_clusters=["archive"])
+    assert "attempts" not in run_retention(url), "both were made today"
+    lines = run_retention_later(url, kept_clusters=["archive"])
     assert [line.split(":")[0] for line in lines] == ["index schedulerlog-attempts-2024.04.20"]
-    assert names(url) == {"schedulerlog-attempts-2024.04.21", "schedulerlog-pod-states-all"}
+    assert list_names(url) == {"schedulerlog-attempts-2024.04.21", "schedulerlog-pod-states-all"}
     assert httpx.get(f"{url}/schedulerlog-attempts-2024.04.21/_count", timeout=30).json()["count"] == 1
 
 
 def test_states_of_pods_expire_one_by_one(url: str) -> None:
     for days_ago, cluster in ((1, "default"), (20, "default"), (30, "default"), (20, "archive")):
-        at = (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
+        timestamp = (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
         where = f"{url}/schedulerlog-pod-states-all/_doc"
-        state = {"cluster": cluster, "@timestamp": at}
+        state = {"cluster": cluster, "@timestamp": timestamp}
         httpx.post(where, json=state, params={"refresh": "true"}, timeout=30).raise_for_status()
-    kept = {"SCHEDULERLOG_KEPT_CLUSTERS": "archive"}
-    assert retention(url, "--dry-run", **kept) == "index schedulerlog-pod-states: 2 documents would be dropped\n"
-    assert retention(url, **kept) == "index schedulerlog-pod-states: 2 documents dropped\n"
+    settings = {"SCHEDULERLOG_KEPT_CLUSTERS": "archive"}
+    assert (
+        run_retention(url, "--dry-run", **settings) == "index schedulerlog-pod-states: 2 documents would be dropped\n"
+    )
+    assert run_retention(url, **settings) == "index schedulerlog-pod-states: 2 documents dropped\n"
     httpx.post(f"{url}/schedulerlog-pod-states-all/_refresh", timeout=30)
     assert httpx.get(f"{url}/schedulerlog-pod-states-all/_count", timeout=30).json()["count"] == 2
 
@@ -107,5 +109,5 @@ def test_a_day_with_a_placement_that_has_not_ended_is_kept(url: str) -> None:
     }.items():
         for placement in placements:
             httpx.post(f"{url}/{name}/_doc", json=placement, params={"refresh": "true"}, timeout=30).raise_for_status()
-    assert f"index {ended}: dropped" in "\n".join(retention_later(url))
-    assert names(url) == {continuing}
+    assert f"index {ended}: dropped" in "\n".join(run_retention_later(url))
+    assert list_names(url) == {continuing}

@@ -79,14 +79,14 @@ def kafka() -> Iterator[embedded.Backends]:
 
 def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path) -> None:
     """The worker, which makes attempts of decisions, does not know OpenSearch."""
-    asyncio.run(provision(provisioning(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
+    asyncio.run(provision(build_provision_settings(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
     ports = free_ports("index", "placements")
     with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
         services = Pipeline(kafka, processes, 0)
         writers = {"index": connect_by_password(node, WRITER), "placements": connect_by_certificate(node, WRITER)}
         for name, connection in writers.items():
-            at = ("--metrics-address", ports[name])
-            processes.start(name, "pipeline", name, *at, **write_environment(connection))
+            address_options = ("--metrics-address", ports[name])
+            processes.start(name, "pipeline", name, *address_options, **write_environment(connection))
         attempts = [an_attempt(f"ml/{pod}", chosen="node1", bound=True, devices=["GPU-0"]) for pod in ("one", "two")]
         Filling(kafka.bootstrap_servers, node.url).publish(*attempts)
         for name, port in ports.items():
@@ -171,31 +171,31 @@ async def test_what_a_role_is_not_for_is_refused(node: SecuredOpenSearch, user: 
         await client.close()
 
 
-def provisioning(kafka: embedded.Backends, connection: OpenSearchConnection) -> ProvisionSettings:
+def build_provision_settings(kafka: embedded.Backends, connection: OpenSearchConnection) -> ProvisionSettings:
     return build_settings(ProvisionSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
 
 
-def provisioned_with(node: SecuredOpenSearch, kafka: embedded.Backends, connection: OpenSearchConnection) -> str:
-    """The message with which ``provision`` ends, long before it would give up on a store that is down."""
+def get_provision_error(node: SecuredOpenSearch, kafka: embedded.Backends, connection: OpenSearchConnection) -> str:
+    """Return the message with which ``provision`` ends, long before it would give up on a store that is down."""
     with pytest.raises(UnreachableError) as refused:
-        asyncio.run(provision(provisioning(kafka, connection), timedelta(hours=1), print))
+        asyncio.run(provision(build_provision_settings(kafka, connection), timedelta(hours=1), print))
     return str(refused.value).partition(f"OpenSearch at {node.url}: ")[2]
 
 
 def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
     node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
 ) -> None:
-    wrong = provisioned_with(node, kafka, connect_by_password(node, PROVISIONER, "not-Its-password-1"))
+    wrong = get_provision_error(node, kafka, connect_by_password(node, PROVISIONER, "not-Its-password-1"))
     assert wrong == (
         "AuthenticationException(401, 'Unauthorized'): correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or "
         "the client certificate"
     )
-    missing = provisioned_with(node, kafka, connect_by_certificate(node, "nobody"))
+    missing = get_provision_error(node, kafka, connect_by_certificate(node, "nobody"))
     assert "no permissions for [cluster:admin/component_template/put]" in missing
     assert missing.endswith(": its user needs the role schedulerlog-provisioner")
     other = tmp_path / "other.crt"
     other.write_bytes(Authority.create("another").certificate_pem)
-    unknown = provisioned_with(node, kafka, connect_by_password(node, PROVISIONER, opensearch_ca_file=other))
+    unknown = get_provision_error(node, kafka, connect_by_password(node, PROVISIONER, opensearch_ca_file=other))
     assert "certificate verify failed" in unknown
     assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")
     with pytest.raises(UnreachableError, match="its user needs all rights in its security plugin"):

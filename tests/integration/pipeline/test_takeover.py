@@ -24,7 +24,7 @@ PODS = 48
 
 
 def on_all_partitions(namespace: str) -> list[AttemptEvent]:
-    """Attempts that start now, of pods on all partitions."""
+    """Build attempts that start now, of pods on all partitions."""
     started = datetime.now(UTC)
     return [
         event
@@ -41,10 +41,10 @@ def send_and_wait(running: Pipeline, namespace: str) -> None:
     sent = on_all_partitions(namespace)
     running.send(sent)
     wanted = {event.attempt_id for event in sent}
-    assert until(lambda: wanted <= {_attempt_id(record) for record in running.read_topic(ATTEMPTS.name)})
+    assert until(lambda: wanted <= {_get_attempt_id(record) for record in running.read_topic(ATTEMPTS.name)})
 
 
-def _attempt_id(record: Any) -> str:
+def _get_attempt_id(record: Any) -> str:
     return str(dict(record.headers)["ce_id"].decode().partition("/")[0])
 
 
@@ -52,19 +52,19 @@ Figure = Callable[[str], None]
 KILLS: Final = 3 if IS_STRESS else 1
 
 
-def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
-    """One for each kill: from the kill until everything that was sent meanwhile is published."""
-    found = []
+def measure_kills(running: Pipeline, then: Callable[[], None]) -> str:
+    """Measure the seconds from each kill until everything that was sent meanwhile is published."""
+    durations = []
     for _ in range(KILLS):
         began = time.monotonic()
         running.processes.kill("worker")
         then()
         send_and_wait(running, f"after-{began:.3f}")
-        found.append(time.monotonic() - began)
+        durations.append(time.monotonic() - began)
         if not running.processes.is_running("worker"):
             running.start("worker", "--instance-id", "first")
         running.wait_ready()
-    return ", ".join(f"{seconds:.1f} s" for seconds in found)
+    return ", ".join(f"{seconds:.1f} s" for seconds in durations)
 
 
 @pytest.mark.stress
@@ -77,7 +77,7 @@ def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again
         other.start("other", "--instance-id", "second")
         running.wait_ready("worker")
         other.wait_ready("other")
-        figure(f"another worker took over after {seconds_after_kills(running, lambda: None)}, with sessions of 2 s")
+        figure(f"another worker took over after {measure_kills(running, lambda: None)}, with sessions of 2 s")
 
 
 @pytest.mark.stress
@@ -89,4 +89,4 @@ def test_a_killed_worker_that_is_started_again_continues_before_its_session_ends
     with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT="300") as running:
         running.start()
         running.wait_ready()
-        figure(f"a killed worker, started again, continued after {seconds_after_kills(running, running.start)}")
+        figure(f"a killed worker, started again, continued after {measure_kills(running, running.start)}")

@@ -25,23 +25,23 @@ async def _read(servers: str) -> None:
     reader = TopicReader(build_kafka_connection(servers))
     try:
         # Partition 1 has the odd numbers.
-        assert _values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]
-        assert _values(await reader.read_offsets(TOPIC, 0, [0])) == [0]
-        assert _values(await reader.read_offsets(TOPIC, 1, [9, 10, 11])) == [19]
+        assert _list_values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]
+        assert _list_values(await reader.read_offsets(TOPIC, 0, [0])) == [0]
+        assert _list_values(await reader.read_offsets(TOPIC, 1, [9, 10, 11])) == [19]
         assert await reader.read_offsets(TOPIC, 1, [50]) == []
         await _delete_before(servers, TopicPartition(TOPIC, 1), 4)
-        assert _values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [19]
+        assert _list_values(await reader.read_offsets(TOPIC, 1, [2, 3, 9])) == [19]
         assert await reader.read_offsets(TOPIC, 1, [1]) == []
-        found: list[Any] = []
-        await reader.read_all(TOPIC, [0, 1], found.append)
-        assert [_values(r for r in found if r.partition == number) for number in (0, 1)] == [
+        records: list[Any] = []
+        await reader.read_all(TOPIC, [0, 1], records.append)
+        assert [_list_values(r for r in records if r.partition == number) for number in (0, 1)] == [
             list(range(0, 20, 2)), list(range(9, 20, 2)),
         ]  # fmt: skip
     finally:
         await reader.close()
 
 
-def _values(records: Any) -> list[int]:
+def _list_values(records: Any) -> list[int]:
     return [int(record.value) for record in records]
 
 

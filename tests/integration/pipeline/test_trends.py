@@ -40,35 +40,35 @@ def running(own_backends: Callable[..., embedded.Backends], tmp_path: Path) -> I
         yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
 
 
-def counts_of(partition: int, first: int, end: int) -> list[AttemptCounted]:
-    """Attempts that are pending at first and then succeed, one a second; a third of them twelve minutes later."""
-    found = []
+def build_counts(partition: int, first: int, end: int) -> list[AttemptCounted]:
+    """Build attempts that are pending at first and then succeed, one a second; a third of them twelve minutes later."""
+    counts = []
     for number in range(first, end):
         name = f"pod-{partition}-{number}"
         fields = {"attempt_id": f"attempt-{name}", "pod": PodRef(namespace="counted", name=name, uid=f"uid-{name}")}
-        at = BEGAN + timedelta(seconds=number)
+        recorded_at = BEGAN + timedelta(seconds=number)
         pending = a_contribution(version=1, status="pending")
         succeeded = a_contribution(version=2, status="succeeded")
-        later = at + timedelta(minutes=12 if number % 3 == 0 else 0)
-        found.append(an_attempt_counted(**fields, recorded_at=at, adds=pending))
-        found.append(an_attempt_counted(**fields, recorded_at=later, adds=succeeded, replaces=pending))
-    return found
+        later = recorded_at + timedelta(minutes=12 if number % 3 == 0 else 0)
+        counts.append(an_attempt_counted(**fields, recorded_at=recorded_at, adds=pending))
+        counts.append(an_attempt_counted(**fields, recorded_at=later, adds=succeeded, replaces=pending))
+    return counts
 
 
 def send(running: Pipeline, first: int, end: int) -> None:
-    async def sent() -> None:
+    async def send_all() -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
             for partition in range(PARTITIONS):
-                for event in counts_of(partition, first, end):
+                for event in build_counts(partition, first, end):
                     key, value, headers = encode(event)
                     await producer.send(ATTEMPT_COUNTS.name, value, key=key, headers=headers, partition=partition)
             await producer.flush()
 
-    asyncio.run(sent())
+    asyncio.run(send_all())
 
 
-def rows(running: Pipeline) -> dict[str, int]:
-    """Result to number of attempts, of the rows with the greatest version."""
+def read_rows(running: Pipeline) -> dict[str, int]:
+    """Read result to number of attempts, of the rows with the greatest version."""
     latest: dict[tuple[object, ...], TrendsCounted] = {}
     contents: dict[str, bytes] = {}
     for record in running.read_topic(TRENDS.name):
@@ -76,9 +76,9 @@ def rows(running: Pipeline) -> dict[str, int]:
         assert isinstance(event, TrendsCounted)
         # Published again by another worker, the same id has the same content.
         assert contents.setdefault(event.id, record.value) == record.value
-        place = event.started_at, event.partition, event.recorded_at, event.part
-        if place not in latest or latest[place].version < event.version:
-            latest[place] = event
+        key = event.started_at, event.partition, event.recorded_at, event.part
+        if key not in latest or latest[key].version < event.version:
+            latest[key] = event
     sums: Counter[str] = Counter()
     for event in latest.values():
         for result, dimension, attempts in zip(event.result, event.dimension, event.attempts, strict=True):
@@ -86,7 +86,7 @@ def rows(running: Pipeline) -> dict[str, int]:
     return dict(sums)
 
 
-def committed(running: Pipeline) -> list[int | None]:
+def read_committed(running: Pipeline) -> list[int | None]:
     async def read() -> list[int | None]:
         servers = running.servers.bootstrap_servers
         async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False) as consumer:
@@ -101,7 +101,7 @@ def committed(running: Pipeline) -> list[int | None]:
 def wait_counted(running: Pipeline, attempts: int) -> None:
     """Return when the rows show that each attempt has succeeded."""
     expected = {"pending": 0, "succeeded": PARTITIONS * attempts}
-    assert until(lambda: rows(running), lambda found: found == expected) == expected
+    assert until(lambda: read_rows(running), lambda counts: counts == expected) == expected
 
 
 def test_each_attempt_is_counted_once_whichever_workers_are_killed(running: Pipeline) -> None:
@@ -111,8 +111,8 @@ def test_each_attempt_is_counted_once_whichever_workers_are_killed(running: Pipe
     # More than are remembered, so that an offset is committed from which a restart reads again.
     send(running, 0, 6_500)
     wait_counted(running, 6_500)
-    found = until(lambda: committed(running), all)
-    assert all(offset and offset < 2 * 6_500 for offset in found)
+    offsets = until(lambda: read_committed(running), all)
+    assert all(offset and offset < 2 * 6_500 for offset in offsets)
     # Partitions move while attempts come, then one worker is killed, then the other one.
     other.start("other", "--instance-id", "second")
     send(running, 6_500, 6_600)
@@ -128,13 +128,15 @@ def test_each_attempt_is_counted_once_whichever_workers_are_killed(running: Pipe
 
 
 def test_what_is_no_attempt_count_is_a_dead_letter(running: Pipeline) -> None:
-    async def sent() -> None:
+    async def send_broken() -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
             await producer.send_and_wait(ATTEMPT_COUNTS.name, b"{", key=b"broken", headers=encode(counted).headers)
 
-    counted = counts_of(0, 0, 1)[0]
+    counted = build_counts(0, 0, 1)[0]
     running.start()
     running.wait_ready()
-    asyncio.run(sent())
-    found = until(lambda: [letter.value for letter in running.read_topic(DEAD_LETTERS.name) if letter.key == b"broken"])
-    assert set(found) == {b"{"}
+    asyncio.run(send_broken())
+    values = until(
+        lambda: [letter.value for letter in running.read_topic(DEAD_LETTERS.name) if letter.key == b"broken"]
+    )
+    assert set(values) == {b"{"}

@@ -29,7 +29,7 @@ def running(provisioned: Pipeline) -> Iterator[Pipeline]:
     provisioned.stop_all()
 
 
-def tried(cluster: str, second: int, devices: dict[str, Any], chosen: str | None = None) -> list[AttemptEvent]:
+def build_try(cluster: str, second: int, devices: dict[str, Any], chosen: str | None = None) -> list[AttemptEvent]:
     started = STARTED + timedelta(seconds=second)
     common: dict[str, Any] = {
         "cluster": cluster,
@@ -41,7 +41,7 @@ def tried(cluster: str, second: int, devices: dict[str, Any], chosen: str | None
     return [*events, a_bind(node=chosen, **common)] if chosen else events
 
 
-def registered(cluster: str) -> NodeRegistered:
+def a_registration(cluster: str) -> NodeRegistered:
     return NodeRegistered.model_validate(
         {
             "cluster": cluster, "node": "gpu-1", "observed_at": STARTED, "scheduler": "hami-scheduler",
@@ -52,24 +52,24 @@ def registered(cluster: str) -> NodeRegistered:
     )  # fmt: skip
 
 
-def carrying(cluster: str, memory_mib: int) -> PodObserved:
-    """A pod from before the installation."""
+def observe_old_pod(cluster: str, memory_mib: int) -> PodObserved:
+    """Observe a pod from before the installation."""
     held = DeviceAllocation(uuid=write_uuid("gpu-1", 0), container="main", memory_mib=memory_mib, cores_percent=10)
     return PodObserved(cluster=cluster, pod=OLD, observed_at=STARTED, phase="Running", node="gpu-1", allocations=[held])
 
 
 def send(running: Pipeline, records: Sequence[tuple[Topic, Event]]) -> None:
-    async def sent() -> None:
+    async def send_all() -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
             for topic, event in records:
                 record = encode(event)
                 await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
             await producer.flush()
 
-    asyncio.run(sent())
+    asyncio.run(send_all())
 
 
-def of(api: Served, cluster: str, path: str, **query: str) -> Any:
+def get(api: Served, cluster: str, path: str, **query: str) -> Any:
     answer = api.get(f"/api/v1/clusters/{cluster}/{path}", **query)
     return answer.json() if answer.status_code == 200 else answer.status_code
 
@@ -78,34 +78,35 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
     running.start_all()
     running.processes.start("placements", "pipeline", "placements")
     numa, full = [["NumaNotFit", "NumaNotFit"]], [["CardInsufficientMemory", "CardInsufficientMemory"]]
-    send(running, [(NODES, registered("east")), (NODES, registered("west"))])
+    send(running, [(NODES, a_registration("east")), (NODES, a_registration("west"))])
     # In the east the device is nearly full: together with the pods of the west it would hold more than it has.
-    send(running, [(PODS, carrying("east", 5_000)), (PODS, carrying("west", 25_000))])
-    first = [tried("east", 0, {"gpu-1": numa, "gpu-2": numa}), tried("west", 0, {"gpu-1": full, "gpu-2": full})]
+    send(running, [(PODS, observe_old_pod("east", 5_000)), (PODS, observe_old_pod("west", 25_000))])
+    first = [build_try("east", 0, {"gpu-1": numa, "gpu-2": numa}), build_try("west", 0, {"gpu-1": full, "gpu-2": full})]
     for events in zip(*first, strict=True):
         running.send(events)
     running.settle()
-    running.send(tried("east", 60, {"gpu-1": [["picked", "NumaNotFit"]], "gpu-2": numa}, "gpu-1"))
-    running.send(tried("west", 60, {"gpu-1": full, "gpu-2": full}))
+    running.send(build_try("east", 60, {"gpu-1": [["picked", "NumaNotFit"]], "gpu-2": numa}, "gpu-1"))
+    running.send(build_try("west", 60, {"gpu-1": full, "gpu-2": full}))
     running.settle()
     running.settle_group("schedulerlog-placements", [ATTEMPTS, PODS, NODES])
 
     with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as api:
         assert until(api.is_ready)
-        logs = {cluster: of(api, cluster, "namespaces/ml/pods/trainer/schedulerlog") for cluster in ("east", "west")}
+        logs = {cluster: get(api, cluster, "namespaces/ml/pods/trainer/schedulerlog") for cluster in ("east", "west")}
         assert {cluster: log["status"] for cluster, log in logs.items()} == {"east": "succeeded", "west": "failed"}
         assert "CardInsufficientMemory" not in str(logs["east"])
         assert "NumaNotFit" not in str(logs["west"])
         histories = {
-            cluster: of(api, cluster, "namespaces/ml/pods/trainer/schedulerlog/history")["episodes"] for cluster in logs
+            cluster: get(api, cluster, "namespaces/ml/pods/trainer/schedulerlog/history")["episodes"]
+            for cluster in logs
         }
         assert {cluster: len(episodes) for cluster, episodes in histories.items()} == {"east": 2, "west": 1}
-        assert {cluster: len(of(api, cluster, "schedulerlogs", namespace="ml")["items"]) for cluster in logs} == {
+        assert {cluster: len(get(api, cluster, "schedulerlogs", namespace="ml")["items"]) for cluster in logs} == {
             "east": 2, "west": 2
         }  # fmt: skip
-        assert of(api, "west", "schedulerlogs", reason="NumaNotFit")["items"] == []
+        assert get(api, "west", "schedulerlogs", reason="NumaNotFit")["items"] == []
         held = {
-            cluster: of(api, cluster, "nodes/gpu-1/occupancy", at=LATER.isoformat().replace("+00:00", "Z"))
+            cluster: get(api, cluster, "nodes/gpu-1/occupancy", at=LATER.isoformat().replace("+00:00", "Z"))
             for cluster in logs
         }
         assert {cluster: sorted(pod["name"] for pod in occupancy["pods"]) for cluster, occupancy in held.items()} == {
@@ -114,8 +115,8 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
         assert {cluster: occupancy["devices"][0]["memory_held_mib"] for cluster, occupancy in held.items()} == {
             "east": 25_480, "west": 25_000
         }  # fmt: skip
-        assert [of(api, cluster, "findings")["items"] for cluster in logs] == [[], []]
-        assert of(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
+        assert [get(api, cluster, "findings")["items"] for cluster in logs] == [[], []]
+        assert get(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
         assert api.get_schedulerlog("ml/trainer").status_code == 404
     placements = running.get_documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()
     assert [(placement["cluster"], placement["waited_for"]) for placement in placements] == [("east", ["NumaNotFit"])]

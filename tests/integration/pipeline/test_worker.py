@@ -36,26 +36,26 @@ DEVICES = {f"node{i}": [["NumaNotFit", "CardCordoned", "CardInsufficientMemory"]
 FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
 
 
-def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[AttemptEvent]]:
-    """Every second attempt is refused by all nodes; the others are placed and bound."""
-    made = []
+def build_attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[AttemptEvent]]:
+    """Build attempts of which every second is refused by all nodes; the others are placed and bound."""
+    attempts = []
     for number in range(count):
         common = build_common(f"pod-{number}", namespace) | {"started_at": STARTED + timedelta(seconds=number)}
         if number % 2:
-            made.append(an_attempt(DEVICES, **common))
+            attempts.append(an_attempt(DEVICES, **common))
         else:
             bind = a_bind(**common) if bound else None
-            made.append([*an_attempt(FITTING, chosen="node1", **common), *([bind] if bind else [])])
-    return made
+            attempts.append([*an_attempt(FITTING, chosen="node1", **common), *([bind] if bind else [])])
+    return attempts
 
 
-def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
+def read_messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
     events = (decode(record.value, record.headers) for record in running.read_topic("schedulerlog.messages"))
     return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
 
 
-def plain(summary: AttemptSummarized | Rejected) -> AttemptSummarized:
-    """Without what the comparison with the pod's attempt before adds."""
+def strip_comparison(summary: AttemptSummarized | Rejected) -> AttemptSummarized:
+    """Strip what the comparison with the pod's attempt before adds."""
     assert isinstance(summary, AttemptSummarized), summary
     return summary.model_copy(update=WITHOUT_COMPARISON)
 
@@ -65,25 +65,25 @@ def assert_each_is_stored_once_as_it_was_sent(
 ) -> None:
     expected = {events[0].attempt_id: summarize(events) for events in sent}
 
-    def found() -> dict[str, AttemptSummarized]:
+    def read_stored() -> dict[str, AttemptSummarized]:
         documents = running.get_attempts(namespace)
-        return {key: plain(read_summary(document)) for key, document in documents.items()}
+        return {key: strip_comparison(read_summary(document)) for key, document in documents.items()}
 
-    def is_right(found: dict[str, AttemptSummarized]) -> bool:
-        return {key: encode_value(summary) for key, summary in found.items()} == {
+    def is_right(summaries: dict[str, AttemptSummarized]) -> bool:
+        return {key: encode_value(summary) for key, summary in summaries.items()} == {
             key: encode_value(summary) for key, summary in expected.items()
         }
 
-    documents = until(found, is_right)
+    documents = until(read_stored, is_right)
     assert documents.keys() == expected.keys()
     assert is_right(documents)
 
 
 def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> None:
-    sent = attempts("plain", 4)
+    sent = build_attempts("plain", 4)
     running.send([event for events in sent for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "plain", sent)
-    lines = [event.message for event in messages(running, "plain")]
+    lines = [event.message for event in read_messages(running, "plain")]
     assert sorted(set(lines)) == [
         "6 nodes CardCordoned(node0,node1,node2,node3,node4,node5)",
         "6 nodes CardInsufficientMemory(node0,node1,node2,node3,node4,node5)",
@@ -95,18 +95,20 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
     ]
     assert len(lines) == 2 * 2 + 2 * 4
     read = (decode(record.value, record.headers) for record in running.read_topic("schedulerlog.attempts"))
-    last = {event.attempt_id: plain(join([event])) for event in read if isinstance(event, AttemptSummarized)}
+    last = {event.attempt_id: strip_comparison(join([event])) for event in read if isinstance(event, AttemptSummarized)}
     for attempt in sent:
         assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
 
 
 def test_device_records_are_stored_as_they_were_sent(running: Pipeline) -> None:
-    sent = attempts("devices", 3)[::2]
+    sent = build_attempts("devices", 3)[::2]
     running.send([event for events in sent for event in events])
     wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in sent]}}
-    found = until(lambda: running.get_documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
+    documents = until(
+        lambda: running.get_documents(wanted, "schedulerlog-devices"), lambda documents: len(documents) == 2
+    )
     by_id = {event.id: event for events in sent for event in events if isinstance(event, DevicesJudged)}
-    for name, document in found.items():
+    for name, document in documents.items():
         read = read_devices_judged(document)
         assert isinstance(read, DevicesJudged)
         assert encode_value(read) == encode_value(by_id[name])
@@ -114,7 +116,7 @@ def test_device_records_are_stored_as_they_were_sent(running: Pipeline) -> None:
 
 def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeline) -> None:
     chance = random.Random(7)
-    sent = attempts("killed", 60)
+    sent = build_attempts("killed", 60)
     for number, events in enumerate(sent):
         running.send(events)
         if number in (11, 23, 41):
@@ -126,15 +128,15 @@ def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeli
 
 def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
     """Ten tries, twenty seconds apart; at the eighth a node has free devices for a while."""
-    made = []
+    tries = []
     for number in range(10):
         started = STARTED + timedelta(seconds=20 * number)
         common = build_common(name, "retried") | {"started_at": started, "attempt_id": f"{name}-{number}"}
         if number == 7:
-            made.append(an_attempt(DEVICES | {"node0": [["picked"] * 3]}, chosen="node0", **common))
+            tries.append(an_attempt(DEVICES | {"node0": [["picked"] * 3]}, chosen="node0", **common))
         else:
-            made.append(an_attempt(DEVICES, **common))
-    return made
+            tries.append(an_attempt(DEVICES, **common))
+    return tries
 
 
 def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the_worker_is_killed(
@@ -147,21 +149,23 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
         if number in (4, 13, 22):
             running.processes.kill("worker")
             running.start()
-    found = until(lambda: running.get_attempts("retried"), lambda found: len(found) == len(sent))
+    stored = until(lambda: running.get_attempts("retried"), lambda stored: len(stored) == len(sent))
     for tries in pods:
         first = tries[0][0].attempt_id
-        documents = [found[events[0].attempt_id] for events in tries]
+        documents = [stored[events[0].attempt_id] for events in tries]
         assert [attempt.get("repeats") for attempt in documents[:9]] == [None, *[first] * 6, None, None]
-        assert [attempt["episode"] for attempt in documents] == [tries[at][0].attempt_id for at in [0] * 7 + [7, 8, 8]]
+        assert [attempt["episode"] for attempt in documents] == [
+            tries[index][0].attempt_id for index in [0] * 7 + [7, 8, 8]
+        ]
         assert documents[7]["changes"][0].startswith("node0: 1/3 CardCordoned, 1/3 CardInsufficientMemory")
         for events, document in zip(tries, documents, strict=True):
-            base = read_summary(found[document.get("repeats") or events[0].attempt_id])
+            base = read_summary(stored[document.get("repeats") or events[0].attempt_id])
             repeated = read_repetition(document)
             assert isinstance(base, AttemptSummarized)
-            whole = resolve(repeated, base) if isinstance(repeated, AttemptRepeated) else base
-            assert encode_value(plain(whole)) == encode_value(summarize(events))
+            summary = resolve(repeated, base) if isinstance(repeated, AttemptRepeated) else base
+            assert encode_value(strip_comparison(summary)) == encode_value(summarize(events))
 
-    def counts() -> dict[str, tuple[int, int]]:
+    def count_results() -> dict[str, tuple[int, int]]:
         wanted = {"bool": {"filter": [{"term": {"namespace": "retried"}}, {"term": {"dimension": "all"}}]}}
         rows = running.get_documents(wanted, "schedulerlog-trends").values()
         results = {row["result"] for row in rows}
@@ -174,32 +178,32 @@ def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the
         }
 
     expected = {"failed": (27, 27 * 18), "pending": (3, 3 * 18)}
-    assert until(counts, lambda counted: counted == expected) == expected
+    assert until(count_results, lambda counted: counted == expected) == expected
     running.send([event for events in sent for event in events])
     running.settle()
-    assert counts() == expected
-    assert running.get_attempts("retried") == found
+    assert count_results() == expected
+    assert running.get_attempts("retried") == stored
 
 
 def test_a_killed_worker_continues_when_it_is_started_again(running: Pipeline) -> None:
     running.processes.kill("worker")
-    sent = attempts("again", 2)
+    sent = build_attempts("again", 2)
     running.send([event for events in sent for event in events])
     running.start()
-    found = until(lambda: running.get_attempts("again"), lambda found: len(found) == 2)
-    assert len(found) == 2
+    stored = until(lambda: running.get_attempts("again"), lambda stored: len(stored) == 2)
+    assert len(stored) == 2
 
 
 def test_a_clean_stop_leaves_nothing_to_redo(running: Pipeline) -> None:
-    sent = attempts("stopped", 20)
+    sent = build_attempts("stopped", 20)
     running.send([event for events in sent for event in events])
-    until(lambda: running.get_attempts("stopped"), lambda found: len(found) == 20)
+    until(lambda: running.get_attempts("stopped"), lambda stored: len(stored) == 20)
     assert running.processes.stop("worker", grace_seconds=60) == 0
     assert running.count_unacknowledged() == 0
 
 
 def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running: Pipeline) -> None:
-    sent = attempts("outage", 30)
+    sent = build_attempts("outage", 30)
     for events in sent[:10]:
         running.send(events)
     running.servers.opensearch.kill()
@@ -212,7 +216,7 @@ def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running
 
 
 def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: Pipeline) -> None:
-    sent = attempts("broker", 20)
+    sent = build_attempts("broker", 20)
     for events in sent[:10]:
         running.send(events)
     # Without its end it is published when the worker has waited for that, and then the broker is away.
@@ -234,18 +238,20 @@ def test_who_has_nothing_to_write_shows_that_the_broker_is_away(running: Pipelin
     running.settle()
     running.servers.kafka[0].kill()
 
-    def shown() -> tuple[str, str]:
+    def read_readiness() -> tuple[str, str]:
         return running.get_readiness(), running.get_index_readiness()
 
-    assert until(lambda: all(re.match(r"waiting for Kafka for \d+ s: .", text) for text in shown())), shown()
+    assert until(lambda: all(re.match(r"waiting for Kafka for \d+ s: .", text) for text in read_readiness())), (
+        read_readiness()
+    )
     assert until(lambda: running.sum_metric("schedulerlog_worker_waiting_seconds")) > 0
     running.servers.kafka[0].start()
-    assert until(lambda: shown() == ("ok\n", "ok\n")), shown()
+    assert until(lambda: read_readiness() == ("ok\n", "ok\n")), read_readiness()
     running.processes.check()
 
 
 def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(running: Pipeline) -> None:
-    sent = attempts("garbage", 2)
+    sent = build_attempts("garbage", 2)
     good = [encode(event) for events in sent for event in events]
     garbage = [
         EncodedRecord(b"garbage/pod-0", b"\xff\x00 no json", [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
@@ -257,8 +263,8 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
         EncodedRecord(b"garbage/pod-0", good[0].value[:-1] + b" " * 1_000_000 + b"]", good[0].headers),
     ]
     mixed = [*good]
-    for place, piece in enumerate(garbage):
-        mixed.insert(place * 2, piece)
+    for index, piece in enumerate(garbage):
+        mixed.insert(index * 2, piece)
     before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send_records(mixed)
     assert_each_is_stored_once_as_it_was_sent(running, "garbage", sent)
@@ -280,9 +286,9 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     assert f"{dead[0].offset}  " in listed
     assert "key 'mended/pod'  6 bytes  value: not JSON" in listed
     assert "\x1b" not in listed
-    shown = running.run_command("dead-letters", "show", str(dead[0].offset)).splitlines()
-    assert shown[0] == "dead_letter_topic: schedulerlog.decisions"
-    assert shown[-5:] == [
+    lines = running.run_command("dead-letters", "show", str(dead[0].offset)).splitlines()
+    assert lines[0] == "dead_letter_topic: schedulerlog.decisions"
+    assert lines[-5:] == [
         "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
     assert running.run_command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
@@ -308,7 +314,7 @@ def test_l11_a_dead_letter_is_replayed_to_no_topic_but_ours(running: Pipeline) -
 
 
 def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
-    (events,) = attempts("late", 1)
+    (events,) = build_attempts("late", 1)
     running.send(events[:-1])
     until(lambda: running.get_attempts("late"), bool)
     running.settle()  # so that the attempt is acknowledged, and no record of it is read again
@@ -319,7 +325,7 @@ def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
 
 
 def test_an_attempt_without_an_end_is_stored_as_incomplete_and_completed_by_late_records(running: Pipeline) -> None:
-    (events,) = attempts("half", 1, bound=False)
+    (events,) = build_attempts("half", 1, bound=False)
     running.send(events[:-1])
     (document,) = until(lambda: running.get_attempts("half"), bool).values()
     assert (document["complete"], document["status"]) == (False, "pending")
@@ -328,17 +334,17 @@ def test_an_attempt_without_an_end_is_stored_as_incomplete_and_completed_by_late
 
 
 def test_a_producer_that_sends_everything_twice_changes_nothing(running: Pipeline) -> None:
-    sent = attempts("twice", 10)
+    sent = build_attempts("twice", 10)
     running.send([event for events in sent for event in events for _ in range(2)])
     assert_each_is_stored_once_as_it_was_sent(running, "twice", sent)
-    ids = [event.id for event in messages(running, "twice")]
+    ids = [event.id for event in read_messages(running, "twice")]
     assert len(ids) == len(set(ids))
 
 
 def test_two_workers_share_the_partitions_and_one_takes_over(running: Pipeline) -> None:
     second = Pipeline(running.servers, running.processes, 0)
     second.start("second", "--instance-id", f"second-{uuid.uuid4().hex[:6]}")
-    sent = attempts("shared", 40)
+    sent = build_attempts("shared", 40)
     for events in sent[:20]:
         running.send(events)
     running.processes.stop("second")
@@ -418,7 +424,7 @@ def test_a_metrics_address_in_use_is_named(running: Pipeline) -> None:
 def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbours_are_indexed(
     running: Pipeline,
 ) -> None:
-    sent = attempts("bombs", 6)
+    sent = build_attempts("bombs", 6)
     before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send([event for events in sent[:3] for event in events])
     key, _, headers = encode(sent[0][0])
@@ -429,7 +435,7 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
         )
     running.send([event for events in sent[3:] for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "bombs", sent)
-    letters = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 2)
+    letters = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda records: len(records) == 2)
     assert {dict(letter.headers)["dead_letter_cut"] for letter in letters} == {
         b"the batch of records was not unpacked",
         b"the value had 12000000 bytes, these are the first 65536",
@@ -441,18 +447,22 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
 def test_m5_a_summary_that_is_too_large_for_kafka_is_a_dead_letter_and_its_neighbours_are_indexed(
     running: Pipeline,
 ) -> None:
-    sent = attempts("large", 4)
+    sent = build_attempts("large", 4)
     *_, end = an_attempt(DEVICES, **build_common("enormous", "large"))
     assert isinstance(end, AttemptConcluded)
-    one = len(encode_value([Request(container="c" * 250)] * 2)) - len(encode_value([Request(container="c" * 250)]))
+    request_bytes = len(encode_value([Request(container="c" * 250)] * 2)) - len(
+        encode_value([Request(container="c" * 250)])
+    )
     # As long as the decisions take it; the summary is longer than the record that it is made of.
-    large = end.model_copy(update={"requests": [Request(container="c" * 250)] * (1_040_000 // one)})
+    large = end.model_copy(update={"requests": [Request(container="c" * 250)] * (1_040_000 // request_bytes)})
     before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send([event for events in sent[:2] for event in events])
     running.send_records([encode(large)], compression_type="zstd", max_request_size=2**21)
     running.send([event for events in sent[2:] for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "large", sent)
-    (letter,) = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda found: len(found) == 1)
+    (letter,) = until(
+        lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda records: len(records) == 1
+    )
     why = dict(letter.headers)
     assert why["dead_letter_topic"] == b"schedulerlog.attempts"
     assert b"are more than schedulerlog.attempts takes" in why["dead_letter_cause"]

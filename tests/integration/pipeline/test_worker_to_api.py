@@ -21,10 +21,10 @@ FULL = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"] * 2]}
 FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
 
 
-def episodes(api: Served) -> Any:
-    """Both, once the bind is part of the latest."""
-    found = api.get_schedulerlog("changed/pod", "/history").json().get("episodes", [])
-    return found if [episode["status"] for episode in found] == ["succeeded", "failed"] else []
+def read_episodes(api: Served) -> Any:
+    """Read both episodes, once the bind is part of the latest."""
+    episodes = api.get_schedulerlog("changed/pod", "/history").json().get("episodes", [])
+    return episodes if [episode["status"] for episode in episodes] == ["succeeded", "failed"] else []
 
 
 def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running: Pipeline) -> None:
@@ -34,10 +34,10 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
     with serving(*addresses) as following:
         assert until(following.is_ready)
         running.send([*an_attempt(FULL, **common), *an_attempt(FREED, chosen="node1", **later), a_bind(**later)])
-        from_memory = until(lambda: episodes(following))
+        from_memory = until(lambda: read_episodes(following))
     with serving(*addresses, SCHEDULERLOG_API_REPLAYED_RECORDS="0") as without_memory:
         assert until(without_memory.is_ready)
-        from_index = until(lambda: episodes(without_memory))
+        from_index = until(lambda: read_episodes(without_memory))
     changed = ["bind: nothing became bound to node1", "node1: 2/2 CardCordoned became fit"]
     assert [episode["changes"] for episode in from_index] == [changed, []]
     assert from_memory == from_index
@@ -47,7 +47,7 @@ CALLER: Final = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 STATE: Final = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"
 """Trace and span of the caller of the scheduler: the example of W3C's recommendation."""
 READER: Final = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
-"""The same of somebody who asks the API."""
+"""Trace and span of somebody who asks the API."""
 PUBLISH, FOLD = "publish schedulerlog.decisions", "fold schedulerlog.decisions"
 INDEX, REMEMBER = "index schedulerlog.attempts", "remember schedulerlog.attempts"
 
@@ -72,56 +72,56 @@ def test_a_trace_follows_a_decision_through_every_process(
         ):
             assert until(api.is_ready)
             pod = a_pod("placed", namespace="traced")
-            asked = {"Pod": pod, "Nodes": None, "NodeNames": NODE_NAMES}
+            body = {"Pod": pod, "Nodes": None, "NodeNames": NODE_NAMES}
             header = {"traceparent": f"00-{'-'.join(CALLER)}-01", "tracestate": STATE}
-            chosen = httpx.post(f"{scheduler.url}/filter", json=asked, headers=header, timeout=30).json()["NodeNames"]
+            chosen = httpx.post(f"{scheduler.url}/filter", json=body, headers=header, timeout=30).json()["NodeNames"]
             assert scheduler.bind(pod, chosen[0]) == {"Error": ""}
             scheduler.filter(a_refused_pod("refused", "traced"))
-            own = until(lambda: _attempt_id(api, "traced/refused"))
+            trace_id = until(lambda: _get_attempt_id(api, "traced/refused"))
             api.client.get("/api/v1/schedulerlogs", headers={"traceparent": f"00-{'-'.join(READER)}-01"})
             broken = [("ce_type", b"io.schedulerlog.bind.concluded.v1"), ("ce_id", b"b1/x"), ("ce_subject", b"t/b")]
             traced = ("ce_traceparent", header["traceparent"].encode())
             running.send_records([EncodedRecord(b"k", b"{", [*broken, traced])])
-            assert until(lambda: _names(traces, CALLER[0]) >= {"filter", "bind", PUBLISH, FOLD, INDEX, REMEMBER})
-            assert until(lambda: _names(traces, own) == {"filter", PUBLISH, FOLD, INDEX, REMEMBER})
+            assert until(lambda: _list_names(traces, CALLER[0]) >= {"filter", "bind", PUBLISH, FOLD, INDEX, REMEMBER})
+            assert until(lambda: _list_names(traces, trace_id) == {"filter", PUBLISH, FOLD, INDEX, REMEMBER})
             assert until(lambda: "b1" in log.read_text())
-            read = until(lambda: _parents(traces.list_spans(READER[0])), lambda found: len(found) >= 2)
+            read = until(lambda: _list_parents(traces.list_spans(READER[0])), lambda parents: len(parents) >= 2)
         # Of a caller that has no trace, the decision's own begins with the filter.
-        assert _parents(traces.list_spans(own)) == {
+        assert _list_parents(traces.list_spans(trace_id)) == {
             ("filter", ""), (PUBLISH, "filter"), (FOLD, "filter"), (INDEX, FOLD), (REMEMBER, FOLD),
         }  # fmt: skip
         listed = "GET /api/v1/schedulerlogs"
         assert (listed, READER[1]) in read
         assert {parent for name, parent in read if name != listed} == {listed}
         assert {span.state for span in traces.list_spans(CALLER[0])} == {STATE}
-        of_caller = _parents(traces.list_spans(CALLER[0]))
+        of_caller = _list_parents(traces.list_spans(CALLER[0]))
         assert {("filter", CALLER[1]), ("bind", "filter"), (FOLD, "filter"), (FOLD, "bind"), (INDEX, FOLD)} <= of_caller
         assert {parent for name, parent in of_caller if name == PUBLISH} == {"filter", "bind"}
-        assert {(span.service, span.name) for span in traces.list_spans(own)} == {
+        assert {(span.service, span.name) for span in traces.list_spans(trace_id)} == {
             ("schedulerlog-scheduler", "filter"), ("schedulerlog-scheduler", PUBLISH), ("schedulerlog-worker", FOLD),
             ("schedulerlog-index", INDEX), ("schedulerlog-api", REMEMBER),
         }  # fmt: skip
-        [judged] = [span for span in traces.list_spans(own) if span.name == "filter"]
+        [judged] = [span for span in traces.list_spans(trace_id) if span.name == "filter"]
         assert judged.attributes == {
-            "schedulerlog.attempt.id": own, "k8s.cluster.name": "default",
+            "schedulerlog.attempt.id": trace_id, "k8s.cluster.name": "default",
             "k8s.namespace.name": "traced", "k8s.pod.name": "refused",
         }  # fmt: skip
     lines = [json.loads(line) for line in scheduler.log.read_text().splitlines()]
-    assert [line["trace"] for line in lines if "pod" in line] == [CALLER[0], CALLER[0], own]
+    assert [line["trace"] for line in lines if "pod" in line] == [CALLER[0], CALLER[0], trace_id]
     [refused] = [line for line in map(json.loads, log.read_text().splitlines()) if "attempt" in line]
     assert (refused["attempt"], refused["pod"], refused["trace"]) == ("b1", "t/b", CALLER[0])
 
 
-def _attempt_id(api: Served, pod: str) -> str:
+def _get_attempt_id(api: Served, pod: str) -> str:
     listed = api.get_schedulerlog(pod, "/history").json().get("episodes", [])
     return str(listed[0]["attempt_ids"][0]) if listed else ""
 
 
-def _names(traces: Collector, trace: str) -> set[str]:
+def _list_names(traces: Collector, trace: str) -> set[str]:
     return {span.name for span in traces.list_spans(trace)}
 
 
-def _parents(spans: list[ReceivedSpan]) -> set[tuple[str, str]]:
-    """Each span's name with that of its parent; with the parent's id where it is another program's."""
+def _list_parents(spans: list[ReceivedSpan]) -> set[tuple[str, str]]:
+    """List each span's name with that of its parent; with the parent's id where it is another program's."""
     names = {span.id: span.name for span in spans}
     return {(span.name, names.get(span.parent, span.parent)) for span in spans}

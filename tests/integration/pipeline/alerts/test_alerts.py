@@ -65,7 +65,7 @@ def running(log: Path, *arguments: str) -> Iterator[Forked]:
             process.wait(timeout=120)
 
 
-def refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
+def build_refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
     now = datetime.now(UTC)
     common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     ref = PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")
@@ -85,7 +85,7 @@ def refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
 
 
 def bound(pod: str) -> MessageEmitted:
-    return refusals(pod, 0)[1].model_copy(update={"severity": "Normal", "reason": "BindingSucceed"})
+    return build_refusals(pod, 0)[1].model_copy(update={"severity": "Normal", "reason": "BindingSucceed"})
 
 
 async def send(kafka: str, events: Sequence[Event], topic: str = MESSAGES.name) -> None:
@@ -95,16 +95,16 @@ async def send(kafka: str, events: Sequence[Event], topic: str = MESSAGES.name) 
         await producer.flush()
 
 
-async def published(kafka: str, count: int, log: Path, seconds: float = 60) -> list[tuple[str, str]]:
-    """State and pod of the alerts on the topic, when there are so many."""
-    found: list[Any] = []
+async def wait_for_alerts(kafka: str, count: int, log: Path, seconds: float = 60) -> list[tuple[str, str]]:
+    """Wait until there are so many alerts on the topic, and return state and pod of each."""
+    events: list[Any] = []
     async with AIOKafkaConsumer(ALERTS.name, bootstrap_servers=kafka, auto_offset_reset="earliest") as consumer:
         deadline = time.monotonic() + seconds
-        while len(found) < count:
-            assert time.monotonic() < deadline, (found, log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
+        while len(events) < count:
+            assert time.monotonic() < deadline, (events, log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                found += [decode(record.value, record.headers) for record in records]
-    return [(alert.state, alert.labels["pod"]) for alert in found if isinstance(alert, AlertChanged)]
+                events += [decode(record.value, record.headers) for record in records]
+    return [(alert.state, alert.labels["pod"]) for alert in events if isinstance(alert, AlertChanged)]
 
 
 class Alertmanager:
@@ -115,13 +115,13 @@ class Alertmanager:
         self.wrong: list[str] = []
         self.is_down = False
 
-    def states(self) -> dict[str, bool]:
-        """Pod to whether it fires by the latest post about it, as Alertmanager sees it when that comes."""
+    def list_states(self) -> dict[str, bool]:
+        """Tell by pod whether it fires by the latest post about it, as Alertmanager sees it when that comes."""
         alerts = [alert for post in self.posts for alert in post]
-        return {alert["labels"]["pod"]: moment(alert["endsAt"]) > datetime.now(UTC) for alert in alerts}
+        return {alert["labels"]["pod"]: parse_time(alert["endsAt"]) > datetime.now(UTC) for alert in alerts}
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -142,7 +142,7 @@ def alertmanager() -> Iterator[tuple[Alertmanager, str]]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -155,25 +155,25 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
 ) -> None:
     log, (taken, url) = tmp_path / "log", alertmanager
     alerts = ["alerts", "--kafka", kafka]
-    await send(kafka, refusals("old", 40, 35, 30, 25, 10, 1) + refusals("young", 5, 1))
+    await send(kafka, build_refusals("old", 40, 35, 30, 25, 10, 1) + build_refusals("young", 5, 1))
     taken.is_down = True
     with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend", "1", "--api-url", "http://a"):
         with running(log, *alerts) as process:
-            assert await published(kafka, 1, log) == [("firing", "old")]
+            assert await wait_for_alerts(kafka, 1, log) == [("firing", "old")]
             process.kill()
             process.wait()
         taken.is_down = False
-        await eventually_async(lambda: taken.states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
+        await eventually_async(lambda: taken.list_states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
         # What happens while no process runs is published by the next one.
-        await send(kafka, [bound("old"), *refusals("other", 45, 40, 35, 20, 5)])
+        await send(kafka, [bound("old"), *build_refusals("other", 45, 40, 35, 20, 5)])
         with running(log, *alerts):
-            assert sorted(await published(kafka, 3, log)) == [
+            assert sorted(await wait_for_alerts(kafka, 3, log)) == [
                 ("firing", "old"),
                 ("firing", "other"),
                 ("resolved", "old"),
             ]
         await eventually_async(
-            lambda: taken.states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}"
+            lambda: taken.list_states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}"
         )
         resent = len(taken.posts)
         await eventually_async(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
@@ -184,7 +184,7 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
     assert first["generatorURL"] == "http://a/api/v1/clusters/default/namespaces/ml/pods/old/schedulerlog/history"
     later = taken.posts[-1][0]
     assert later["startsAt"] < later["endsAt"]
-    await _the_documents_consumer_prints_them(kafka)
+    await _run_documented_consumer(kafka)
 
 
 async def test_of_several_processes_one_publishes_and_another_takes_over(kafka: str, tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ async def test_of_several_processes_one_publishes_and_another_takes_over(kafka: 
     expected: list[tuple[str, str]] = []
 
     async def expect(pod: str) -> None:
-        await send(kafka, refusals(pod, 40, 35, 30, 25, 10, 1))
+        await send(kafka, build_refusals(pod, 40, 35, 30, 25, 10, 1))
         expected.append(("firing", pod))
-        assert await published(kafka, len(expected), log) == expected
+        assert await wait_for_alerts(kafka, len(expected), log) == expected
 
     with running(log, *alerts) as first:
         await expect("first")
@@ -209,8 +209,8 @@ async def test_of_several_processes_one_publishes_and_another_takes_over(kafka: 
                 await expect("fourth")
 
 
-async def _the_documents_consumer_prints_them(kafka: str) -> None:
-    """The block of docs/alerting.md, run as it stands there."""
+async def _run_documented_consumer(kafka: str) -> None:
+    """Run the block of docs/alerting.md as it stands there."""
     page = (ROOT / "docs/alerting.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 20

@@ -61,7 +61,7 @@ def api(filling: Filling) -> Iterator[Served]:
         yield api
 
 
-def in_index(filling: Filling, query: dict[str, str]) -> set[str]:
+def search_pods(filling: Filling, query: dict[str, str]) -> set[str]:
     answer = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status()
     return {hit["_source"]["pod"] for hit in answer.json()["hits"]["hits"]}
 
@@ -73,21 +73,21 @@ def from_api(api: Served, query: dict[str, str]) -> set[str]:
 
 def test_a_reason_finds_the_attempts_that_it_refused_whatever_it_is_called(filling: Filling, api: Served) -> None:
     query = links.link_reason("default", ODD, NOW - timedelta(hours=1), NOW)
-    assert from_api(api, query) == in_index(filling, query) == {"trainer"}
+    assert from_api(api, query) == search_pods(filling, query) == {"trainer"}
     before = links.link_reason("default", ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
-    assert from_api(api, before) == in_index(filling, before) == set()
+    assert from_api(api, before) == search_pods(filling, before) == set()
 
 
 def test_a_pod_finds_its_history(filling: Filling, api: Served) -> None:
     query = links.link_pod("default", POD)
-    assert in_index(filling, query) == {"trainer"}
+    assert search_pods(filling, query) == {"trainer"}
     (episode,) = api.client.get(query["api"]).raise_for_status().json()["episodes"]
     assert ODD in orjson.dumps(episode).decode().replace('\\"', '"').replace("\\\\", "\\")
 
 
 def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served) -> None:
     query = links.link_node("default", "evidence-3", STARTED, NOW, status="failed")
-    assert from_api(api, query) == in_index(filling, query) == {"bound"}
+    assert from_api(api, query) == search_pods(filling, query) == {"bound"}
 
 
 def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: Served) -> None:
@@ -100,7 +100,7 @@ def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: 
 
 def test_a_workload_finds_the_attempts_of_its_pods(filling: Filling, api: Served) -> None:
     query = links.link_workload("default", "evidence", "Job/train", STARTED, NOW)
-    assert from_api(api, query) == in_index(filling, query) == {"worker-0"}
+    assert from_api(api, query) == search_pods(filling, query) == {"worker-0"}
 
 
 def test_a_pod_names_its_attempt(api: Served) -> None:
@@ -110,7 +110,7 @@ def test_a_pod_names_its_attempt(api: Served) -> None:
 
 def test_a_finding_and_a_scheduler_are_found(filling: Filling, api: Served) -> None:
     query = links.link_finding("default", "Overcommitted", "evidence-1")
-    assert from_api(api, query) == in_index(filling, query) == {"trainer"}
+    assert from_api(api, query) == search_pods(filling, query) == {"trainer"}
     query = links.link_scheduler("default", "hami-scheduler")
     assert from_api(api, query)
-    assert in_index(filling, query)
+    assert search_pods(filling, query)
