@@ -21,12 +21,12 @@ from tests.support.harness.topics import provision_all
 HOUR: Final = 3600
 
 
-def readiness(scheduler: SchedulerProcess) -> httpx.Response:
+def get_readiness(scheduler: SchedulerProcess) -> httpx.Response:
     return httpx.get(f"{scheduler.url}/readyz", timeout=30)
 
 
-def refused(scheduler: SchedulerProcess, name: str) -> str:
-    """The pod, with an attempt that is answered."""
+def refuse_pod(scheduler: SchedulerProcess, name: str) -> str:
+    """Filter a pod that is refused, and return its key."""
     answer = scheduler.filter(a_refused_pod(name, "clock"))
     assert len(answer["FailedNodes"] or ()) == 5, answer["Error"]
     return f"default/clock/{name}"
@@ -42,7 +42,7 @@ class SchedulerOfAnotherTime(SchedulerProcess):
         except FileNotFoundError as error:
             pytest.skip(str(error))
 
-    def _spawned(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
+    def _spawn(self, flags: Sequence[str], output: IO[bytes], environment: dict[str, str]) -> subprocess.Popen[Any]:
         command = [sys.executable, "-m", "scheduler", "serve", *flags]
         return subprocess.Popen(command, stdout=output, stderr=output, env=environment | self.clock.environment)
 
@@ -56,9 +56,9 @@ async def test_m6_what_is_answered_while_the_clock_is_set_back_and_forth_is_in_k
     with SchedulerOfAnotherTime(tmp_path, "--kafka", backends.bootstrap_servers) as scheduler:
         for turn, hours in enumerate((0, 1, 0, -1, 1, 0)):
             scheduler.clock.set(hours * (HOUR + 60))
-            pods += [refused(scheduler, f"pod{turn}-{number}") for number in range(5)]
-            refused(scheduler, "same")
-        assert readiness(scheduler).json() == {"ready": True, "spool": "ok", "cluster": "ok"}
+            pods += [refuse_pod(scheduler, f"pod{turn}-{number}") for number in range(5)]
+            refuse_pod(scheduler, "same")
+        assert get_readiness(scheduler).json() == {"ready": True, "spool": "ok", "cluster": "ok"}
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, "default/clock/")
