@@ -54,7 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _load_certificates_once() -> None:
-    """httpx loads 150 certificates for each client, and so for each ``httpx.get``, also where no TLS is used.
+    """Load the certificates once: httpx loads 150 of them for each client, and so for each ``httpx.get``, also without
+    TLS.
 
     That takes 44 ms of CPU. A test that waits asks ten times a second, and would slow what it waits for.
     """
@@ -63,7 +64,7 @@ def _load_certificates_once() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The run fails when anything of ours stays in the temporary folder."""
+    """Fail the run when anything of ours stays in the temporary folder."""
     reused_backends.close()
     if hasattr(session.config, "workerinput"):
         return
@@ -79,7 +80,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays until the end: the garbage collector does not look at it again.
+    """Freeze what is imported and collected, so that the garbage collector does not look at it again.
 
     Each full collection would walk those 400,000 objects, which takes a third of a second, some twenty times in the
     tests of one worker. It looks at new objects after every 20,000, as in our commands, rather than after every 700.
@@ -95,7 +96,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that the workers end at about the same time: see tests/support/side_by_side.py."""
+    """Sort the longest first, so that the workers end at about the same time: see tests/support/side_by_side.py."""
     items.sort(key=lambda item: find_position(item.nodeid))
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
@@ -108,7 +109,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was left behind, and what was measured, also where tests print nothing."""
+    """Print what was left behind, and what was measured, also where tests print nothing."""
     if left := config.stash.get(_LEFT_BEHIND, []):
         terminalreporter.section("left behind in the temporary folder", red=True)
         for path in left[:20]:
@@ -125,8 +126,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def backends() -> Iterator[Addresses]:
     """One Kafka and one OpenSearch for all tests, started when the first test asks: use names that nobody else uses."""
-    with start_backends() as found:
-        yield found
+    with start_backends() as addresses:
+        yield addresses
 
 
 @pytest.fixture

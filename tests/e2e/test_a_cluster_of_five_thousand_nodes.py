@@ -37,7 +37,7 @@ def test_the_api_answers_with_every_node_and_its_counted_reasons(judged: Stack) 
     for node in nodes:
         (container,) = node["containers"]
         counts = [part.split(" ")[0].split("/") for part in container["reason"].split(", ")]
-        assert {of for _, of in counts} == {"8"}, node
+        assert {total for _, total in counts} == {"8"}, node
         assert sum(int(count) for count, _ in counts) == 8, node
 
 
@@ -49,7 +49,7 @@ def test_the_records_are_plain_json_with_cloudevents_headers_below_64_kib(judged
         assert len(value) < 64 * 1024
         assert {"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type"} <= set(headers)
     values = [json.loads(value) for value, _ in decisions]
-    assert all(decision["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": uid()} for decision in values)
+    assert all(decision["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": get_uid()} for decision in values)
     assert sum(len(decision["verdict"]) for decision in values if "rows" in decision) == VERDICTS
 
 
@@ -70,20 +70,20 @@ def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack
     assert len(named) == len(set(named)) == VERDICTS
 
 
-def uid() -> str:
+def get_uid() -> str:
     identity: str = cluster.a_hopeless_pod()["metadata"]["uid"]
     return identity
 
 
 async def read(servers: str, topic: Topic) -> list[tuple[bytes, dict[str, bytes]]]:
-    """Everything on the topic, with a consumer that knows nothing of ours."""
-    found = []
+    """Read everything on the topic, with a consumer that knows nothing of ours."""
+    records = []
     async with AIOKafkaConsumer(
         topic.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
         while batches := await consumer.getmany(timeout_ms=3000):
-            found += [(record.value, dict(record.headers)) for batch in batches.values() for record in batch]
-    return found
+            records += [(record.value, dict(record.headers)) for batch in batches.values() for record in batch]
+    return records
 
 
 def test_a_verdict_takes_less_than_two_bytes_on_the_wire(judged: Stack) -> None:
@@ -99,8 +99,8 @@ def test_a_page_of_the_answer_is_what_it_says(judged: Stack) -> None:
 
 
 def test_the_devices_of_a_node_are_shown_with_what_was_in_use_of_them(judged: Stack) -> None:
-    def known() -> int:
+    def count_devices() -> int:
         devices = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")["devices"] or []
         return len({device["uuid"] for device in devices if device["uuid"] and device["memory_used_mib"] is not None})
 
-    assert until(known, cluster.DEVICES_PER_NODE) == cluster.DEVICES_PER_NODE
+    assert until(count_devices, cluster.DEVICES_PER_NODE) == cluster.DEVICES_PER_NODE

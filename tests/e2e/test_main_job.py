@@ -60,9 +60,9 @@ def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, sc
 
 @pytest.mark.usefixtures("answers")
 def test_a_search_finds_placed_pods_as_well_as_refused_ones(running: Stack) -> None:
-    found = running.reader.search(scheduler="hami-scheduler", limit="100")
-    assert {item["status"] for item in found["items"]} >= {"succeeded", "failed"}
-    assert len(found["items"]) == found["total"]
+    answer = running.reader.search(scheduler="hami-scheduler", limit="100")
+    assert {item["status"] for item in answer["items"]} >= {"succeeded", "failed"}
+    assert len(answer["items"]) == answer["total"]
 
 
 def test_a_search_by_reason_finds_the_one_attempt(running: Stack, answers: dict[str, scenarios.ScenarioAnswer]) -> None:
@@ -77,26 +77,26 @@ def a_hopeless_pod(number: int) -> dict[str, Any]:
     return pod
 
 
-def indexed_attempts(running: Stack) -> dict[str, list[str]]:
-    """Attempt ids in the index by pod, of the namespace ``faults``."""
+def list_indexed(running: Stack) -> dict[str, list[str]]:
+    """List attempt ids in the index by pod, of the namespace ``faults``."""
     url = running.backends.opensearch_url
     httpx.post(f"{url}/schedulerlog-attempts/_refresh", timeout=30)
     body = {"size": 10_000, "query": {"term": {"namespace": "faults"}}, "_source": ["pod", "attempt_id"]}
     hits = httpx.post(f"{url}/schedulerlog-attempts/_search", json=body, timeout=30).json()["hits"]["hits"]
-    found: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
     for hit in hits:
-        found.setdefault(hit["_source"]["pod"], []).append(hit["_source"]["attempt_id"])
-    return found
+        ids.setdefault(hit["_source"]["pod"], []).append(hit["_source"]["attempt_id"])
+    return ids
 
 
 def assert_each_is_there_exactly_once(running: Stack, numbers: range) -> None:
     wanted = {f"hopeless-{number}": 1 for number in numbers}
 
-    def attempts_of_each() -> dict[str, int]:
-        found = indexed_attempts(running)
-        return {name: len(found.get(name, [])) for name in wanted}
+    def count_attempts() -> dict[str, int]:
+        attempts = list_indexed(running)
+        return {name: len(attempts.get(name, [])) for name in wanted}
 
-    assert until(attempts_of_each, wanted, timeout_seconds=60) == wanted
+    assert until(count_attempts, wanted, timeout_seconds=60) == wanted
     sample = f"faults/hopeless-{numbers[-1]}"
     log = until(lambda: running.reader.status(sample), "failed")
     assert log == "failed"
@@ -143,18 +143,18 @@ def test_while_the_broker_is_down_scheduling_continues_and_nothing_is_lost(runni
     try:
         for number in numbers:
             assert running.kube_scheduler.filter(a_hopeless_pod(number), NODES) is None
-        assert metric(running, "schedulerlog_scheduler_spool_bytes") > 0
+        assert read_metric(running, "schedulerlog_scheduler_spool_bytes") > 0
     finally:
         running.backends.kafka[0].start()
     assert_each_is_there_exactly_once(running, numbers)
 
 
-def metric(running: Stack, name: str) -> float:
+def read_metric(running: Stack, name: str) -> float:
     lines = httpx.get(running.url("scheduler") + "/metrics", timeout=5).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 
-def exposition(running: Stack, service: str) -> str:
+def fetch_exposition(running: Stack, service: str) -> str:
     return httpx.get(f"{running.url(service)}/metrics", timeout=5).text
 
 
@@ -162,14 +162,15 @@ def test_the_delay_of_decisions_is_measured_where_they_arrive(running: Stack) ->
     running.kube_scheduler.filter(a_hopeless_pod(5000), NODES)
     assert until(lambda: running.reader.status("faults/hopeless-5000"), "failed") == "failed"
     series = 'schedulerlog_api_decision_delay_seconds_bucket{le="5.0",source="scheduler"}'
-    assert number(exposition(running, "api"), series) >= 1
+    assert read_number(fetch_exposition(running, "api"), series) >= 1
     arrived = until(
-        lambda: number(exposition(running, "index"), "schedulerlog_index_attempt_delay_seconds_count") > 0, True
+        lambda: read_number(fetch_exposition(running, "index"), "schedulerlog_index_attempt_delay_seconds_count") > 0,
+        True,
     )
     assert arrived
 
 
-def number(text: str, series: str) -> float:
+def read_number(text: str, series: str) -> float:
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{series} "))
 
 
@@ -178,15 +179,15 @@ def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: 
     families = {
         name
         for service in services
-        for name in re.findall(r"^# TYPE (\w+) ", exposition(running, service), re.MULTILINE)
+        for name in re.findall(r"^# TYPE (\w+) ", fetch_exposition(running, service), re.MULTILINE)
     }
-    asked = {
+    names = {
         re.sub("_(bucket|count|sum)$", "", series.name)
         for content in map(Path.read_text, Path("deploy/kustomize/components/grafana").glob("*.json"))
         for expression in re.findall(r'"expr": "(.*)"', content)
         for series in list_selected(parse(expression.replace('\\"', '"')))
     }
-    of_these = {name for name in asked if name.startswith(tuple(f"schedulerlog_{service}_" for service in services))}
+    of_these = {name for name in names if name.startswith(tuple(f"schedulerlog_{service}_" for service in services))}
     assert len(of_these) > 20
     assert of_these - families == set()
 
@@ -194,10 +195,10 @@ def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: 
 def test_every_panel_of_attempts_has_rows_after_the_scenarios(
     running: Stack, answers: dict[str, scenarios.ScenarioAnswer]
 ) -> None:
-    found = Imported.read(export("http://127.0.0.1:9090"))
-    asked = 0
-    for name, panel in found.select_type("visualization").items():
-        pattern = found.get_pattern(panel)
+    imported = Imported.read(export("http://127.0.0.1:9090"))
+    panel_count = 0
+    for name, panel in imported.select_type("visualization").items():
+        pattern = imported.get_pattern(panel)
         title = pattern["attributes"]["title"] if pattern else ""
         # Nothing observes pods here: no placements, and no findings.
         if not title.startswith(("schedulerlog-attempts", "schedulerlog-trends", "schedulerlog-pod-states")):
@@ -205,13 +206,13 @@ def test_every_panel_of_attempts_has_rows_after_the_scenarios(
         body = search_body(panel, pattern, "now-1h", "now")
         url = f"{running.backends.opensearch_url}/{title}/_search"
 
-        def buckets(url: str = url, body: Any = body) -> bool:
+        def has_buckets(url: str = url, body: Any = body) -> bool:
             answer = httpx.post(url, json=body, timeout=30).raise_for_status().json()
             return any(agg.get("buckets") for agg in answer["aggregations"].values())
 
-        assert until(buckets, True), name
-        asked += 1
-    assert asked >= 6
+        assert until(has_buckets, True), name
+        panel_count += 1
+    assert panel_count >= 6
 
 
 def test_the_hand_worked_answers_are_well_formed() -> None:

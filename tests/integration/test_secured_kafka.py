@@ -49,7 +49,7 @@ SELDOM: Final = {
     "alerts": {Right("topic", "schedulerlog.alerts", "Write")},
     "raw-logs": {right for right in RIGHTS["schedulerlog-raw-logs"] if right.operation == "Write"},
 }
-"""What one attempt need not use. That the process asks for the topic is checked all the same."""
+"""Rights that one attempt need not use. That the process asks for the topic is checked all the same."""
 
 
 @pytest.fixture(scope="module")
@@ -58,32 +58,34 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
         pytest.skip("needs a broker whose rules the test makes")
     rights = RIGHTS | {"schedulerlog-provision": PROVISION}
     # Of each password Java derives a key when the broker is formatted.
-    known = list(rights) if IS_STRESS else [f"schedulerlog-{name}" for name in BY_PASSWORD]
-    with secured_kafka(tmp_path_factory.mktemp("secured"), known) as kafka:
+    users = list(rights) if IS_STRESS else [f"schedulerlog-{name}" for name in BY_PASSWORD]
+    with secured_kafka(tmp_path_factory.mktemp("secured"), users) as kafka:
         asyncio.run(grant(kafka.plain, rights))
         yield kafka
 
 
-def unused(seen: set[Decision], name: str) -> set[Right]:
-    """Of the rights that deploy/ gives to a process."""
+def list_unused(seen: set[Decision], name: str) -> set[Right]:
+    """List the unused of the rights that deploy/ gives to a process."""
     mine = [decision for decision in seen if decision.user == f"schedulerlog-{name}" and decision.is_allowed]
     return {right for right in RIGHTS[f"schedulerlog-{name}"] if not any(map(right.is_for, mine))}
 
 
 def wait_until_used(kafka: SecuredKafka, name: str) -> None:
     """Return when the process has used the rights that an attempt and a record that is no event need."""
-    until(lambda: unused(parse_decisions(kafka.broker.log.read_text()), name) <= SELDOM[name])
+    until(lambda: list_unused(parse_decisions(kafka.broker.log.read_text()), name) <= SELDOM[name])
 
 
 async def send_garbage(kafka: SecuredKafka) -> None:
-    """A record that is no event to each of three topics: all that read them have to dead-letter it."""
+    """Send a record that is no event to each of three topics: all that read them have to dead-letter it."""
     async with AIOKafkaProducer(bootstrap_servers=kafka.plain) as producer:
         for topic in (DECISIONS, ATTEMPTS, MESSAGES):
             await producer.send_and_wait(topic.name, b"?", key=b"garbage")
 
 
 def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> None:
-    """From the decision to the answer and to the index; then garbage to the dead letters, and a log to Kafka."""
+    """Pass an attempt from the decision to the answer and to the index; then garbage to the dead letters, and a log to
+    Kafka.
+    """
     pod = a_pod("bound", namespace=namespace, uid=f"{namespace}-1")
     for _ in range(2):  # the second time the worker compares it with the first, which it reads where it is published
         node = running.scheduler.filter(pod)["NodeNames"][0]
@@ -101,7 +103,7 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
 
 @pytest.fixture(scope="module")
 def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> set[Decision]:
-    """What the authorizer decided while an attempt passed all services, of which each proved in some way who it is."""
+    """Decisions of the authorizer while an attempt passed all services, of which each proved in some way who it is."""
     ways: dict[str, Way] = {
         "provision": kafka.use_scram, "scheduler": kafka.use_scram,
         "worker": kafka.use_scram, "index": kafka.use_certificate,
@@ -125,7 +127,7 @@ def test_an_attempt_passes_from_the_decision_to_the_answer_and_no_right_was_miss
 @pytest.mark.parametrize("name", ["scheduler", "hami-log", "worker", "index", "api"])
 def test_each_right_of_a_user_is_used(seen: set[Decision], name: str) -> None:
     granted = RIGHTS[f"schedulerlog-{name}"]
-    assert unused(seen, name) <= SELDOM.get(name, set())
+    assert list_unused(seen, name) <= SELDOM.get(name, set())
     asked_for = {
         decision.name for decision in seen if decision.user == f"schedulerlog-{name}" and decision.request == "Metadata"
     }
@@ -161,8 +163,8 @@ def test_every_process_proves_who_it_is_in_the_same_way(
         }.items():
             running.processes.start(name, *arguments, **running.get_settings(name))
         for name in ("worker", "placements", "alerts", "alertmanager", "events", "raw-logs"):
-            until(lambda name=name: unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
-            assert unused(log(), name) <= SELDOM.get(name, set())
+            until(lambda name=name: list_unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
+            assert list_unused(log(), name) <= SELDOM.get(name, set())
     assert {decision for decision in log() if not decision.is_allowed} == set()
 
 
@@ -197,8 +199,8 @@ def test_provision_corrects_topics_with_its_rights(kafka: SecuredKafka, backends
     assert used >= {("Alter", RAW_LOGS.name), ("AlterConfigs", TRENDS.name), ("DescribeConfigs", TRENDS.name)}
 
 
-def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConnection:
-    """As a process reads it."""
+def read_connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConnection:
+    """Read the connection as a process does."""
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     return read(KafkaConnection)
@@ -208,11 +210,11 @@ def connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> KafkaConn
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, f"use_{way}")(API)
-    assert asyncio.run(list_topic_names(connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
+    assert asyncio.run(list_topic_names(read_connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
 
 
-async def refusal(work: Coroutine[None, None, object]) -> KafkaError:
-    """Its error; the sockets that it left are closed."""
+async def get_refusal(work: Coroutine[None, None, object]) -> KafkaError:
+    """Return its error; the sockets that it left are closed."""
     with pytest.raises(KafkaError) as refused:
         await work
     # The client closes them, and does not wait for that.
@@ -225,7 +227,9 @@ def test_a_refusal_names_its_cause_and_what_to_do(
     kafka: SecuredKafka, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, cause, remedy = REFUSALS[name]
-    words = str(asyncio.run(refusal(list_topic_names(connection(settings(kafka, API, tmp_path), monkeypatch)))))
+    words = str(
+        asyncio.run(get_refusal(list_topic_names(read_connection(settings(kafka, API, tmp_path), monkeypatch))))
+    )
     assert cause in words
     assert remedy in words
 
@@ -235,14 +239,14 @@ def test_a_refusal_names_its_cause_and_what_to_do(
 def test_a_right_that_is_missing_is_named(
     kafka: SecuredKafka, work: Callable[[KafkaConnection], Coroutine[None, None, None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = explain_kafka_error(asyncio.run(refusal(work(connection(kafka.use_scram(API), monkeypatch)))))
+    words = explain_kafka_error(asyncio.run(get_refusal(work(read_connection(kafka.use_scram(API), monkeypatch)))))
     assert "AuthorizationFailedError" in words
     assert words.endswith("give this user the right, docs/security.md lists them")
 
 
 @pytest.mark.usefixtures("seen")
 def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = asyncio.run(list_topic_names(connection(kafka.use_scram(API), monkeypatch)))
-    line = describe_missing_topics([ATTEMPTS.name, DECISIONS.name], known)
+    topics = asyncio.run(list_topic_names(read_connection(kafka.use_scram(API), monkeypatch)))
+    line = describe_missing_topics([ATTEMPTS.name, DECISIONS.name], topics)
     assert line.startswith("Kafka has no topic schedulerlog.decisions: run `schedulerlog pipeline provision`")
     assert line.endswith("(or this user may not see it: docs/security.md lists the rights)")

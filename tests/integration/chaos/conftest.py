@@ -9,6 +9,6 @@ from tests.support.reused_backends import reused_backends
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    with reused_backends.taken() as servers, ground(tmp_path_factory.mktemp("chaos"), servers) as made:
-        yield made
+def shared_ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with reused_backends.taken() as servers, ground(tmp_path_factory.mktemp("chaos"), servers) as prepared:
+        yield prepared

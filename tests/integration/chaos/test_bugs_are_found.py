@@ -13,11 +13,11 @@ TURNS = 3
 
 @pytest.mark.stress
 @pytest.mark.parametrize("bug", BUGS if IS_STRESS else ONE_OF_EACH_PROCESS)
-def test_a_bug_is_found(place: Ground, bug: str) -> None:
-    assert any(is_found(place, bug, seed=1001 + 100 * turn + BUGS.index(bug)) for turn in range(TURNS))
+def test_a_bug_is_found(shared_ground: Ground, bug: str) -> None:
+    assert any(is_found(shared_ground, bug, seed=1001 + 100 * turn + BUGS.index(bug)) for turn in range(TURNS))
 
 
-def is_found(place: Ground, bug: str, seed: int) -> bool:
-    outcome = run(place, bug, seed, build_fault(bug), CALM_SECONDS)
-    heal(place, bug)
+def is_found(shared_ground: Ground, bug: str, seed: int) -> bool:
+    outcome = run(shared_ground, bug, seed, build_fault(bug), CALM_SECONDS)
+    heal(shared_ground, bug)
     return is_caught(bug, outcome.verdict)

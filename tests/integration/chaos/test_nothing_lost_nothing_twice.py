@@ -29,13 +29,13 @@ PODS_PER_SECOND = 8
 
 
 @pytest.mark.parametrize("kind", SLICE)
-def test_every_record_that_was_accepted_is_visible_exactly_once(place: Ground, kind: str) -> None:
+def test_every_record_that_was_accepted_is_visible_exactly_once(shared_ground: Ground, kind: str) -> None:
     faults = SLICE[kind]
     outcome = run(
-        place,
+        shared_ground,
         ", ".join(faults),
         seed=1 + list(SLICE).index(kind),
-        fault=one_after_the_other(faults),
+        fault=join_faults(faults),
         pods_per_second=PODS_PER_SECOND,
     )
     assert outcome.answered >= 5 * len(faults)
@@ -43,9 +43,9 @@ def test_every_record_that_was_accepted_is_visible_exactly_once(place: Ground, k
     assert outcome.verdict.is_exact, str(outcome.verdict)
 
 
-def one_after_the_other(names: list[str]) -> Fault:
-    def faults(ground: Ground, load: Load, chance: random.Random) -> None:
+def join_faults(names: list[str]) -> Fault:
+    def apply_in_turn(ground: Ground, load: Load, chance: random.Random) -> None:
         for name in names:
             FAULTS[name](ground, load, chance)
 
-    return faults
+    return apply_in_turn

@@ -29,13 +29,13 @@ DATA_FILE = re.compile(r"""["']([\w./-]+\.(?:toml|ya?ml|json|proto))["']""")
 
 
 def matches(pattern: str, path: Path) -> bool:
-    """Whether a pattern of .dockerignore covers a path or a folder above it, as Docker reads ``*`` and ``**/``."""
+    """Tell whether a pattern of .dockerignore covers a path or a folder above it, as Docker reads ``*`` and ``**/``."""
     expression = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
     return any(re.fullmatch(expression, candidate.as_posix()) for candidate in (path, *path.parents))
 
 
 def is_admitted(path: Path) -> bool:
-    """Whether ``docker build`` sees a path of the repository: the last pattern that matches decides."""
+    """Tell whether ``docker build`` sees a path of the repository: the last pattern that matches decides."""
     admitted = True
     for pattern in PATTERNS:
         if matches(pattern.removeprefix("!"), path):
@@ -44,31 +44,33 @@ def is_admitted(path: Path) -> bool:
 
 
 @cache
-def modules(package: str) -> tuple[tuple[Path, str], ...]:
-    """Every module of a package with its text."""
+def read_modules(package: str) -> tuple[tuple[Path, str], ...]:
+    """Read every module of a package with its text."""
     return tuple((path, path.read_text("utf-8")) for path in (ROOT / package).rglob("*.py"))
 
 
-def packages_imported_by(package: str) -> set[str]:
-    """The top-level first-party packages that a package's modules import, also inside functions."""
-    found = {name for _, text in modules(package) for name in IMPORT.findall(text)}
-    return found & FIRST_PARTY
+def list_imported_packages(package: str) -> set[str]:
+    """List the top-level first-party packages that a package's modules import, also inside functions."""
+    names = {name for _, text in read_modules(package) for name in IMPORT.findall(text)}
+    return names & FIRST_PARTY
 
 
-def packages_needed() -> set[str]:
-    """The packages of the image's commands and everything first-party that these import, transitively."""
+def list_needed_packages() -> set[str]:
+    """List the packages of the image's commands and everything first-party that these import, transitively."""
     needed: set[str] = set()
     waiting = set(COMMANDS)
     while waiting:
         package = waiting.pop()
         needed.add(package)
-        waiting |= packages_imported_by(package) - needed
+        waiting |= list_imported_packages(package) - needed
     return needed
 
 
-def files_named_in(package: str) -> Iterator[Path]:
-    """The data files of the repository that a package's modules name, by a path from one of the folders above them."""
-    for path, text in modules(package):
+def find_named_files(package: str) -> Iterator[Path]:
+    """Find the data files of the repository that a package's modules name, by a path from one of the folders above
+    them.
+    """
+    for path, text in read_modules(package):
         for name in DATA_FILE.findall(text):
             above = [folder for folder in path.parents if folder.is_relative_to(ROOT)]
             yield from (folder / name for folder in above if (folder / name).is_file())
@@ -79,7 +81,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel that is built of exactly what ``docker build`` would see of this repository."""
     folder = tmp_path_factory.mktemp("image")
 
-    def excluded(parent: str, names: list[str]) -> set[str]:
+    def exclude(parent: str, names: list[str]) -> set[str]:
         return {name for name in names if not is_admitted((Path(parent) / name).relative_to(ROOT))}
 
     sources = folder / "sources"
@@ -88,7 +90,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not is_admitted(entry.relative_to(ROOT)):
             continue
         if entry.is_dir():
-            shutil.copytree(entry, sources / entry.name, ignore=excluded)
+            shutil.copytree(entry, sources / entry.name, ignore=exclude)
         else:
             shutil.copy(entry, sources)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
@@ -113,7 +115,7 @@ def run_in(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_allow_list_names_every_package_that_the_commands_import() -> None:
-    assert packages_needed() - ALLOWED == set()
+    assert list_needed_packages() - ALLOWED == set()
 
 
 def test_the_allow_list_names_only_what_is_in_the_repository() -> None:
@@ -129,7 +131,7 @@ def test_everything_else_is_excluded_first() -> None:
 
 
 def test_data_files_that_the_commands_name_are_in_the_image(image: Path) -> None:
-    named = {path.relative_to(ROOT) for package in packages_needed() for path in files_named_in(package)}
+    named = {path.relative_to(ROOT) for package in list_needed_packages() for path in find_named_files(package)}
     assert Path("engine/fit/device-config.yaml") in named
     assert {path for path in named if not (image / "schedulerlog" / "packages" / path).is_file()} == set()
 

@@ -45,8 +45,8 @@ HELP: dict[str, set[str]] = {
 """Command to what it may not import. Those that may import less come first: one process runs one after the other."""
 
 
-def imported_by(*commands: str) -> list[set[str]]:
-    """The modules that one process has imported after each command, by the first one and two parts of their names."""
+def list_imported(*commands: str) -> list[set[str]]:
+    """List the modules that one process has imported after each command, by the first two parts of their names."""
     script, lines = [sys.executable, "-c", SCRIPT], "".join(f"{command}\n" for command in commands)
     done = subprocess.run(script, input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def imported_by(*commands: str) -> list[set[str]]:
 
 @pytest.mark.parametrize("command", [EXPLAIN, SIMULATE], ids=["explain", "simulate"])
 def test_a_command_that_reads_files_needs_no_client_and_no_server(command: str) -> None:
-    [imported] = imported_by(command)
+    [imported] = list_imported(command)
     assert imported.isdisjoint({*CLIENTS, *SERVERS, "rich"})
 
 
@@ -63,7 +63,7 @@ def test_a_command_that_reads_files_needs_no_client_and_no_server(command: str) 
     ("log", "other"), [(HAMI_LOG_ALONE, "ingest.readers.kai"), (KAI_LOG_ALONE, "ingest.readers.hami")]
 )
 def test_explain_imports_the_reader_of_the_log_and_no_event_loop(log: str, other: str) -> None:
-    [imported] = imported_by(log)
+    [imported] = list_imported(log)
     assert imported.isdisjoint(
         {*CLIENTS, *SERVERS, "asyncio", "http", "yaml", "runtime.kubernetes.client", "ingest.reading.pump", other}
     )
@@ -87,6 +87,6 @@ print(len(os.listdir("/proc/self/task")))
 
 
 def test_the_help_of_a_command_needs_no_client_no_server_and_no_reader() -> None:
-    imported = imported_by(*HELP)
-    found = {command: names & HELP[command] for command, names in zip(HELP, imported, strict=True)}
-    assert {command: names for command, names in found.items() if names} == {}
+    imported = list_imported(*HELP)
+    heavy_modules = {command: names & HELP[command] for command, names in zip(HELP, imported, strict=True)}
+    assert {command: names for command, names in heavy_modules.items() if names} == {}

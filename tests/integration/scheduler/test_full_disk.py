@@ -24,11 +24,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of one MiB."""
     if not can_mount():
         pytest.skip("a file system of its own can be mounted by root alone")
-    with mounted(tmp_path / "disk", 1) as place:
-        yield place
+    with mounted(tmp_path / "disk", 1) as folder:
+        yield folder
 
 
-def readiness(scheduler: SchedulerProcess) -> httpx.Response:
+def get_readiness(scheduler: SchedulerProcess) -> httpx.Response:
     return httpx.get(f"{scheduler.url}/readyz")
 
 
@@ -44,17 +44,17 @@ async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwa
             if number == 10:
                 full.enter_context(filled(small_disk))
             if number == 30:
-                problem = readiness(scheduler)
+                problem = get_readiness(scheduler)
                 full.close()
-            asked = a_pod if number % 2 else a_refused_pod
+            build = a_pod if number % 2 else a_refused_pod
             name = f"pod-{number}"
-            answer = scheduler.filter(asked(name, namespace=NAMESPACE))
+            answer = scheduler.filter(build(name, namespace=NAMESPACE))
             assert answer["Error"] == "", answer
             answered.append(f"default/{NAMESPACE}/{name}")
         assert problem.status_code == 200, problem.text
         assert "No space left on device" in problem.json()["spool"]
         # Kafka got them from memory; that the disk is there again is seen without a further decision.
-        scheduler.wait_until(lambda: readiness(scheduler).json()["spool"] == "ok")
+        scheduler.wait_until(lambda: get_readiness(scheduler).json()["spool"] == "ok")
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{NAMESPACE}/")
@@ -64,7 +64,7 @@ async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwa
 async def test_h6_m12_what_is_decided_while_no_file_may_grow_is_in_kafka_afterwards(
     backends: Addresses, tmp_path: Path
 ) -> None:
-    """As on a full disk, without the right to mount one: the log can't be written either."""
+    """Files that may not grow, as on a full disk, without the right to mount one: the log can't be written either."""
     await provision_all(backends.bootstrap_servers)
     answered = []
     with SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers) as scheduler:
@@ -73,14 +73,14 @@ async def test_h6_m12_what_is_decided_while_no_file_may_grow_is_in_kafka_afterwa
             if number == 10:
                 resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, (0, before[1]))
             if number == 30:
-                problem = readiness(scheduler)
+                problem = get_readiness(scheduler)
                 resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, before)
             answer = scheduler.filter(a_refused_pod(f"pod-{number}", LIMITED))
             assert answer["Error"] == "", answer
             answered.append(f"default/{LIMITED}/pod-{number}")
         assert problem.status_code == 200, problem.text
         assert "File too large" in problem.json()["spool"]
-        scheduler.wait_until(lambda: readiness(scheduler).json()["spool"] == "ok")
+        scheduler.wait_until(lambda: get_readiness(scheduler).json()["spool"] == "ok")
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{LIMITED}/")

@@ -43,8 +43,10 @@ class Caller(threading.Thread):
                 self._begun.set()
 
 
-def one_life(scheduler: SchedulerProcess, namespace: str, life: int, draw: random.Random) -> list[str]:
-    """The pods that were answered before the kill: at a random moment after the first answer, in calls or not."""
+def live_once(scheduler: SchedulerProcess, namespace: str, life: int, draw: random.Random) -> list[str]:
+    """Live until the kill at a random moment after the first answer, in calls or not; return the pods that were
+    answered.
+    """
     begun = threading.Event()
     callers = [Caller(scheduler, namespace, f"pod{life}-{number}", begun) for number in range(CALLERS)]
     with scheduler:
@@ -58,8 +60,8 @@ def one_life(scheduler: SchedulerProcess, namespace: str, life: int, draw: rando
     return [pod for caller in callers for pod in caller.answered]
 
 
-def states_named(reads: list[Read]) -> set[str]:
-    """The ids of the states that the verdicts on devices name."""
+def list_named_states(reads: list[Read]) -> set[str]:
+    """List the ids of the states that the verdicts on devices name."""
     events = (decode(read.value, read.headers) for read in reads)
     return {
         build_state_id(event.cluster, event.scheduler, node, event.epoch, revision)
@@ -77,7 +79,7 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     await provision_all(backends.bootstrap_servers)
     draw, namespace = random.Random(seed), f"lives-{seed}"
     scheduler = SchedulerProcess(tmp_path, "--kafka", backends.bootstrap_servers)
-    answered = [pod for life in range(RESTARTS) for pod in one_life(scheduler, namespace, life, draw)]
+    answered = [pod for life in range(RESTARTS) for pod in live_once(scheduler, namespace, life, draw)]
     with scheduler:
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
@@ -86,5 +88,5 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     assert find_lacking(reads, answered) == {}
     states = {read.get_header("ce_id") for read in await read_topic(backends.bootstrap_servers, NODE_STATES.name)}
     # Of every process there were verdicts, and each of them counted for itself.
-    assert len({name.split("/state/")[1].split("/")[0] for name in states_named(reads)}) >= RESTARTS
-    assert states_named(reads) <= states
+    assert len({name.split("/state/")[1].split("/")[0] for name in list_named_states(reads)}) >= RESTARTS
+    assert list_named_states(reads) <= states

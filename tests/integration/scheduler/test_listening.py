@@ -1,4 +1,4 @@
-"""What arrives over real sockets: HTTPS while the certificate changes, old HTTP, and clients too big or too slow."""
+"""Requests over real sockets: HTTPS while the certificate changes, old HTTP, and clients too big or too slow."""
 
 import asyncio
 import contextlib
@@ -38,11 +38,11 @@ def process(tmp_path: Path, secret: Secret) -> Iterator[SchedulerProcess]:
         yield running
 
 
-def issuer(process: SchedulerProcess) -> str:
-    """The common name in the certificate that a new connection gets."""
+def read_issuer(process: SchedulerProcess) -> str:
+    """Read the common name in the certificate that a new connection gets."""
     address = httpx.URL(process.url)
-    shown = ssl.get_server_certificate((address.host, address.port or 0))
-    return next(name for name in ("one", "two") if name.encode() in ssl.PEM_cert_to_DER_cert(shown))
+    certificate = ssl.get_server_certificate((address.host, address.port or 0))
+    return next(name for name in ("one", "two") if name.encode() in ssl.PEM_cert_to_DER_cert(certificate))
 
 
 def test_an_open_connection_continues_when_the_certificate_is_replaced(
@@ -52,7 +52,7 @@ def test_an_open_connection_continues_when_the_certificate_is_replaced(
     with httpx.Client(base_url=process.url, verify=trusting_the_first) as client:
         assert client.get("/readyz").status_code == 200
         secret.swap("two")
-        process.wait_until(lambda: issuer(process) == "two")
+        process.wait_until(lambda: read_issuer(process) == "two")
         assert client.get("/readyz").status_code == 200
     with pytest.raises(httpx.ConnectError), httpx.Client(verify=trusting_the_first) as client:
         client.get(f"{process.url}/readyz")
@@ -61,7 +61,7 @@ def test_an_open_connection_continues_when_the_certificate_is_replaced(
 def test_a_broken_pair_is_seen_in_log_and_metrics_and_does_no_harm(process: SchedulerProcess, secret: Secret) -> None:
     secret.pair.key.unlink()
     process.wait_until(lambda: process.sum_metric("schedulerlog_scheduler_certificate_is_broken") == 1)
-    assert issuer(process) == "one"
+    assert read_issuer(process) == "one"
     assert process.log.read_text().count(f"--key-file: {secret.pair.key} can't be read") == 1
 
 
@@ -91,10 +91,10 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
     flags += ["--webhook-listen", "0", "--no-publish"]
     pod = {"Pod": a_pod(), "NodeNames": ["node1"]}
 
-    def answered(address: str, path: str, shown: list[str] | None = None) -> int:
+    def post(address: str, path: str, pair: list[str] | None = None) -> int:
         context = ssl.create_default_context(cafile=str(file))
-        if shown:
-            context.load_cert_chain(*shown)
+        if pair:
+            context.load_cert_chain(*pair)
         with httpx.Client(verify=context) as client:
             return client.post(f"{address}{path}", json=pod).status_code
 
@@ -105,19 +105,19 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
             # Without HTTPS's certificate probes and metrics are read, and nothing is decided.
             assert httpx.get(f"{process.url}/healthz", verify=ssl.create_default_context(cafile=str(file))).is_success
             for path in ("/filter", "/bind"):
-                assert answered(process.url, path) == 403
-                assert answered(process.url, path, a_certificate(tmp_path, ours, "kube", CLIENT)) == 200
+                assert post(process.url, path) == 403
+                assert post(process.url, path, a_certificate(tmp_path, ours, "kube", CLIENT)) == 200
             with pytest.raises(httpx.TransportError):
-                answered(process.url, "/filter", a_certificate(tmp_path, other, "other", CLIENT))
+                post(process.url, "/filter", a_certificate(tmp_path, other, "other", CLIENT))
             with pytest.raises(httpx.TransportError):
                 # A server's certificate is no client's.
-                answered(process.url, "/filter", served)
+                post(process.url, "/filter", served)
             port = re.search(r"answering the webhook on port (\d+)", process.log.read_text())
             assert port
             webhook = f"https://127.0.0.1:{port[1]}"
-            assert answered(webhook, "/webhook") == 200
-            assert answered(process.url, "/webhook") == answered(webhook, "/filter") == 404
-            assert answered(webhook, "/bind", a_certificate(tmp_path, ours, "kube", CLIENT)) == 404
+            assert post(webhook, "/webhook") == 200
+            assert post(process.url, "/webhook") == post(webhook, "/filter") == 404
+            assert post(webhook, "/bind", a_certificate(tmp_path, ours, "kube", CLIENT)) == 404
             silent.settimeout(40)
             assert silent.recv(1) == b""
             assert time.monotonic() - began < 40
@@ -150,15 +150,15 @@ def test_n11_clients_without_a_tls_hello_take_no_memory_and_keep_no_caller_from_
     """Each took 0.3 MB, as many as came within ten seconds: 1,500 of them half a gigabyte."""
     url, trusted = httpx.URL(process.url), ssl.create_default_context(cafile=str(secret.pair.certificate))
 
-    def memory() -> float:
+    def measure_memory() -> float:
         status = Path(f"/proc/{process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
-    before = memory()
+    before = measure_memory()
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(socket.create_connection((url.host, url.port or 0))) for _ in range(600)]
         assert httpx.get(f"{process.url}/healthz", verify=trusted, timeout=20).is_success
-        assert memory() - before < 120
+        assert measure_memory() - before < 120
         silent[0].settimeout(5)
         assert silent[0].recv(1) == b""
     assert "Traceback" not in process.log.read_text()
@@ -178,8 +178,8 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     await serving.close()
 
 
-async def spoken(address: tuple[str, int], *parts: bytes) -> bytes:
-    """What is answered to these bytes until the scheduler hangs up."""
+async def send(address: tuple[str, int], *parts: bytes) -> bytes:
+    """Send these bytes, and return what is answered until the scheduler hangs up."""
     reader, writer = await asyncio.open_connection(*address)
     for part in parts:
         writer.write(part)
@@ -190,7 +190,7 @@ async def spoken(address: tuple[str, int], *parts: bytes) -> bytes:
         writer.close()
 
 
-def asked(body: bytes, *, version: str = "1.1") -> bytes:
+def build_request(body: bytes, *, version: str = "1.1") -> bytes:
     return (
         f"POST /filter HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n"
         f"Content-Length: {len(body)}\r\n\r\n".encode()
@@ -202,7 +202,7 @@ BODY = orjson.dumps({"Pod": a_pod(), "NodeNames": ["node1"]})
 
 
 async def test_http_1_0_is_answered_and_the_connection_ends(address: tuple[str, int]) -> None:
-    answer = await spoken(address, asked(BODY, version="1.0"))
+    answer = await send(address, build_request(BODY, version="1.0"))
     assert orjson.loads(answer.partition(b"\r\n\r\n")[2])["NodeNames"] == ["node1"]
 
 
@@ -220,14 +220,14 @@ async def test_n12_no_page_of_the_web_has_a_pod_scheduled(address: tuple[str, in
     """A page may post JSON as text without asking first, and under a name that leads here it reads metrics too."""
     body = orjson.dumps({"Pod": a_pod(), "NodeNames": ["node1"]})
     head = f"POST /filter HTTP/1.1\r\n{header}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    answer = await spoken(address, head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    answer = await send(address, head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
     assert int(answer.split()[1]) == status
 
 
 async def test_a_body_in_chunks_is_read_whole(address: tuple[str, int]) -> None:
-    chunks = b"".join(b"%x\r\n%s\r\n" % (1, BODY[at : at + 1]) for at in range(len(BODY))) + b"0\r\n\r\n"
+    chunks = b"".join(b"%x\r\n%s\r\n" % (1, BODY[index : index + 1]) for index in range(len(BODY))) + b"0\r\n\r\n"
     head = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-    answer = await spoken(address, head, chunks)
+    answer = await send(address, head, chunks)
     assert b'"NodeNames":["node1"]' in answer
 
 
@@ -237,7 +237,7 @@ async def test_a_body_too_long_is_refused_before_it_has_arrived(
 ) -> None:
     monkeypatch.setattr(server.Protocol, "linger_seconds", 0.2)
     part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
-    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n", part)
+    answer = await send(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n", part)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"the body is longer than 100000 bytes (--max-body-size)" in answer
 
@@ -247,13 +247,13 @@ async def test_a_body_that_does_not_arrive_is_given_up(
 ) -> None:
     monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
     monkeypatch.setattr(server.Protocol, "linger_seconds", 0.2)
-    answer = await spoken(address, asked(BODY)[:-5])
+    answer = await send(address, build_request(BODY)[:-5])
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 async def test_m1_a_head_that_does_not_end_is_refused(address: tuple[str, int]) -> None:
     # No more than is read before the refusal: bytes that nobody reads would reset the connection.
-    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n", b"X: " + b"a" * 66 * 1024)
+    answer = await send(address, b"POST /filter HTTP/1.1\r\nHost: localhost\r\n", b"X: " + b"a" * 66 * 1024)
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
@@ -262,14 +262,14 @@ async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, value: bytes
 ) -> None:
     monkeypatch.setattr(server.Protocol, "request_seconds", 0.2)
-    assert await spoken(address, value) == b""
+    assert await send(address, value) == b""
 
 
 async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.Protocol, "request_seconds", 0.2)
-    answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /fil")
+    answer = await send(address, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /fil")
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 

@@ -27,14 +27,14 @@ def test_the_lines_of_a_level_stand_on_stderr_when_it_ends(tmp_path: Path, flag:
         scheduler.filter(a_refused_pod("refused", "lines"))
         assert scheduler.sum_metric("schedulerlog_scheduler_klog_dropped_calls_total") == 0
         assert scheduler.stop() == 0
-    found = [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
-    value = {match[1] for line in found if (match := LINE.match(line))}
+    lines = [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
+    value = {match[1] for line in lines if (match := LINE.match(line))}
     assert expected <= value
     assert ("NodeUnfitPod" in value) == ("NodeUnfitPod" in expected)
     assert ("find fit device" in value) == ("find fit device" in expected)
     if "NodeUnfitPod" in expected:
         written = {
-            node for line in found for node in re.findall(r'"NodeUnfitPod" pod="lines/refused" node="(\w+)"', line)
+            node for line in lines for node in re.findall(r'"NodeUnfitPod" pod="lines/refused" node="(\w+)"', line)
         }
         assert written == set(NODE_NAMES)
 

@@ -30,14 +30,14 @@ async def kafka(backends: Addresses) -> str:
     return backends.bootstrap_servers
 
 
-def spooled(folder: Path) -> list[Entry]:
-    """What lies in the spool's files, in order."""
+def read_spooled(folder: Path) -> list[Entry]:
+    """Read what lies in the spool's files, in order."""
     paths = sorted(folder.glob("*.spool"))
     return [entry for path in paths for entry in frames.decode_entries(path.read_bytes())]
 
 
-def concluded(reads: list[Read], pod: str) -> int:
-    """How many different conclusions were read about a pod."""
+def count_conclusions(reads: list[Read], pod: str) -> int:
+    """Count the different conclusions that were read about a pod."""
     return len({read.get_header("ce_id") for read in reads if read.key == pod.encode() and _is_conclusion(read)})
 
 
@@ -53,18 +53,18 @@ async def test_kafka_gets_exactly_what_was_spooled_in_the_order_of_each_pod(kafk
             if number == 19:
                 assert scheduler.bind(pod, answer["NodeNames"][0]) == {"Error": ""}
         assert scheduler.stop() == 0
-    written = [entry for entry in spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
+    written = [entry for entry in read_spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
     with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
-        found = await read_until(kafka, "default/equal/", {entry.ce_id for entry in written})
+        all_reads = await read_until(kafka, "default/equal/", {entry.ce_id for entry in written})
     by_key: dict[bytes, list[Read]] = defaultdict(list)
-    for read in found:
+    for read in all_reads:
         by_key[read.key].append(read)
     assert set(by_key) == {entry.record.key for entry in written}
     for key, reads in by_key.items():
         mine = [entry.record for entry in written if entry.record.key == key]
         assert [(read.value, read.headers) for read in reads] == [(record.value, record.headers) for record in mine]
-    last = decode(found[-1].value, found[-1].headers) if found else None
-    assert any(isinstance(decode(read.value, read.headers), BindConcluded) for read in found), last
+    last = decode(all_reads[-1].value, all_reads[-1].headers) if all_reads else None
+    assert any(isinstance(decode(read.value, read.headers), BindConcluded) for read in all_reads), last
 
 
 async def test_registrations_are_reported_node_by_node(kafka: str, tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ async def test_the_end_waits_until_kafka_has_the_last_decision(kafka: str, tmp_p
     with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
         scheduler.filter(a_refused_pod("last", "ending"))
         assert scheduler.stop() == 0
-    assert concluded(await read_topic(kafka, DECISIONS.name, "default/ending/"), "default/ending/last") == 1
-    assert spooled(tmp_path / "spool") == [] or "0 bytes wait" in (tmp_path / "scheduler.log").read_text()
+    assert count_conclusions(await read_topic(kafka, DECISIONS.name, "default/ending/"), "default/ending/last") == 1
+    assert read_spooled(tmp_path / "spool") == [] or "0 bytes wait" in (tmp_path / "scheduler.log").read_text()
 
 
 async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
@@ -101,8 +101,8 @@ async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
             assert scheduler.filter(a_refused_pod(name, "away"))["FailedNodes"]
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
-    found = await read_topic(servers.bootstrap_servers, DECISIONS.name, "default/away/")
-    assert {name: concluded(found, f"default/away/{name}") for name in pods} == dict.fromkeys(pods, 1)
+    reads = await read_topic(servers.bootstrap_servers, DECISIONS.name, "default/away/")
+    assert {name: count_conclusions(reads, f"default/away/{name}") for name in pods} == dict.fromkeys(pods, 1)
 
 
 async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
@@ -115,5 +115,7 @@ async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
         assert DECISIONS.name in scheduler.log.read_text()
         await provision_all(servers.bootstrap_servers)
         scheduler.wait_until_sent()
-        assert concluded(await read_topic(servers.bootstrap_servers, DECISIONS.name), "default/topics/early") == 1
+        assert (
+            count_conclusions(await read_topic(servers.bootstrap_servers, DECISIONS.name), "default/topics/early") == 1
+        )
         assert "Traceback" not in scheduler.log.read_text()

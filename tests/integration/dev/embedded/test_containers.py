@@ -89,10 +89,10 @@ def start(compose: Compose) -> None:
 
 
 def test_testcontainers_give_backends_that_take_records_and_documents() -> None:
-    with containers() as found:
-        assert found.bootstrap_servers.startswith("127.0.0.1:")
-        assert kafka_probe.is_ready(found.bootstrap_servers, node=1)
-        assert opensearch.is_ready(found.opensearch_url)
+    with containers() as addresses:
+        assert addresses.bootstrap_servers.startswith("127.0.0.1:")
+        assert kafka_probe.is_ready(addresses.bootstrap_servers, node=1)
+        assert opensearch.is_ready(addresses.opensearch_url)
 
 
 def test_compose_publishes_on_loopback_only() -> None:
@@ -125,8 +125,8 @@ def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_
 @pytest.fixture(scope="module")
 def image() -> str:
     """Its name; Compose builds the image if none is given."""
-    if given := os.environ.get("SCHEDULERLOG_IMAGE"):
-        return given
+    if name := os.environ.get("SCHEDULERLOG_IMAGE"):
+        return name
     with a_composition({}) as compose:
         built = compose("build", "provision")
     assert built.returncode == 0, built.stderr
@@ -135,12 +135,12 @@ def image() -> str:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with closing(DockerClient().client) as found:
-        yield found
+    with closing(DockerClient().client) as docker:
+        yield docker
 
 
-def output(client: Any, image: str, command: list[str], entrypoint: str) -> bytes:
-    """Of a container as the Pod Security Standard `restricted` lets it run, without a network."""
+def run_container(client: Any, image: str, command: list[str], entrypoint: str) -> bytes:
+    """Run a container as the Pod Security Standard `restricted` allows, without a network, and return its output."""
     printed: bytes = client.containers.run(
         image, command, entrypoint=entrypoint, remove=True, read_only=True, cap_drop=["ALL"], network_disabled=True,
         security_opt=["no-new-privileges"],
@@ -148,37 +148,37 @@ def output(client: Any, image: str, command: list[str], entrypoint: str) -> byte
     return printed
 
 
-def file_of(client: Any, image: str, path: str) -> bytes:
-    """Not printed by a container: the end of long output can be missing in its log when it has just exited."""
+def read_file(client: Any, image: str, path: str) -> bytes:
+    """Read a file that no container prints: the log of one that just exited can lack the end of long output."""
     container = client.containers.create(image)
     try:
         chunks, _ = container.get_archive(path)
         with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-            found = archive.extractfile(path.rpartition("/")[2])
-            assert found
-            return found.read()
+            file = archive.extractfile(path.rpartition("/")[2])
+            assert file
+            return file.read()
     finally:
         container.remove()
 
 
 def test_the_image_is_below_250_mb_and_has_labels_and_a_user_with_a_number(client: Any, image: str) -> None:
-    found = client.images.get(image).attrs
-    assert found["Size"] < MAX_IMAGE_BYTES
-    own = output(client, image, ["-s", "-B1", "--apparent-size", "/opt/schedulerlog"], "du")
-    assert int(own.split()[0]) < MAX_OWN_BYTES
-    labels = {name.removeprefix("org.opencontainers.image.") for name in found["Config"]["Labels"]}
+    attributes = client.images.get(image).attrs
+    assert attributes["Size"] < MAX_IMAGE_BYTES
+    usage = run_container(client, image, ["-s", "-B1", "--apparent-size", "/opt/schedulerlog"], "du")
+    assert int(usage.split()[0]) < MAX_OWN_BYTES
+    labels = {name.removeprefix("org.opencontainers.image.") for name in attributes["Config"]["Labels"]}
     assert labels >= {"title", "description", "source", "licenses", "version", "revision"}
-    assert found["Config"]["User"] == "10001:10001"
+    assert attributes["Config"]["User"] == "10001:10001"
 
 
 def test_the_image_starts_every_service_on_a_read_only_root_and_lists_its_packages(client: Any, image: str) -> None:
-    assert VERSION in output(client, image, ["--version"], "schedulerlog").decode()
+    assert VERSION in run_container(client, image, ["--version"], "schedulerlog").decode()
     for service in ("scheduler", "ingest", "pipeline", "api", "mcp"):
-        assert b"Usage" in output(client, image, [service, "--help"], "schedulerlog")
-    listed = json.loads(file_of(client, image, "/usr/share/doc/schedulerlog/sbom.cdx.json"))
+        assert b"Usage" in run_container(client, image, [service, "--help"], "schedulerlog")
+    listed = json.loads(read_file(client, image, "/usr/share/doc/schedulerlog/sbom.cdx.json"))
     assert listed["bomFormat"] == "CycloneDX"
     names = "import importlib.metadata as m, json; print(json.dumps([[d.name, d.version] for d in m.distributions()]))"
-    installed = json.loads(output(client, image, ["-c", names], "/opt/schedulerlog/bin/python"))
+    installed = json.loads(run_container(client, image, ["-c", names], "/opt/schedulerlog/bin/python"))
     ours = {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in installed}
     assert {(component["name"], component["version"]) for component in listed["components"]} == ours - {
         ("schedulerlog", VERSION)
@@ -186,9 +186,9 @@ def test_the_image_starts_every_service_on_a_read_only_root_and_lists_its_packag
 
 
 def answer_about(pod: Pod, api: str) -> dict[str, Any]:
-    """The schedulerlog of a pod that was bound, as soon as it says so."""
-    about = pod["metadata"]
-    url = f"{api}/api/v1/namespaces/{about['namespace']}/pods/{about['name']}/schedulerlog"
+    """Return the schedulerlog of a pod that was bound, as soon as it says so."""
+    metadata = pod["metadata"]
+    url = f"{api}/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/schedulerlog"
     deadline = time.monotonic() + 60
     while True:
         response = httpx.get(url, timeout=10)

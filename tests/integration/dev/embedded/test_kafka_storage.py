@@ -9,10 +9,10 @@ from dev.embedded.jvm import settings_from
 from dev.embedded.kafka import Address, KafkaBroker
 from dev.embedded.kafka_storage import CHECKPOINT, META, new_id
 
-OWN = "directory.id"
+DIRECTORY_ID = "directory.id"
 
 
-def meta(data: Path) -> dict[str, str]:
+def read_meta(data: Path) -> dict[str, str]:
     lines = (data / META).read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
@@ -30,6 +30,6 @@ def test_the_copy_is_what_the_tool_writes(tmp_path: Path) -> None:
     assert not (folders[1] / "server.log").exists()
     assert {file.name for file in copied.iterdir()} == {file.name for file in by_tool.iterdir()} == {CHECKPOINT, META}
     assert (copied / CHECKPOINT).read_bytes() == (by_tool / CHECKPOINT).read_bytes()
-    given, ours = meta(by_tool), meta(copied)
-    assert ours.pop(OWN) != given.pop(OWN)
-    assert ours == given == {"version": "1", "node.id": "0", "cluster.id": cluster_id}
+    theirs, ours = read_meta(by_tool), read_meta(copied)
+    assert ours.pop(DIRECTORY_ID) != theirs.pop(DIRECTORY_ID)
+    assert ours == theirs == {"version": "1", "node.id": "0", "cluster.id": cluster_id}

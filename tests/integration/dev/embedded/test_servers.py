@@ -57,15 +57,15 @@ def put_document(url: str, index: str, text: str) -> None:
     httpx.put(f"{url}/{index}/_doc/1", params={"refresh": "true"}, json={"text": text}).raise_for_status()
 
 
-def document(url: str, index: str) -> str:
+def get_document(url: str, index: str) -> str:
     return str(httpx.get(f"{url}/{index}/_doc/1").raise_for_status().json()["_source"]["text"])
 
 
-def indices(url: str) -> list[object]:
+def list_indices(url: str) -> list[object]:
     return list(httpx.get(f"{url}/_cat/indices", params={"format": "json"}).raise_for_status().json())
 
 
-def command_line(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_command(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     in_folder = ["--dir", str(folder)] if folder else []
     return subprocess.run(
         [sys.executable, "-m", "dev.embedded", *arguments, *in_folder],
@@ -73,9 +73,9 @@ def command_line(*arguments: str, folder: Path | None = None) -> subprocess.Comp
     )  # fmt: skip
 
 
-def exported(folder: Path) -> dict[str, str]:
-    """What a shell has after ``eval "$(python -m dev.embedded env)"``."""
-    lines = command_line("env", folder=folder).stdout.splitlines()
+def read_environment(folder: Path) -> dict[str, str]:
+    """Read what a shell has after ``eval "$(python -m dev.embedded env)"``."""
+    lines = run_command("env", folder=folder).stdout.splitlines()
     return dict(line.removeprefix("export ").split("=", 1) for line in lines)
 
 
@@ -88,20 +88,20 @@ async def test_backends_of_the_test_run_take_records_and_documents(backends: Add
     await write(backends.bootstrap_servers, "embedded-smoke", b"one")
     assert await read_all(backends.bootstrap_servers, "embedded-smoke") == [b"one"]
     put_document(backends.opensearch_url, "embedded-smoke", "two")
-    assert document(backends.opensearch_url, "embedded-smoke") == "two"
+    assert get_document(backends.opensearch_url, "embedded-smoke") == "two"
 
 
 async def test_servers_start_empty_and_keep_their_data_over_kill_9_on_the_same_address(
     new_backends: Callable[..., embedded.Backends],
 ) -> None:
     # Done before by `make test`: then it takes a second.
-    assert command_line("install").returncode == 0
+    assert run_command("install").returncode == 0
     running = new_backends()
     assert all(maps_an_aot_cache(server.pid) for server in running.servers)
     servers, url = running.bootstrap_servers, running.opensearch_url
     async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
         assert await consumer.topics() == set()
-    assert await asyncio.to_thread(indices, url) == []
+    assert await asyncio.to_thread(list_indices, url) == []
     await create_topic(servers, "kept")
     await write(servers, "kept", b"before")
     put_document(url, "kept", "before")
@@ -112,7 +112,7 @@ async def test_servers_start_empty_and_keep_their_data_over_kill_9_on_the_same_a
 
     assert (running.bootstrap_servers, running.opensearch_url) == (servers, url)
     assert await read_all(servers, "kept") == [b"before"]
-    assert document(url, "kept") == "before"
+    assert get_document(url, "kept") == "before"
     await write(servers, "kept", b"after")
     assert await read_all(servers, "kept") == [b"before", b"after"]
 
@@ -167,7 +167,7 @@ def test_in_a_folder_of_any_name_and_any_locale_servers_start_and_end_with_a_kil
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         assert starter.stdout.readline() == b"up\n"
-        processes = processes_of(folder)
+        processes = list_processes(folder)
         assert [process.is_alive() for process in processes] == [True, True]
         starter.kill()
     assert all(process.wait_for_end(10) for process in processes)
@@ -181,53 +181,53 @@ def test_a_folder_in_use_is_not_used_again(tmp_path: Path) -> None:
         with pytest.raises(embedded.EmbeddedError, match=r"in use \(opensearch running\)"), again:
             pass
     with embedded.backends(tmp_path, only="opensearch", keep_data=True) as running:
-        assert document(running.opensearch_url, "kept") == "first run"
+        assert get_document(running.opensearch_url, "kept") == "first run"
 
 
 def test_the_command_line_starts_shows_stops_and_keeps_data(tmp_path: Path) -> None:
     try:
-        assert command_line("up", folder=tmp_path).returncode == 0
-        first = processes_of(tmp_path)
-        shown = command_line("status", folder=tmp_path)
-        assert shown.returncode == 0
-        assert [line.split()[:2] for line in shown.stdout.splitlines()] == [["kafka-0", "up"], ["opensearch", "up"]]
-        addresses = exported(tmp_path)
+        assert run_command("up", folder=tmp_path).returncode == 0
+        first = list_processes(tmp_path)
+        status = run_command("status", folder=tmp_path)
+        assert status.returncode == 0
+        assert [line.split()[:2] for line in status.stdout.splitlines()] == [["kafka-0", "up"], ["opensearch", "up"]]
+        addresses = read_environment(tmp_path)
         put_document(addresses["SCHEDULERLOG_OPENSEARCH_URL"], "kept", "text")
         asyncio.run(create_topic(addresses["SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"], "kept"))
 
-        assert command_line("up", folder=tmp_path).returncode == 0
-        assert processes_of(tmp_path) == first
+        assert run_command("up", folder=tmp_path).returncode == 0
+        assert list_processes(tmp_path) == first
 
         os.kill(first[0].pid, signal.SIGKILL)
         assert first[0].wait_for_end(10)
-        half = command_line("status", folder=tmp_path)
+        half = run_command("status", folder=tmp_path)
         assert half.returncode == 1
         assert [line.split()[1] for line in half.stdout.splitlines()] == ["dead", "up"]
-        assert command_line("env", folder=tmp_path).returncode == 1
+        assert run_command("env", folder=tmp_path).returncode == 1
 
-        assert command_line("up", folder=tmp_path).returncode == 0
-        assert processes_of(tmp_path)[1] == first[1]
-        assert exported(tmp_path) == addresses
+        assert run_command("up", folder=tmp_path).returncode == 0
+        assert list_processes(tmp_path)[1] == first[1]
+        assert read_environment(tmp_path) == addresses
 
-        assert document(addresses["SCHEDULERLOG_OPENSEARCH_URL"], "kept") == "text"
+        assert get_document(addresses["SCHEDULERLOG_OPENSEARCH_URL"], "kept") == "text"
     finally:
-        assert command_line("down", folder=tmp_path).returncode == 0
-    assert not any(process.is_alive() for process in processes_of(tmp_path) + first)
+        assert run_command("down", folder=tmp_path).returncode == 0
+    assert not any(process.is_alive() for process in list_processes(tmp_path) + first)
 
 
 @run_in_make_stress
 def test_only_one_of_the_servers_is_started_and_finds_its_data(tmp_path: Path) -> None:
     try:
-        assert command_line("up", folder=tmp_path).returncode == 0
-        url = exported(tmp_path)["SCHEDULERLOG_OPENSEARCH_URL"]
+        assert run_command("up", folder=tmp_path).returncode == 0
+        url = read_environment(tmp_path)["SCHEDULERLOG_OPENSEARCH_URL"]
         put_document(url, "kept", "text")
-        assert command_line("down", folder=tmp_path).returncode == 0
-        assert command_line("up", "--only", "opensearch", folder=tmp_path).returncode == 0
-        shown = command_line("status", folder=tmp_path).stdout
-        assert [line.split()[1] for line in shown.splitlines()] == ["dead", "up"]
-        assert document(url, "kept") == "text"
+        assert run_command("down", folder=tmp_path).returncode == 0
+        assert run_command("up", "--only", "opensearch", folder=tmp_path).returncode == 0
+        status = run_command("status", folder=tmp_path).stdout
+        assert [line.split()[1] for line in status.splitlines()] == ["dead", "up"]
+        assert get_document(url, "kept") == "text"
     finally:
-        down = command_line("down", folder=tmp_path)
+        down = run_command("down", folder=tmp_path)
     assert down.stderr.strip() == "stopped opensearch"
 
 
@@ -239,29 +239,29 @@ def test_an_interrupted_start_leaves_nothing_that_down_does_not_find(tmp_path: P
             time.sleep(0.01)
         up.send_signal(number)
     assert up.returncode != 0
-    processes = processes_of(tmp_path)
+    processes = list_processes(tmp_path)
     if number == signal.SIGINT:
         assert not any(process.is_alive() for process in processes)
-    assert command_line("down", folder=tmp_path).returncode == 0
+    assert run_command("down", folder=tmp_path).returncode == 0
     assert not any(process.is_alive() for process in processes)
 
 
 @run_in_make_stress
 def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> None:
     try:
-        assert command_line("up", folder=tmp_path).returncode == 0
-        before = exported(tmp_path)
-        assert command_line("down", folder=tmp_path).returncode == 0
+        assert run_command("up", folder=tmp_path).returncode == 0
+        before = read_environment(tmp_path)
+        assert run_command("down", folder=tmp_path).returncode == 0
         ports = [int(address.rpartition(":")[2]) for address in before.values()]
         listeners = [socket.create_server(("127.0.0.1", port)) for port in ports]
-        assert command_line("up", folder=tmp_path).returncode == 0
-        after = exported(tmp_path)
+        assert run_command("up", folder=tmp_path).returncode == 0
+        after = read_environment(tmp_path)
         assert set(after) == set(before)
         assert not set(after.values()) & set(before.values())
         for listener in listeners:
             listener.close()
     finally:
-        command_line("down", folder=tmp_path)
+        run_command("down", folder=tmp_path)
 
 
 def test_ports_taken_meanwhile_and_damaged_data_are_named_on_restart(
@@ -309,7 +309,7 @@ def test_a_heap_too_small_is_an_error_with_the_log() -> None:
         pass
 
 
-def processes_of(folder: Path) -> list[ProcessId]:
+def list_processes(folder: Path) -> list[ProcessId]:
     state = read_state(folder)
     assert state is not None
     return [server.process for server in state.servers if server.process]

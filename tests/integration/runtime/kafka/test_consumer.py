@@ -16,7 +16,7 @@ TOPIC = "stopped.consumers"
 
 
 async def test_it_stops_in_the_moment_in_which_its_partitions_change(backends: Addresses) -> None:
-    consumer = await _fetching(backends.bootstrap_servers)
+    consumer = await _start_fetching(backends.bootstrap_servers)
     # The client cancels the fetch that is under way when it has another partition.
     consumer.assign([TopicPartition(TOPIC, 1)])
     stopping = asyncio.create_task(stop(consumer))
@@ -30,7 +30,7 @@ async def test_who_stops_one_whose_fetch_waits_for_its_next_try_is_not_cancelled
     own_backends: Callable[[], embedded.Backends],
 ) -> None:
     servers = own_backends()
-    consumer = await _fetching(servers.bootstrap_servers, retry_backoff_ms=30_000)
+    consumer = await _start_fetching(servers.bootstrap_servers, retry_backoff_ms=30_000)
     servers.kafka[0].kill()
     # Now the fetch fails, and waits before it tries again.
     await eventually_async(lambda: not consumer._client._conns)
@@ -40,8 +40,8 @@ async def test_who_stops_one_whose_fetch_waits_for_its_next_try_is_not_cancelled
     assert consumer._client._sync_task is None, "the client is not closed"
 
 
-async def _fetching(servers: str, **options: Any) -> Consumer:
-    """A consumer of which a fetch is under way."""
+async def _start_fetching(servers: str, **options: Any) -> Consumer:
+    """Return a consumer of which a fetch is under way."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     await admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])

@@ -40,7 +40,7 @@ from tests.support.stress import count_examples
 from tests.support.waiting import eventually_async
 
 
-def create_client(fake: FakeOpenSearch) -> AsyncOpenSearch:
+def connect(fake: FakeOpenSearch) -> AsyncOpenSearch:
     return create_client(build_opensearch_connection(fake.url))
 
 
@@ -48,7 +48,7 @@ def create_client(fake: FakeOpenSearch) -> AsyncOpenSearch:
 async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSink]:
     async with serving(fake):
         sink = OpenSearchSink(
-            create_client(fake),
+            connect(fake),
             IndexMetrics("test", CollectorRegistry()),
             max_backoff_seconds=0.002,
             **how,
@@ -151,7 +151,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
         pass
-    sink = OpenSearchSink(create_client(fake), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
+    sink = OpenSearchSink(connect(fake), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
     writing = asyncio.create_task(sink.write([a_document("a")]))
     await eventually_async(lambda: sink.is_waiting)
     assert not writing.done()

@@ -95,7 +95,10 @@ def test_of_both_connections_each_has_its_own_tls_and_its_own_checks(tmp_path: P
     ca_file = a_pair(tmp_path).certificate
     addresses = {"opensearch_url": "http://a:9200", "kafka_bootstrap_servers": "a:1"}
     settings = read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file=ca_file)
-    assert (settings.build_kafka_ssl_context() is None, settings.build_opensearch_ssl_context() is None) == (False, True)
+    assert (settings.build_kafka_ssl_context() is None, settings.build_opensearch_ssl_context() is None) == (
+        False,
+        True,
+    )
     with pytest.raises(SettingError, match="TLS to Kafka: /absent: No such"):
         read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file="/absent")
     with pytest.raises(SettingError, match="SCHEDULERLOG_OPENSEARCH_CA_FILE: has no effect"):
