@@ -86,7 +86,8 @@ class _FactCollector:
             self._pod, PODS.build_object_path(Key(self._namespace, self._name)), self._now
         )
         problems = [problem for event in self._events if (problem := to_kubelet_problem(event))]
-        return observed._replace(problems=problems)
+        # A status stays; events are gone after an hour.
+        return observed._replace(problems=[*observed.problems, *problems])
 
     def collect_claims(self) -> list[Claim] | None:
         names = conversion.list_claim_names(self._pod)

@@ -27,6 +27,9 @@ HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
 """Limit from HAMi's guide for troubleshooting."""
 _CREATE_FAILED: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 _KUBELET: Final = "kubelet"
+_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
+_STARTING: Final = ("", "ContainerCreating", "PodInitializing")
+"""Reasons of a waiting container that every pod has at its start."""
 
 
 def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
@@ -53,6 +56,7 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
         message=get_text(status, "message"),
         has_run=_has_run(status),
         owners=_list_owners(metadata),
+        problems=_list_container_problems(pod),
     )
 
 
@@ -64,10 +68,27 @@ def _has_run(status: Fields) -> bool:
     """Tell whether a container runs, or has run and ended."""
     return any(
         get_text(container, *state, "startedAt")
-        for kind in ("initContainerStatuses", "containerStatuses")
+        for kind in _STATUSES
         for container in iterate_objects(status, kind)
         for state in (("state", "running"), ("state", "terminated"), ("lastState", "terminated"))
     )
+
+
+def _list_container_problems(pod: Fields) -> list[ObjectProblem]:
+    """List the containers that can't start, with the last words of those that start again and again."""
+    started = parse_moment(get_text(pod, "status", "startTime"))
+    since = started or parse_moment(get_text(pod, "metadata", "creationTimestamp"))
+    problems = []
+    for kind in _STATUSES:
+        for container in iterate_objects(pod, "status", kind):
+            reason = get_text(container, "state", "waiting", "reason")
+            if since is None or reason in _STARTING:
+                continue
+            last = get_text(container, "lastState", "terminated", "message")
+            message = last or get_text(container, "state", "waiting", "message")
+            words = f"container {get_text(container, 'name')}: {message}"
+            problems.append(ObjectProblem(reason=reason, message=words, at=since, reported_by=_KUBELET))
+    return problems
 
 
 def _list_owners(metadata: Fields) -> tuple[str, ...]:

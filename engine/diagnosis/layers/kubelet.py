@@ -18,8 +18,10 @@ from engine.snapshot.quantity import CPU
 
 QUESTION: Final = "TakenByNode"
 _FAILED: Final = "Failed"
-_NOT_KUBELET: Final = ("Application", "DeadlineExceeded")
-"""Beginnings of reasons that YuniKorn and controllers write."""
+_ENDS: Final = ("DeadlineExceeded",)
+"""Reasons of pods that a controller ended in order."""
+_YUNIKORN: Final = "Application"
+"""Beginning of the reasons that YuniKorn writes when it gives an application up."""
 _EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost")
 """Reasons of pods that may have run."""
 _PREFIX: Final = "Pod was rejected: "
@@ -71,7 +73,7 @@ def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | N
     if pod.phase != _FAILED or pod.is_gone:
         return None
     reason, message, evidence = _get_reason(pod)
-    if not reason or reason.startswith(_NOT_KUBELET) or (pod.has_run and reason not in _EVICTIONS):
+    if not reason or reason in _ENDS or (pod.has_run and reason not in _EVICTIONS):
         return None
     # A pod that ran to its end has a reason only if it was evicted.
     words = message.removeprefix(_PREFIX)
@@ -121,6 +123,8 @@ def _explain(reason: str, words: str, pod: PodOnCluster) -> Explained:
     for pattern, explain in _TEXTS:
         if match := pattern.search(words):
             return explain(match, words, pod)
+    if reason.startswith(_YUNIKORN):
+        return "RejectedByScheduler", {"scheduler": pod.scheduler}, []
     if reason == "Preempting":
         return "KubeletPreempted", {}, []
     if reason in ("NodeShutdown", "Shutdown", "Terminated"):

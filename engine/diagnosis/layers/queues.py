@@ -23,6 +23,8 @@ _YUNIKORN_QUEUE: Final = re.compile(
     r"does not fit in queue '(?P<queue>[^']+)' "
     r"\(requested map\[(?P<asked>[^\]]*)\], available map\[(?P<free>[^\]]*)\]\)"
 )
+_YUNIKORN_SKIPPED: Final = re.compile(r"is skipped from scheduling because the queue quota has been exceed")
+_YUNIKORN_NODES: Final = re.compile(r"Unschedulable request '[^']*': (?P<reasons>.*)", re.DOTALL)
 _YUNIKORN_USER: Final = re.compile(r"exceeds the available user quota(?: \((?P<words>.*)\))?")
 _KOORDINATOR: Final = re.compile(
     r"Insufficient (?P<kind>non-preemptible )?quotas, quotaName: (?P<queue>[^,\s]+), (?:runtime|min): (?P<limit>.*?), "
@@ -49,6 +51,7 @@ _VOLCANO: Final = re.compile(
 _VOLCANO_NAMESPACE: Final = re.compile(
     r"resource quota insufficient, requested: (?P<asked>.*?), used: (?P<used>.*?), limited: (?P<limit>.*)", re.DOTALL
 )
+_YUNIKORN_LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 _AMOUNT: Final = re.compile(
     r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"
 )
@@ -74,9 +77,14 @@ def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
 
 def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
     """Find YuniKorn's latest word on the pod's queue, unless a later event says that there is room now."""
-    for event in iterate_events(facts, "Informational"):
+    for event in iterate_events(facts, "Informational", "PodUnschedulable"):
         if _CLEARED.search(event.text):
             return None
+        if _YUNIKORN_SKIPPED.search(event.text):
+            return _describe_skipped(facts, event)
+        if match := _YUNIKORN_NODES.search(event.text):
+            reasons = "; ".join(part for reason in match["reasons"].split(";") if (part := reason.strip()))
+            return FoundObstacle("RequestUnschedulable", {"reasons": quote(reasons)}, evidence=[event.evidence])
         if match := _YUNIKORN_QUEUE.search(event.text):
             return _describe_yunikorn(match, event)
         if match := _YUNIKORN_USER.search(event.text):
@@ -100,6 +108,14 @@ def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
             words: dict[str, Word] = {"group": group.name, "queue": group.queue or "default", "resources": resources}
             return FoundObstacle("GroupNotEnqueued", words, evidence=[statement.evidence])
     return None
+
+
+def _describe_skipped(facts: DiagnosisFacts, statement: Statement) -> FoundObstacle:
+    """Describe what older releases of YuniKorn write about a full queue, without its name and numbers."""
+    labels = facts.pod.labels if facts.pod else {}
+    queue = next((labels[name] for name in _YUNIKORN_LABELS if name in labels), "")
+    words: dict[str, Word] = {"queue": queue}
+    return FoundObstacle("YunikornQueueFull", words, evidence=[statement.evidence], clauses=["queue"] if queue else [])
 
 
 def _describe_yunikorn(match: re.Match[str], statement: Statement) -> FoundObstacle:

@@ -171,3 +171,29 @@ def test_a_drained_pod_was_evicted_through_the_api() -> None:
     assert (diagnosis.state, get_code(diagnosis)) == ("rejected", "EvictedFromNode")
     assert diagnosis.obstacle
     assert "kubectl drain" in diagnosis.obstacle.likely_cause.en
+
+
+def test_a_pod_that_yunikorn_gave_up_has_not_ended() -> None:
+    pod = a_pod(
+        spec={"schedulerName": "yunikorn"},
+        status={"phase": "Failed", "reason": "ApplicationRejectedFailure", "message": "queue root.x does not exist"},
+    )
+    diagnosis = diagnose_case(pod)
+    assert (diagnosis.state, get_code(diagnosis)) == ("rejected", "RejectedByScheduler")
+    assert "queue root.x does not exist" in diagnosis.sentence.en
+
+
+def test_a_pod_that_is_gone_has_the_preemption_that_its_events_still_name() -> None:
+    event = an_event("Preempted", "Preempted by lab/urgent on node n-7", type="Normal")
+    diagnosis = diagnose_case(a_pod("urgent"), event)
+    assert (diagnosis.state, get_code(diagnosis)) == ("rejected", "Preempted")
+    assert "node n-7" in diagnosis.sentence.en
+    assert "its owner, if it had one, has made another" in (diagnosis.obstacle.remedy.en if diagnosis.obstacle else "")
+
+
+def test_a_pod_that_its_node_cannot_start_has_the_words_of_its_container() -> None:
+    state = {"waiting": {"reason": "CreateContainerError", "message": 'no runtime for "nvidia" is configured'}}
+    status = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": state}]}
+    diagnosis = diagnose_case(a_pod(spec={"nodeName": "n-7"}, status=status))
+    assert (diagnosis.state, get_code(diagnosis)) == ("placed", "KubeletRefused")
+    assert 'CreateContainerError: container main: no runtime for "nvidia" is configured' in diagnosis.sentence.en

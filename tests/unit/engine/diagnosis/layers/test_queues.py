@@ -131,3 +131,33 @@ def test_a_refusal_before_nodes_in_other_words_is_no_error() -> None:
     diagnosis = refuse("0/7 nodes are available: tenant is not paid for.", "default-scheduler")
     assert get_code(diagnosis) == "RefusedBeforeNodes"
     assert get_code(refuse("the cache is broken", "default-scheduler")) == "FilterError"
+
+
+@pytest.mark.parametrize(
+    ("reason", "note", "code", "words"),
+    [
+        (
+            "PodUnschedulable",
+            "Task lab/job-0 is skipped from scheduling because the queue quota has been exceed",
+            "YunikornQueueFull",
+            "used up its quota: root.vision",
+        ),
+        (
+            "Informational",
+            "Unschedulable request 'u-1': Insufficient nvidia.com/gpu (12x); node(s) had untolerated taint(s) (3x); ",
+            "RequestUnschedulable",
+            "Insufficient nvidia.com/gpu (12x); node(s) had untolerated taint(s) (3x)",
+        ),
+        (
+            "Informational",
+            "Request 'u-1' exceeds the available user quota (requested map[vcore:4000], available map[vcore:100])",
+            "UserQuotaFull",
+            "available map[vcore:100]",
+        ),
+    ],
+)
+def test_other_words_of_yunikorn_have_their_own_answers(reason: str, note: str, code: str, words: str) -> None:
+    pod = a_pod(spec={"schedulerName": "yunikorn"}, metadata={"labels": {"queue": "root.vision"}})
+    diagnosis = diagnose_case(pod, an_event(reason, note, reporter="yunikorn", type="Normal"))
+    assert (diagnosis.state, get_code(diagnosis)) == ("refused", code)
+    assert words in diagnosis.sentence.en
