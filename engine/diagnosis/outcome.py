@@ -24,6 +24,8 @@ class FoundObstacle(NamedTuple):
     evidence: Sequence[Evidence] = ()
     clauses: Sequence[str] = ()
     """Names of further clauses of its sentence: those whose numbers are reported."""
+    is_aside: bool = False
+    """True if it closes only nodes that the pod was not meant for, while others refuse it for other reasons."""
 
 
 class TreeStep(NamedTuple):

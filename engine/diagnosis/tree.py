@@ -204,14 +204,15 @@ def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
 _COUNTED_AS: Final = {OUT_OF_REACH: "VolumeElsewhere", ELSEWHERE: "ClaimNotOnNode"}
 """Obstacle of the scheduler's count of nodes, by the layer's obstacle about the same."""
+_DETAILS: Final = ("resource", "asked", "count", "request", "terms", "constraints")
+"""Words by which obstacles with one code differ: they are about different resources, requests or rules."""
 
 
 def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     """Sort the obstacles by importance, each code once; of equals the first stays first."""
     first: dict[tuple[str, ...], FoundObstacle] = {}
     for obstacle in obstacles:
-        # Obstacles with one code differ if they are about different resources or requests.
-        details = [str(obstacle.words.get(name, "")) for name in ("resource", "asked", "count")]
+        details = [str(obstacle.words.get(name, "")) for name in _DETAILS]
         first.setdefault((obstacle.code, *details), obstacle)
     explained = {name for obstacle in first.values() if obstacle.code in PROBLEMS for name in obstacle.nodes}
     first = {key: obstacle for key, obstacle in first.items() if not _is_explained(obstacle, explained)}
@@ -221,7 +222,11 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     # A layer names the object that the scheduler's count is about.
     counted = {_COUNTED_AS.get(obstacle.code, "") for obstacle in first.values()}
     first = {key: obstacle for key, obstacle in first.items() if obstacle.code not in counted}
-    return sorted(first.values(), key=lambda obstacle: (KINDS[get_kind(obstacle.code)], -obstacle.node_count))
+    return sorted(first.values(), key=_rank_obstacle)
+
+
+def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, int]:
+    return obstacle.is_aside, KINDS[get_kind(obstacle.code)], -obstacle.node_count
 
 
 def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:

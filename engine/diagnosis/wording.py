@@ -36,6 +36,12 @@ def shorten_list(names: Sequence[str]) -> InBothLanguages:
     return InBothLanguages(en=", ".join(parts), zh="、".join(parts))
 
 
+def join_phrases(phrases: Sequence[InBothLanguages]) -> InBothLanguages:
+    """List the first phrases, with the number of the others."""
+    en, zh = (shorten_list([getattr(phrase, language) for phrase in phrases]) for language in ("en", "zh"))
+    return InBothLanguages(en=en.en, zh=zh.zh)
+
+
 def enumerate_names(names: Sequence[str], word: Literal["and", "or"]) -> InBothLanguages:
     """Enumerate all names, as ``a, b or c``."""
     *others, last = names
