@@ -18,11 +18,18 @@ cluster_steps    claims, quotas, open nodes, registered devices
 attempt_steps    did the filter run, did a node pass, and why did the others not
 bind_steps       was the node locked, may the scheduler bind, is the pod bound
 
+Verdicts of kube-scheduler's filters (`engine.judging`)
+
+judged_nodes     obstacles behind them, in the order of the filters
+judged_*         what each filter compared: labels, resources, other pods, volumes, claims, the pod as such
+judged_cluster   a judgement with its snapshot, and the obstacle of some nodes out of all
+
 Below them
 
 refused_nodes    the nodes that an attempt refused, each under the reason that decides it
 device_numbers   requested amounts of devices, and the most that was free
 open_nodes       kube-scheduler's own checks that need only the pod and the node
+amounts          amounts of resources as people write them
 wording          durations, lists of names, attempts as evidence
 texts            all texts in English and Chinese, from texts.toml
 """
