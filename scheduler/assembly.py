@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 
+from engine.admission.admit import AdmissionRules
 from engine.fit import device_config
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.identity import Identity
@@ -47,7 +48,6 @@ from scheduler.publish.spool.files import FAILURES, explain
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, get_now
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.settings import Settings
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from schemas.events import SchedulerObserved, compute_settings_digest
 

@@ -1,8 +1,1 @@
-"""HAMi's admission webhook, from values to values. Pure.
-
-review    AdmissionReview in, AdmissionReview out
-admit     admission of a pod: checks and changes in HAMi's order
-mutate    changes to a container
-vendor_mutations  changes to a container for vendors other than NVIDIA
-container_quantities  the quantities of a container
-"""
+"""HAMi's admission webhook: AdmissionReview in, AdmissionReview out, around `engine.admission`. Pure."""

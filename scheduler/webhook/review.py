@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from engine.admission.admit import AdmissionRules, Admitted, Denied, admit
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import deny_size, names_devices
 from engine.hami.quantities import is_quantity
 from scheduler.answering.parsed_json import parse
-from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 from schemas.json_types import Json
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import jsonpatch
 import orjson
 
+from engine.admission.admit import AdmissionRules
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.conformance.configured import read_vendors
 from tests.conformance.difference import Case, Difference

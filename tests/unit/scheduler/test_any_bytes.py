@@ -9,12 +9,12 @@ import orjson
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from engine.admission.admit import AdmissionRules
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_annotations import WeightsError, parse_weights, read_pod_annotations
 from engine.hami import allocation, registration
 from engine.hami.vendors import NVIDIA
 from scheduler.answering.extender_protocol import UnusableBodyError, read_bind, read_filter
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.stress import count_examples

@@ -9,12 +9,12 @@ from typing import Any, Final
 import orjson
 import pytest
 
+from engine.admission.admit import AdmissionRules
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami import allocation, registration
 from engine.hami.vendors import ONLY_NVIDIA
 from scheduler.answering.extender_protocol import MAX_CONTAINERS, UnusableBodyError, read_bind, read_filter
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.builders.kube_objects import a_container, a_pod
 from tests.support.growth import FACTOR, is_linear

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.admission.admit import AdmissionRules
 from engine.fit.device_config import SHIPPED, read
 from engine.fit.devices.quota import Quotas
 from engine.hami.vendors import ONLY_NVIDIA
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 
 RULES = AdmissionRules("hami-scheduler", True, ONLY_NVIDIA)

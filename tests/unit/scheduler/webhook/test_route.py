@@ -8,9 +8,9 @@ import httpx
 import orjson
 import pytest
 
+from engine.admission.admit import AdmissionRules
 from runtime.http.bodies import Bodies
 from scheduler.http.app import NotReadyError, create_app
-from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.harness.scheduler_app import Serving
 

@@ -5,10 +5,10 @@ Functions change the pod they are given, a copy that `admit` owns. Quantities ar
 
 from typing import Final
 
+from engine.admission.container_quantities import InvalidRequestError, append_variable, get_amounts, get_quantity
+from engine.admission.vendor_mutations import mutate_vendor
 from engine.hami.quantities import parse_whole, round_up
 from engine.hami.vendors import Family, Vendor
-from scheduler.webhook.container_quantities import InvalidRequestError, append_variable, get_amounts, get_quantity
-from scheduler.webhook.vendor_mutations import mutate_vendor
 from schemas.json_types import Json
 
 PRIORITY_VARIABLE: Final = "CUDA_TASK_PRIORITY"

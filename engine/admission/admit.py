@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from engine.admission.container_quantities import InvalidRequestError, get_amounts
+from engine.admission.mutate import mutate
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import deny_asking, read_request
 from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
-from scheduler.webhook.container_quantities import InvalidRequestError, get_amounts
-from scheduler.webhook.mutate import mutate
 from schemas.json_types import Json
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"

@@ -7,11 +7,7 @@ words for what the vendor can't give. Quantities are written as text, as Kuberne
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from engine.fit.judge.request.vendor_requests import round_xpu_size, split_cores
-from engine.hami import vendor_annotations as keys
-from engine.hami.quantities import format_quantity, parse_whole, round_up
-from engine.hami.vendors import Family, Vendor
-from scheduler.webhook.container_quantities import (
+from engine.admission.container_quantities import (
     InvalidRequestError,
     annotate,
     append_variable,
@@ -20,6 +16,10 @@ from scheduler.webhook.container_quantities import (
     get_quantity,
     set_quantity,
 )
+from engine.fit.judge.request.vendor_requests import round_xpu_size, split_cores
+from engine.hami import vendor_annotations as keys
+from engine.hami.quantities import format_quantity, parse_whole, round_up
+from engine.hami.vendors import Family, Vendor
 from schemas.json_types import Json
 
 Mutate = Callable[[Json, Json, Vendor], bool]
