@@ -1,66 +1,73 @@
-"""Simulation of a pod in a described cluster by the scheduler's own fit: its node, or why it waits and what would help.
+"""Simulation of pods in a described cluster by this process: the answer of the API's ``POST /api/v1/simulate``.
 
-The answer is that of the API's ``POST /api/v1/simulate``. Pure. It imports the fit, which takes its time.
+Pure but for the device table's file. It imports the fit, which takes its time.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-import orjson
-
-from engine.diagnosis.tree import diagnose_simulated
+from engine.diagnosis.texts import write_phrase
 from engine.fit import device_config, manifests
-from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.manifests import ManifestError
-from engine.fit.simulate import build_columns, simulate, to_schedulerlog
-from engine.suggestions.answer import ProvedSuggestions, build_suggestions
-from engine.suggestions.ask import Ask
-from engine.suggestions.exclusion import find_excluding_constraints
-from engine.suggestions.suggest import suggest
-from engine.suggestions.trial import Trial
-from engine.summaries.fold import summarize
-from schemas.events import AttemptSummarized
+from engine.fit.manifests import Manifest, ManifestError
+from engine.hami.vendors import Vendors
+from engine.simulation.cluster import build_cluster
+from engine.simulation.hami_release import LATEST, HamiRelease, observe_release
+from engine.simulation.notes import Note
+from engine.simulation.simulate import SimulationSetting, simulate_workloads
+from engine.simulation.verdict import PodRejectedError
+from engine.simulation.workloads import read_workloads
+from runtime.kubernetes.object_fields import part, text
 from schemas.json_types import Json
 
-SCHEDULER: Final = "hami-scheduler"
-"""The name of the scheduler that the pod asks for, in attempts that were not made."""
-_POLICY: Final = SchedulingPolicy()
+_TABLE_KEY: Final = "device-config.yaml"
 
 
-def simulate_pod(cluster: bytes, cluster_name: str, pod: bytes, pod_name: str, now: datetime) -> Json:
-    """Simulate a pod; all values are None for a pod that requests no device. The names are those of the files.
+class DescribedCluster(NamedTuple):
+    """A cluster's file, its device table and its release of HAMi. release: None for the one that the file shows."""
 
-    Raises ``ManifestError``.
-    """
-    manifest = manifests.parse(cluster, Path(cluster_name))
-    vendors = device_config.read_shipped()
-    events = simulate(manifest, _parse_pod(pod, Path(pod_name)), SCHEDULER, _POLICY, now, vendors)
-    if not events:
-        return {"node": None, "schedulerlog": None, "diagnosis": None, "suggestions": None}
-    attempt = summarize(events)
-    changes = _suggest_changes(build_columns(manifest, vendors), attempt)
-    diagnosis = diagnose_simulated(attempt, now, changes.excluded_by)
-    return {
-        "node": attempt.chosen,
-        "schedulerlog": orjson.loads(to_schedulerlog(events, is_full=True)),
-        "diagnosis": diagnosis.model_dump(mode="json"),
-        "suggestions": build_suggestions(attempt, "", now, changes, {}, []).model_dump(mode="json"),
-    }
+    text: bytes
+    name: str
+    device_config: Path | None = None
+    release: HamiRelease | None = None
 
 
-def _suggest_changes(columns: ClusterColumns, attempt: AttemptSummarized) -> ProvedSuggestions:
-    if attempt.chosen:
-        return ProvedSuggestions([], [], fits=True)
-    ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, columns.vendors)
-    trial = Trial(columns, tuple(attempt.nodes), _POLICY)
-    return ProvedSuggestions(suggest(trial, ask), find_excluding_constraints(trial, ask), fits=False)
+class DescribedPods(NamedTuple):
+    """The file of the pods, and how many of each are placed; None for one."""
+
+    text: bytes
+    name: str
+    namespace: str = "default"
+    count: int | None = None
 
 
-def _parse_pod(text: bytes, path: Path) -> Mapping[str, Any]:
-    pods = manifests.parse(text, path).pods
-    if len(pods) != 1:
-        raise ManifestError(path, None, f"describes {len(pods)} pods, write exactly one object of kind Pod")
-    return next(iter(pods.values()))
+def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime) -> Json:
+    """Simulate the pods of a file. Raises ``ManifestError``, ``DeviceConfigError``."""
+    manifest = manifests.parse(cluster.text, Path(cluster.name))
+    path = Path(pods.name)
+    workloads = read_workloads(pods.text, path, pods.namespace)
+    vendors, notes = _read_table(cluster, manifest)
+    release = cluster.release or observe_release(manifest.pods.values()) or LATEST
+    simulated = build_cluster(manifest, vendors, release)
+    try:
+        return simulate_workloads(simulated, workloads, pods.count, SimulationSetting(now, notes=notes))
+    except PodRejectedError as error:
+        raise ManifestError(path, None, str(error)) from None
+
+
+def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors, tuple[Note, ...]]:
+    """Read the device table: the given file, otherwise a ConfigMap of the cluster's file, otherwise HAMi's own."""
+    if cluster.device_config:
+        return device_config.read(cluster.device_config), ()
+    for item in manifest.others:
+        table = part(item, "data").get(_TABLE_KEY)
+        if item.get("kind") == "ConfigMap" and isinstance(table, str):
+            name = _name_object(item)
+            note = Note("DeviceTable", write_phrase("note_table", name=name))
+            return device_config.parse(table.encode(), f"{cluster.name}: ConfigMap {name}"), (note,)
+    return device_config.read_shipped(), ()
+
+
+def _name_object(item: Mapping[str, object]) -> str:
+    return f"{text(item, 'metadata', 'namespace') or 'default'}/{text(item, 'metadata', 'name')}"

@@ -119,15 +119,16 @@ def _derive_obstacle(
     is_memory = group.code == ReasonCode.CARD_INSUFFICIENT_MEMORY
     if is_memory and are_all_judged and (numbers := compare_with_largest(group, facts)):
         return _build_obstacle("MemoryBeyondDevice", group, numbers, {}, facts, attempt)
-    total, kind = count_judged_nodes(attempt), NOTHING
+    total, kind = max(count_judged_nodes(attempt), facts.cluster_nodes), NOTHING
     # A placement of a group, or a plugin after the choice, looks at one node of many.
     if total == 1 and len(facts.nodes or ()) > 1:
         kind = write_phrase("looked_at")
     if group.has_devices and group.has_accepted_devices:
         others = sum(other.count for other in groups if not other.has_accepted_devices)
         models = _list_accepted_models(groups, facts)
-        total = max(total - others, group.count)
         if others:
+            # Nodes that were not offered have such devices or not: nobody has looked.
+            total = max(count_judged_nodes(attempt) - others, group.count)
             kind = (
                 write_phrase("with_models", models=enumerate_names(models, "or"))
                 if models

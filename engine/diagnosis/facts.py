@@ -180,6 +180,8 @@ class DiagnosisFacts:
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()
+    cluster_nodes: int = 0
+    """Nodes of the cluster, if more are there than the attempt was offered; 0 if not known."""
 
     def select_unknown(self, *subjects: str) -> tuple[Unknown, ...]:
         """Select the missing facts about these subjects."""

@@ -103,7 +103,7 @@ def _build_judge(cluster: JudgedCluster) -> ClaimsJudge | None:
 
 def _select_nodes(cluster: JudgedCluster, refused: Refusals) -> list[str]:
     """Select nodes to explain: those that the pod may use, otherwise any."""
-    meant = cluster.names_open_to(_CLOSING)
+    meant = cluster.list_open_nodes(_CLOSING)
     return [name for name in refused if name in meant][:MAX_EXPLAINED] or list(refused)[:MAX_EXPLAINED]
 
 

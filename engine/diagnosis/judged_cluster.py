@@ -55,8 +55,8 @@ class JudgedCluster:
             grouped.setdefault(node_affinity.NAME, {}).update(dict.fromkeys(judgement.outside, _OUTSIDE))
         return grouped
 
-    def names_open_to(self, filters: Collection[str]) -> frozenset[str]:
-        """Return the names of the nodes that none of these filters refuses."""
+    def list_open_nodes(self, filters: Collection[str]) -> frozenset[str]:
+        """List the nodes that none of these filters refuses."""
         grouped = self.group_refusals()
         closed = {node for name in filters for node in grouped.get(name, ())}
         return frozenset(self.snapshot.nodes.keys() - closed)
@@ -104,6 +104,6 @@ def _write_evidence(node: str, reasons: Refusals, details: Mapping[str, str]) ->
 def build_judged_cluster(
     snapshot: Snapshot, judgement: Judgement, release: SchedulerRelease, inventory: Inventory | None
 ) -> JudgedCluster | None:
-    """Read the pod of the judgement again; None if it can't be, which `judge_pod` has said already."""
+    """Read the pod of the judgement again; None if it can't be, for which `judge_pod` has an answer."""
     cycle = start_cycle(snapshot, judgement.pod.object, release)
     return JudgedCluster(cycle, judgement, inventory) if isinstance(cycle, SchedulingCycle) else None

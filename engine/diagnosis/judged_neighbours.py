@@ -95,14 +95,14 @@ def _list_repelled(cluster: JudgedCluster, check: PodAffinityCheck, nodes: Seque
 
 def _list_avoiding(cluster: JudgedCluster, nodes: Sequence[str]) -> list[str]:
     """List pods whose anti-affinity selects this pod, with their terms."""
-    own, labels = cluster.cycle.pod, cluster.snapshot.find_namespace_labels(cluster.cycle.pod.namespace)
+    judged_pod, labels = cluster.cycle.pod, cluster.snapshot.find_namespace_labels(cluster.cycle.pod.namespace)
     texts: dict[str, list[Pod]] = {}
     for info in cluster.snapshot.nodes.values():
         for pod in info.pods:
             for term in pod.anti_affinity:
                 domain = info.node.labels.get(term.topology_key)
                 concerned = any(cluster.get_node(name).node.labels.get(term.topology_key) == domain for name in nodes)
-                if domain is not None and concerned and term.selects(own.namespace, own.labels, labels):
+                if domain is not None and concerned and term.selects(judged_pod.namespace, judged_pod.labels, labels):
                     texts.setdefault(format_term(term), []).append(pod)
     return [f"{text}: {_list_pods(pods)}" for text, pods in texts.items()]
 

@@ -74,7 +74,7 @@ def derive_judged_obstacles(
     pod_refusals = (*judgement.pre_enqueue, *((judgement.prefilter,) if judgement.prefilter else ()))
     obstacles = [obstacle for refusal in pod_refusals for obstacle in describe_pod_refusal(cluster, refusal)]
     refusals = cluster.group_refusals()
-    meant = cluster.names_open_to(_CLOSING)
+    meant = cluster.list_open_nodes(_CLOSING)
     for plugin, of_plugin in refusals.items():
         describe = _DESCRIBERS.get(plugin, _describe_words)
         obstacles += [_mark_aside(obstacle, plugin, meant) for obstacle in describe(cluster, of_plugin)]

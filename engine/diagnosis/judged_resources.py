@@ -109,9 +109,9 @@ def _describe_missing(
     clauses += ["announcing"] if announcing else ["labelled"] if labelled else []
     clauses += ["device_class"] if obstacle.device_class else []
     numbers = {"asked": _get_request(cluster, resource)}
-    found = cluster.build_obstacle("ResourceNotOffered", nodes, words, numbers=numbers, reasons=refusals)
+    built = cluster.build_obstacle("ResourceNotOffered", nodes, words, numbers=numbers, reasons=refusals)
     # No node offers it, whichever of them were refused for it first.
-    return found._replace(clauses=clauses)
+    return built._replace(clauses=clauses)
 
 
 def _list_labelled(cluster: JudgedCluster, resource: str) -> list[str]:
@@ -137,8 +137,8 @@ def _describe_largest(
         "total": format_amount(resource, obstacle.total),
     }
     numbers = {"asked": obstacle.requested, "largest": obstacle.largest, "total": obstacle.total}
-    found = cluster.build_obstacle("ResourceNeverEnough", nodes, words, numbers=numbers, reasons=refusals)
-    return found._replace(clauses=["total"] if cluster.judgement.total > 1 else [])
+    built = cluster.build_obstacle("ResourceNeverEnough", nodes, words, numbers=numbers, reasons=refusals)
+    return built._replace(clauses=["total"] if cluster.judgement.total > 1 else [])
 
 
 def _describe_unhealthy(
@@ -179,8 +179,8 @@ def _describe_use(
     clauses += ["ending"] if holders and resource != PODS else []
     numbers = {"asked": obstacle.requested, "free": max(obstacle.free, 0)}
     code = "TooManyPods" if resource == PODS else "ResourceInUse"
-    found = cluster.build_obstacle(code, obstacle.nodes, words, numbers=numbers, reasons=refusals)
-    return found._replace(clauses=clauses)
+    built = cluster.build_obstacle(code, obstacle.nodes, words, numbers=numbers, reasons=refusals)
+    return built._replace(clauses=clauses)
 
 
 def _describe_holder(resource: str, holder: ResourceHolder) -> InBothLanguages:
@@ -205,8 +205,8 @@ def _describe_closed(
     }
     names = [node.node for node in obstacle.nodes]
     numbers = {"asked": obstacle.requested}
-    found = cluster.build_obstacle("ResourceBehindConstraint", names, words, numbers=numbers, reasons=refusals)
-    return found._replace(clauses=[])
+    built = cluster.build_obstacle("ResourceBehindConstraint", names, words, numbers=numbers, reasons=refusals)
+    return built._replace(clauses=[])
 
 
 def _describe_closed_node(cluster: JudgedCluster, resource: str, closed: ClosedNode) -> InBothLanguages:

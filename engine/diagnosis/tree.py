@@ -24,7 +24,7 @@ from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
 from engine.diagnosis.layers.volumes import OUT_OF_REACH
-from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
@@ -42,7 +42,11 @@ MAX_NODES: Final = 20
 
 def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosis:
     """Build the full answer. ``attempt_path``: the path at which the API serves the attempt among the facts."""
-    steps = list(_walk(_ask_questions(facts)))
+    return build_diagnosis(facts, list(_walk(_ask_questions(facts))), attempt_path)
+
+
+def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_path: str | None = None) -> Diagnosis:
+    """Build the answer from steps that were walked."""
     ranked = rank_obstacles(obstacle for step in steps for obstacle in step.obstacles)
     state = derive_state(facts, steps)
     obstacles = [_to_obstacle(obstacle, facts) for obstacle in ranked]
@@ -72,6 +76,23 @@ def diagnose_simulated(attempt: AttemptSummarized, now: datetime, excluded_by: S
     return diagnosis.model_copy(
         update=answer | {"obstacle": None, "other_obstacles": [], "steps": diagnosis.steps[:-1]}
     )
+
+
+def diagnose_judged(
+    facts: DiagnosisFacts, judged: Sequence[FoundObstacle], excluded_by: Sequence[str], passing: int
+) -> Diagnosis:
+    """Build the answer about a pod that was only simulated, on nodes that kube-scheduler's filters judged first.
+
+    judged: obstacles of the filters. passing: number of nodes that pass them, of which the attempt among the facts says
+    the rest.
+    """
+    evidence = [source for obstacle in judged for source in obstacle.evidence][:MAX_NODES]
+    steps = [TreeStep("NodesOpen", to_answer(passing > 0), evidence, (), list(judged))]
+    if facts.attempt:
+        steps += _walk(_ask_questions(facts))
+    diagnosis = build_diagnosis(facts, steps)
+    state = diagnosis.state if facts.attempt else "refused"
+    return diagnosis.model_copy(update={"excluded_by": list(excluded_by) or None, "state": state})
 
 
 def find_main_obstacle(facts: DiagnosisFacts) -> FoundObstacle | None:

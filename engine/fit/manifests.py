@@ -1,7 +1,7 @@
 """Files of Kubernetes objects, checked: the output of `kubectl get nodes,pods,resourcequotas -A -o yaml`, or by hand.
 
-One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are used; other kinds are counted and
-ignored. The first mistake ends the reading, with file, line, what is wrong and what to write instead. An annotation
+One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are checked; other kinds are kept as
+they are. The first mistake ends the reading, with file, line, what is wrong and what to write instead. An annotation
 that HAMi would reject is not a mistake of the file: its node remains unregistered with that cause.
 """
 
@@ -28,7 +28,18 @@ class Manifest:
     nodes: dict[str, Json] = field(default_factory=dict)
     pods: dict[PodKey, Json] = field(default_factory=dict)
     quotas: dict[PodKey, Json] = field(default_factory=dict)
-    ignored: Counter[str] = field(default_factory=Counter)
+    others: list[Json] = field(default_factory=list)
+    """Objects of other kinds, as they were read."""
+
+    @property
+    def objects(self) -> list[Json]:
+        """All objects."""
+        return [*self.nodes.values(), *self.pods.values(), *self.quotas.values(), *self.others]
+
+    @property
+    def ignored(self) -> Counter[str]:
+        """Number of the objects of other kinds, by kind."""
+        return Counter(str(item.get("kind")) for item in self.others)
 
 
 class ManifestError(Exception):
@@ -85,7 +96,7 @@ def _take(manifest: Manifest, document: Any, line: int) -> None:
     elif kind in _KINDS:
         _KINDS[kind](manifest, document)
     else:
-        manifest.ignored[kind] += 1
+        manifest.others.append(document)
 
 
 def _take_node(manifest: Manifest, node: yaml_lines.Mapping) -> None:
@@ -96,6 +107,12 @@ def _take_node(manifest: Manifest, node: yaml_lines.Mapping) -> None:
 
 
 def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
+    key = check_pod(pod)
+    _keep(manifest.pods, key, pod, "Pod {}/{}".format(*key))
+
+
+def check_pod(pod: yaml_lines.Mapping) -> PodKey:
+    """Check a Pod object, and complete it with its namespace and a UID. Raises `YamlError`."""
     metadata = _read_namespaced(pod)
     _check_text(metadata, "uid")
     _check_text(_read_mapping(pod, "status"), "phase")
@@ -106,7 +123,7 @@ def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
     key = (metadata["namespace"], metadata["name"])
     # Derived, so that reading the file again does not make it another pod.
     metadata.setdefault("uid", derive_uid(*key))
-    _keep(manifest.pods, key, pod, "Pod {}/{}".format(*key))
+    return key
 
 
 def _take_quota(manifest: Manifest, quota: yaml_lines.Mapping) -> None:

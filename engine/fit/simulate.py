@@ -14,7 +14,7 @@ from engine.fit.events.attempt import AttemptRef
 from engine.fit.events.event_builder import Circumstances
 from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
-from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
+from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.fit.manifests import Manifest
 from engine.hami.json_values import to_mapping
@@ -52,24 +52,36 @@ def simulate_on(
     now: datetime,
 ) -> list[AttemptEvent]:
     """Simulate as `simulate` does, on these nodes of the columns, which are left as they are."""
+    answer = decide(columns, pod, list(nodes), policy)
+    return build_attempt_events(answer, len(nodes), pod, columns.vendors, identity, now)
+
+
+def build_attempt_events(
+    answer: Decision | NotOurs | Failed,
+    offered: int,
+    pod: Mapping[str, Any],
+    vendors: Vendors,
+    identity: Identity,
+    now: datetime,
+) -> list[AttemptEvent]:
+    """Build the events of an attempt that was only simulated; none when the pod requests no device."""
     metadata = pod["metadata"]
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.start(identity, ref, now)
-    answer = decide(columns, pod, list(nodes), policy)
-    constraints = select_constraints(to_mapping(metadata.get("annotations")), columns.vendors)
+    constraints = select_constraints(to_mapping(metadata.get("annotations")), vendors)
     circumstances = Circumstances(describe_pod(pod), constraints=constraints)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         epoch = count_microseconds(now)
         return _read_back(event_builder.build_events(attempt, answer, now, epoch=epoch, circumstances=circumstances))
     if isinstance(answer, Failed):
-        return _read_back([event_builder.build_failure(attempt, answer, len(nodes), now, circumstances)])
+        return _read_back([event_builder.build_failure(attempt, answer, offered, now, circumstances)])
     return []
 
 
 def build_columns(manifest: Manifest, vendors: Vendors = ONLY_NVIDIA) -> ClusterColumns:
     """Build the devices of the file's nodes, with what its pods hold of them."""
-    columns = ClusterColumns(vendors)
+    columns = ClusterColumns(vendors, reads_state=True)
     for quota in manifest.quotas.values():
         columns.apply_quota(quota)
     for node in manifest.nodes.values():

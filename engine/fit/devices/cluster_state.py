@@ -29,17 +29,21 @@ from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, find_code
 class ClusterColumns:
     """Columns of the cluster's devices and nodes, and who holds them.
 
-    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it).
+    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it). reads_state: whether the
+    objects are a cluster that a scheduler already serves, as a file describes it, and not what a scheduler sees at its
+    start.
     """
 
-    def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
+    def __init__(
+        self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True, reads_state: bool = False
+    ) -> None:
         self.vendors = vendors
         self._nvidia_code = find_code(vendors, NVIDIA.word)
         self.devices = node_columns.build_device_table()
         self.nodes = node_columns.build_node_table(len(vendors))
         self.revisions = NodeRevisions(self.nodes)
         self.quotas = Quotas()
-        self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form)
+        self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form, reads_state=reads_state)
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
         self._fragments: dict[int, NodeFragment] = {}

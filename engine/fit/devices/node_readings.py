@@ -92,11 +92,13 @@ def describe_cause(step: RegistrationStep) -> str:
 class NodeReadings:
     """Memory of each node, as far as HAMi's rules need it at the node's next change.
 
-    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it).
+    accepts_colon_form: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it). reads_state: whether a
+    node is first seen as a running scheduler has it: HAMi overwrites the plugin's report by its next request at once,
+    so an open request says nothing while devices are allocatable.
     """
 
-    def __init__(self, vendors: Vendors, *, accepts_colon_form: bool = True) -> None:
-        self._vendors, self._accepts_colon_form = vendors, accepts_colon_form
+    def __init__(self, vendors: Vendors, *, accepts_colon_form: bool = True, reads_state: bool = False) -> None:
+        self._vendors, self._accepts_colon_form, self._reads_state = vendors, accepts_colon_form, reads_state
         self._nvidia = find_vendor(vendors, NVIDIA.word) or NVIDIA
         self._nvidia_devices: dict[str, NodeDevices] = {}  # outlasts a broken annotation
         self._others: dict[str, dict[int, Registration]] = {}
@@ -137,11 +139,20 @@ class NodeReadings:
             if vendor.family is Family.NVIDIA or (registration is None and code not in remembered):
                 continue
             step = choose_vendor_step(vendor, node, annotations, registration, now)
+            if step is RegistrationStep.KEEP and self._reads_state and self._is_served(node, vendor, registration):
+                step = RegistrationStep.READ
             if step is RegistrationStep.DROP:
                 remembered.pop(code, None)
             elif step is RegistrationStep.READ and isinstance(registration, Registration):
                 remembered[code] = registration
         return [VendorDevices(code, remembered[code]) for code in sorted(remembered)]
+
+    def _is_served(
+        self, node: Mapping[str, Any], vendor: Vendor, registration: Registration | Malformed | None
+    ) -> bool:
+        """Tell whether a running scheduler has taken the node in: it lists devices, and its kubelet offers some."""
+        has_devices = isinstance(registration, Registration) and bool(registration.devices)
+        return has_devices and count_allocatable(node, vendor.resources.count) > 0
 
     def _accept(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
         """Return NVIDIA's registration, or a mistake where its form is switched off."""

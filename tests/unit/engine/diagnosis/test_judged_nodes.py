@@ -82,7 +82,7 @@ def test_terms_of_affinity_name_the_conditions_of_which_any_would_do() -> None:
     )
 
 
-def test_an_amount_beyond_the_largest_node_is_said_with_both_amounts() -> None:
+def test_an_amount_beyond_the_largest_node_names_both_amounts() -> None:
     pod = a_pod(cpu="16", memory="40Gi")
     sentences = [write_sentence(o).en for o in list_obstacles(pod, a_node("n1"), a_node("n2", cpu="12", memory="32Gi"))]
     assert "asks for 16 cpu, and the largest node, n2, has 12 (20 on all nodes together)" in sentences[0]

@@ -1,0 +1,19 @@
+"""Simulation: what a cluster would do with a pod that does not exist yet. Pure.
+
+    workload ──▶ defaults ──▶ admission ──▶ filters ──▶ devices ──▶ answer
+
+workloads       pods of a file: templates of Jobs, Deployments and others
+completion      objects that were written by hand or cut short, completed where a judge needs it
+defaults        values that the API server writes into a new pod
+claim_templates claims that a controller makes from templates of the pod
+admission       HAMi's webhook on the pod, and what it changed in words
+cluster         the cluster's objects as a snapshot, as devices and as a device table
+hami_release    differences between releases of HAMi, and the release that a cluster runs
+requests        amounts that HAMi does not count as they are written
+ignored_words   annotations, models, resources and quotas that no scheduler reads
+verdict         one pod judged: filters first, then the fit on the nodes that pass
+picked_devices  devices of the chosen node with their state before and the verdict on each
+changes         the smallest changes of pod and nodes after which the pod fits, each judged again
+several         several pods, placed one after the other
+answer          the answer of the API and of the terminal
+"""

@@ -1,0 +1,124 @@
+"""A described cluster in the forms that a simulation needs: devices for HAMi's fit, a snapshot for the filters."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final
+
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.manifests import Manifest
+from engine.hami.vendors import Form, Vendors
+from engine.simulation.completion import Assumptions, complete_objects
+from engine.simulation.hami_release import HamiRelease, list_deleted_handshakes
+from engine.snapshot import kinds
+from engine.snapshot.reading import change_snapshot, read_snapshot
+from engine.snapshot.snapshot import Snapshot
+from runtime.kubernetes.object_fields import entries, part, text
+from schemas.json_types import Json
+
+_HAMI_PREFIX: Final = "hami.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationCluster:
+    """A cluster at one moment. Its columns are changed by pods that are placed in it."""
+
+    columns: ClusterColumns
+    snapshot: Snapshot
+    objects: tuple[Json, ...]
+    """Plain objects of every kind, completed."""
+    release: HamiRelease
+    assumptions: Assumptions
+    deleted_handshakes: Mapping[str, tuple[str, str]]
+    """Nodes whose handshake says ``Deleted_…``, with the annotation and its text."""
+    has_hami: bool
+    """True if a node or pod carries an annotation of HAMi, so that device resources are its scheduler's."""
+    left_out: Sequence[str] = ()
+    """Registered nodes that this release of HAMi leaves out for their handshake."""
+
+    @property
+    def vendors(self) -> Vendors:
+        """The device table."""
+        return self.columns.vendors
+
+    @property
+    def managed_resources(self) -> frozenset[str]:
+        """Resources that kube-scheduler leaves to HAMi's extender (``ignoredByScheduler``)."""
+        return frozenset(name for vendor in self.vendors for name in astuple(vendor.resources) if name)
+
+    def get_nodes(self) -> dict[str, Json]:
+        """Return the Node objects by name."""
+        return {text(item, "metadata", "name"): item for item in self.objects if item.get("kind") == "Node"}
+
+    def list_kind(self, kind: str) -> list[Json]:
+        """List the objects of a kind."""
+        return [item for item in self.objects if item.get("kind") == kind]
+
+    def with_objects(self, objects: Iterable[Json]) -> "SimulationCluster":
+        """Return the cluster with more objects in its snapshot; the columns are the same."""
+        return replace(self, snapshot=change_snapshot(self.snapshot, objects))
+
+
+def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) -> SimulationCluster:
+    """Build the cluster of a file: its handshakes are a state and not the start of a scheduler."""
+    objects, assumptions = complete_objects(manifest.objects)
+    columns = ClusterColumns(vendors, reads_state=True)
+    for quota in manifest.quotas.values():
+        columns.apply_quota(quota)
+    nodes = {text(item, "metadata", "name"): item for item in objects if item.get("kind") == "Node"}
+    deleted = list_deleted_handshakes(nodes, vendors)
+    left_out = sorted(deleted) if release.leaves_deleted_out else []
+    for name, node in nodes.items():
+        if name not in left_out:
+            columns.apply_node(node)
+    for pod in manifest.pods.values():
+        columns.apply_pod(pod)
+    return SimulationCluster(
+        columns,
+        read_snapshot(objects),
+        tuple(objects),
+        release,
+        assumptions,
+        deleted,
+        _has_hami(objects, columns, vendors),
+        left_out,
+    )
+
+
+def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors) -> bool:
+    keys = {key for vendor in vendors for key in (vendor.node.register, vendor.node.handshake)}
+    keys -= {vendor.node.register for vendor in vendors if vendor.node.form is Form.CAPACITY} | {""}
+    marked = (
+        key in keys or key.startswith(_HAMI_PREFIX)
+        for item in objects
+        if item.get("kind") in ("Node", "Pod")
+        for key in part(item, "metadata", "annotations")
+    )
+    return bool(columns.node_names) or any(marked)
+
+
+def find_unread_kinds(pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Find the kinds that a verdict about the pod needs and of which the file holds no object.
+
+    A file without pods describes empty nodes; its pods are not unread.
+    """
+    present = {
+        kinds.identify(text(item, "apiVersion"), text(item, "kind")) for item in objects if isinstance(item, Mapping)
+    }
+    needed: set[str] = set()
+    if any(volume.get("persistentVolumeClaim") for volume in entries(pod, "spec", "volumes")):
+        needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS}
+    if next(entries(pod, "spec", "resourceClaims"), None) is not None:
+        needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
+    if _selects_namespaces(pod):
+        needed.add(kinds.NAMESPACE)
+    return frozenset(needed - present)
+
+
+def _selects_namespaces(pod: Mapping[str, Any]) -> bool:
+    affinity = part(pod, "spec", "affinity")
+    terms = (
+        term
+        for kind in ("podAffinity", "podAntiAffinity")
+        for term in entries(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
+    )
+    return any(part(term, "namespaceSelector") for term in terms)

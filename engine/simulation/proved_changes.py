@@ -1,0 +1,50 @@
+"""Search for changes after which a simulated pod fits."""
+
+from datetime import datetime
+
+from engine.fit.devices.pod_usage import PodUse
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.simulation.changes import ProvedChanges
+from engine.simulation.cluster import SimulationCluster
+from engine.simulation.verdict import PodVerdict
+from engine.suggestions.acts import Holders, list_nodes_to_empty
+from engine.suggestions.answer import ProvedSuggestions
+from engine.suggestions.ask import Ask
+from engine.suggestions.exclusion import find_excluding_constraints
+from engine.suggestions.suggest import suggest
+from engine.suggestions.suggestion import Suggestion
+from engine.suggestions.trial import Trial
+
+
+def find_changes(
+    cluster: SimulationCluster, verdict: PodVerdict, policy: SchedulingPolicy, now: datetime
+) -> ProvedChanges:
+    """Find the changes; none where the pod has to be corrected first."""
+    del now
+    attempt = verdict.attempt
+    if attempt is None or verdict.decision is None:
+        return ProvedChanges()
+    ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, cluster.vendors)
+    trial = Trial(cluster.columns, tuple(verdict.decision.node_names), policy)
+    holders, names = _collect_holders(cluster, list_nodes_to_empty(trial, ask))
+    items = [item for item in suggest(trial, ask, holders) if not _needs_other_nodes(item)]
+    proved = ProvedSuggestions(items, find_excluding_constraints(trial, ask), fits=False)
+    return ProvedChanges(proved, names=names)
+
+
+def _needs_other_nodes(suggestion: Suggestion) -> bool:
+    """Tell whether a suggestion only says that nodes are closed; what opens them is suggested by itself."""
+    return any(edit.constraint == "nodes" for edit in suggestion.edits)
+
+
+def _collect_holders(cluster: SimulationCluster, nodes: list[str]) -> tuple[Holders, dict[str, str]]:
+    """Collect what the pods of these nodes hold, and the names of the pods by UID."""
+    holders: dict[str, dict[str, PodUse]] = {node: {} for node in nodes}
+    names: dict[str, str] = {}
+    for pod in cluster.list_kind("Pod"):
+        metadata = pod["metadata"]
+        use = cluster.columns.get_pod_use(str(metadata.get("uid", "")))
+        if use and use.node in holders:
+            holders[use.node][metadata["uid"]] = use
+            names[metadata["uid"]] = f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+    return holders, names

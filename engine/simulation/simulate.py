@@ -1,0 +1,153 @@
+"""Pods of a file on a described cluster: the answer of ``schedulerlog simulate`` and of the API."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import shorten_list
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.judge.reservation import reserve
+from engine.simulation.answer import build_answer
+from engine.simulation.changes import ProvedChanges
+from engine.simulation.cluster import SimulationCluster
+from engine.simulation.ignored_words import (
+    describe_keys,
+    describe_misplaced,
+    describe_quotas,
+    describe_resource,
+    describe_values,
+    list_unknown_resources,
+)
+from engine.simulation.notes import Note
+from engine.simulation.proved_changes import find_changes
+from engine.simulation.requests import describe_uncounted
+from engine.simulation.verdict import TABLE_UNKNOWN, PodOutcome, PodVerdict, judge_simulated, list_resources, serves
+from engine.simulation.workloads import Workload
+from engine.snapshot.reading import change_snapshot
+from schemas.events import DEFAULT_CLUSTER
+from schemas.json_types import Json
+
+SCHEDULER: Final = "hami-scheduler"
+"""Scheduler name shown for simulated attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSetting:
+    """Facts of a simulation beyond pod and cluster."""
+
+    now: datetime
+    cluster_name: str = DEFAULT_CLUSTER
+    policy: SchedulingPolicy = field(default_factory=SchedulingPolicy)
+    notes: tuple[Note, ...] = ()
+    """Notes about the cluster."""
+
+    @property
+    def identity(self) -> Identity:
+        """Identity of the scheduler that is simulated."""
+        return Identity(self.cluster_name, SCHEDULER)
+
+
+def simulate_workloads(
+    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+) -> Json:
+    """Place the pods one after the other. count: pods of each workload; None for one of each.
+
+    The columns of the cluster hold what the pods take. Raises `PodRejectedError`.
+    """
+    pods = [(workload, workload.build_pod(index, count or 1)) for workload in workloads for index in range(count or 1)]
+    here, verdicts = cluster, list[PodVerdict]()
+    for workload, pod in pods:
+        here = _without_itself(here, workload)
+        verdict = judge_simulated(here, pod, setting.identity, setting.policy, setting.now)
+        verdicts.append(verdict)
+        if len(pods) > 1:
+            here = _bind_pod(here, verdict)
+    # The first that waits is the one to explain.
+    position = next((n for n, verdict in enumerate(verdicts) if verdict.outcome is not PodOutcome.FITS), 0)
+    workload, written = pods[position]
+    verdict = verdicts[position]
+    changes = ProvedChanges()
+    if verdict.outcome is PodOutcome.REFUSED:
+        changes = find_changes(here, verdict, setting.policy, setting.now)
+    notes = list(_iterate_notes(here, workload, written, verdict, count))
+    others = verdicts if len(verdicts) > 1 else ()
+    return build_answer(verdict, changes, [*notes, *setting.notes], others, setting.cluster_name, setting.now)
+
+
+def _without_itself(cluster: SimulationCluster, workload: Workload) -> SimulationCluster:
+    """Return the cluster without the pod that is judged again."""
+    metadata = workload.pod["metadata"]
+    key = ("Pod", metadata["namespace"], metadata["name"])
+    if workload.kind != "Pod" or (metadata["namespace"], metadata["name"]) not in cluster.snapshot.pods:
+        return cluster
+    return replace(cluster, snapshot=change_snapshot(cluster.snapshot, removed=[key]))
+
+
+def _bind_pod(cluster: SimulationCluster, verdict: PodVerdict) -> SimulationCluster:
+    """Hold what the pod takes, so that the next one is judged after it."""
+    node = verdict.node or (verdict.fitting[0] if verdict.fitting else None)
+    if verdict.outcome is PodOutcome.REFUSED or node is None:
+        return cluster
+    if verdict.decision:
+        reserve(cluster.columns, verdict.decision, verdict.pod)
+    spec = {**verdict.pod["spec"], "nodeName": node}
+    bound = {**verdict.pod, "spec": spec, "status": {"phase": "Running"}}
+    return cluster.with_objects([bound])
+
+
+def _iterate_notes(
+    cluster: SimulationCluster, workload: Workload, written: Mapping[str, Any], verdict: PodVerdict, count: int | None
+) -> Iterator[Note]:
+    yield from _describe_workload(workload, count)
+    yield from describe_misplaced(workload, cluster.vendors)
+    yield from describe_uncounted(written, cluster.vendors)
+    yield from verdict.notes
+    if not serves(cluster, written):
+        yield from _describe_absence(cluster, written)
+    else:
+        yield from describe_keys(written, cluster.vendors)
+        yield from describe_values(written, cluster.vendors, cluster.columns)
+        if all(obstacle.code != TABLE_UNKNOWN for obstacle in verdict.obstacles):
+            for resource in list_unknown_resources(written, cluster.vendors):
+                yield describe_resource(resource, cluster.snapshot, cluster.vendors)
+    yield from describe_quotas(cluster.list_kind("ResourceQuota"), written, cluster.vendors)
+    yield from _describe_cluster(cluster, verdict)
+
+
+def _describe_workload(workload: Workload, count: int | None) -> Iterator[Note]:
+    name = f"{workload.kind}/{workload.name}"
+    if workload.kind != "Pod" and count is None:
+        if workload.replicas > 1:
+            yield Note("OneOfWorkload", write_phrase("note_one_of", workload=name, n=workload.replicas))
+        else:
+            yield Note("FromTemplate", write_phrase("note_template", workload=name))
+    if workload.node:
+        yield Note("JudgedAgain", write_phrase("note_again", node=workload.node))
+
+
+def _describe_absence(cluster: SimulationCluster, written: Mapping[str, Any]) -> Iterator[Note]:
+    if cluster.managed_resources & list_resources(written):
+        yield Note("NoHami", write_phrase("note_no_hami"))
+
+
+def _describe_cluster(cluster: SimulationCluster, verdict: PodVerdict) -> Iterator[Note]:
+    if not cluster.snapshot.pods and "Pod" not in cluster.snapshot.unread:
+        yield Note("NoPods", write_phrase("note_no_pods"))
+    request = verdict.judgement.request if verdict.judgement else {}
+    assumed = {name: nodes for name, nodes in cluster.assumptions.amounts.items() if request.get(name)}
+    if assumed:
+        nodes = sorted({node for nodes in assumed.values() for node in nodes})
+        words = {"resources": shorten_list(sorted(assumed)), "nodes": shorten_list(nodes)}
+        yield Note("AmountsAssumed", write_phrase("note_amounts", **words))
+    if cluster.assumptions.device_classes and verdict.pod["spec"].get("resourceClaims"):
+        classes = shorten_list(cluster.assumptions.device_classes)
+        yield Note("ClassesAssumed", write_phrase("note_classes", classes=classes))
+    if verdict.unread:
+        yield Note("KindsUnread", write_phrase("note_unread", kinds=shorten_list(sorted(verdict.unread))))
+    if verdict.asks_devices:
+        for node, (annotation, value) in cluster.deleted_handshakes.items():
+            words = {"node": node, "annotation": annotation, "value": value, "release": str(cluster.release)}
+            yield Note("DeletedHandshake", write_phrase("note_deleted", **words))

@@ -1,0 +1,261 @@
+"""One pod judged on a cluster: kube-scheduler's filters first, then HAMi's fit on the nodes that pass.
+
+A resource of the device table is the extender's (``ignoredByScheduler`` in KubeSchedulerConfiguration), so the filters
+do not count it for a pod of HAMi's scheduler. For any other pod they count everything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from engine.diagnosis.judged_nodes import derive_judged_obstacles
+from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.wording import shorten_list
+from engine.filters.judgement import JudgedOutcome, Judgement
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decide import decide
+from engine.fit.judge.decision import Decision, SchedulingPolicy
+from engine.fit.simulate import build_attempt_events
+from engine.judging import judge_pod
+from engine.simulation.admission import AdmittedPod, admit_pod
+from engine.simulation.claim_templates import make_claims
+from engine.simulation.cluster import SimulationCluster, find_unread_kinds
+from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
+from engine.simulation.notes import Note
+from engine.simulation.picked_devices import JudgedDevice, list_devices
+from engine.snapshot.fields import RejectedObject
+from engine.summaries.fold import summarize
+from runtime.kubernetes.object_fields import entries, part, text
+from schemas.events import AttemptEvent, AttemptSummarized
+from schemas.json_types import Json
+
+_CONTAINERS: Final = ("initContainers", "containers")
+
+
+class PodOutcome(StrEnum):
+    """PodOutcome for one pod."""
+
+    FITS = "fits"
+    REFUSED = "refused"
+    OPEN = "open"
+    """Objects that decide are not described."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """A pod, what the filters and the fit made of it, and why."""
+
+    pod: Json
+    """The pod as it was admitted."""
+    admitted: AdmittedPod
+    outcome: PodOutcome
+    node: str | None
+    """The chosen node; None also where kube-scheduler's scores would choose among several."""
+    fitting: tuple[str, ...]
+    total: int
+    """Nodes of the cluster."""
+    judgement: Judgement | None
+    obstacles: tuple[FoundObstacle, ...]
+    """Obstacles without the reasons of devices, which are the attempt's."""
+    unread: frozenset[str]
+    """Kinds without which no verdict is certain."""
+    decision: Decision | None
+    events: tuple[AttemptEvent, ...]
+    asks_devices: bool
+    """True if HAMi's scheduler counts a device for the pod."""
+
+    @property
+    def attempt(self) -> AttemptSummarized | None:
+        """The simulated attempt of HAMi's scheduler; None if it was not asked."""
+        return summarize(list(self.events)) if self.events else None
+
+    @property
+    def devices(self) -> list[JudgedDevice]:
+        """Devices of the chosen node."""
+        return list_devices(self.decision) if self.decision else []
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes about the admission."""
+        return self.admitted.notes
+
+
+class PodRejectedError(ValueError):
+    """A field of the pod holds what no API server takes; the text has the field, the cause and the next step."""
+
+
+def judge_simulated(
+    cluster: SimulationCluster, pod: Mapping[str, Any], identity: Identity, policy: SchedulingPolicy, now: datetime
+) -> PodVerdict:
+    """Judge the pod as the whole cluster would; nothing of the cluster changes. Raises `PodRejectedError`."""
+    admitted = admit_pod(pod, cluster.vendors, cluster.columns.quotas, has_hami=serves(cluster, pod))
+    if admitted.denial:
+        return _build_denied(cluster, admitted)
+    return judge_admitted(cluster, admitted, identity, policy, now)
+
+
+def serves(cluster: SimulationCluster, pod: Mapping[str, Any]) -> bool:
+    """Tell whether HAMi places the pod: the cluster has it, or the pod asks for a share, which only HAMi gives."""
+    shares = {
+        name
+        for vendor in cluster.vendors
+        for name in (vendor.resources.memory, vendor.resources.percentage, vendor.resources.cores)
+        if name
+    }
+    return cluster.has_hami or not shares.isdisjoint(list_resources(pod))
+
+
+def list_resources(pod: Mapping[str, Any]) -> set[str]:
+    """List the resources that containers of the pod name, in limits or requests."""
+    return {
+        name
+        for field in _CONTAINERS
+        for container in entries(pod, "spec", field)
+        for amounts in ("limits", "requests")
+        for name in part(container, "resources", amounts)
+    }
+
+
+def judge_admitted(
+    cluster: SimulationCluster, admitted: AdmittedPod, identity: Identity, policy: SchedulingPolicy, now: datetime
+) -> PodVerdict:
+    """Judge a pod that was admitted."""
+    pod, claims = make_claims(admitted.pod, cluster.objects)
+    here = cluster.with_objects(claims) if claims else cluster
+    judged = without_resources(pod, cluster.managed_resources) if admitted.is_hamis else pod
+    unread = find_unread_kinds(judged, [*cluster.objects, *claims])
+    snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
+    judgement = judge_pod(snapshot, judged, now=now, alone=True)
+    if isinstance(judgement, RejectedObject):
+        raise PodRejectedError(judgement.to_sentence())
+    # What the pod asks for under names of another table is unknown, and not missing.
+    renamed = _find_table_obstacles(cluster, pod, admitted)
+    obstacles = renamed or tuple(derive_judged_obstacles(snapshot, judgement))
+    passing = list_passing(judgement)
+    verdict = PodVerdict(
+        pod=pod,
+        admitted=admitted,
+        outcome=_classify(judgement, passing),
+        node=passing[0] if len(passing) == 1 else None,
+        fitting=passing,
+        total=judgement.total,
+        judgement=judgement,
+        obstacles=obstacles,
+        unread=unread | snapshot.unread if judgement.outcome is JudgedOutcome.OPEN else frozenset(),
+        decision=None,
+        events=(),
+        asks_devices=False,
+    )
+    if renamed:
+        return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())
+    return _ask_fit(cluster, verdict, identity, policy, now) if admitted.is_hamis else verdict
+
+
+def list_passing(judgement: Judgement) -> tuple[str, ...]:
+    """List the nodes that the filters let pass, and those of which unread objects leave it open."""
+    if judgement.pre_enqueue or judgement.prefilter:
+        return ()
+    return (*judgement.fitting, *judgement.undecided)
+
+
+def _classify(judgement: Judgement, passing: Sequence[str]) -> PodOutcome:
+    if judgement.outcome is JudgedOutcome.OPEN:
+        return PodOutcome.OPEN
+    return PodOutcome.FITS if passing else PodOutcome.REFUSED
+
+
+def _ask_fit(
+    cluster: SimulationCluster, verdict: PodVerdict, identity: Identity, policy: SchedulingPolicy, now: datetime
+) -> PodVerdict:
+    """Ask HAMi's fit for the devices of the nodes that pass."""
+    answer = decide(cluster.columns, verdict.pod, list(verdict.fitting), policy)
+    events = build_attempt_events(
+        answer, len(verdict.fitting), verdict.pod, cluster.vendors, identity, now
+    )  # fmt: skip
+    if not events:
+        return verdict
+    if not verdict.fitting:
+        # No node was offered: there is no attempt to tell of.
+        return replace(verdict, asks_devices=True)
+    decision = answer if isinstance(answer, Decision) else None
+    fitting = tuple(name for name, _ in decision.list_fitting()) if decision else ()
+    outcome = verdict.outcome if fitting else PodOutcome.REFUSED
+    return replace(
+        verdict,
+        outcome=outcome,
+        node=decision.chosen if decision else None,
+        fitting=fitting,
+        decision=decision,
+        events=tuple(events),
+        asks_devices=True,
+    )
+
+
+def without_resources(pod: Mapping[str, Any], names: frozenset[str]) -> Json:
+    """Return the pod without amounts of these resources, which the filters do not count."""
+    spec = part(pod, "spec")
+    listed = {
+        field: [_drop_amounts(container, names) for container in entries(spec, field)]
+        for field in _CONTAINERS
+        if field in spec
+    }
+    return {**pod, "spec": {**spec, **listed}}
+
+
+def _drop_amounts(container: Mapping[str, Any], names: frozenset[str]) -> Json:
+    resources = part(container, "resources")
+    cut = {
+        field: {name: amount for name, amount in part(resources, field).items() if name not in names}
+        for field in ("limits", "requests")
+        if field in resources
+    }
+    return {**container, "resources": {**resources, **cut}}
+
+
+TABLE_UNKNOWN: Final = "ResourceNotInTable"
+
+
+def _find_table_obstacles(
+    cluster: SimulationCluster, pod: Mapping[str, Any], admitted: AdmittedPod
+) -> tuple[FoundObstacle, ...]:
+    """Find resources that a device table which fits the cluster would know.
+
+    Nodes that register devices and offer none under the table's name offer them under another: HAMi's resources are
+    renamed there, and nothing is known about what the pod asks for.
+    """
+    if not admitted.is_hamis or not cluster.has_hami:
+        return ()
+    unknown = [name for name in list_unknown_resources(pod, cluster.vendors) if not is_mig_resource(name)]
+    renamed = [name for name in unknown if _is_renamed(cluster, name)]
+    if not renamed:
+        return ()
+    words: dict[str, Word] = {"resources": shorten_list(renamed), "count": len(renamed)}
+    return (FoundObstacle(TABLE_UNKNOWN, words),)
+
+
+def _is_renamed(cluster: SimulationCluster, resource: str) -> bool:
+    domain = resource.partition("/")[0]
+    names = [vendor.resources.count for vendor in cluster.vendors]
+    counts = [name for name in names if name.partition("/")[0] == domain]
+    nodes = [cluster.snapshot.nodes[name].node for name in cluster.columns.node_names if name in cluster.snapshot.nodes]
+    return bool(nodes) and not any(node.allocatable.get(count, 0) for node in nodes for count in counts)
+
+
+def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod) -> PodVerdict:
+    words: dict[str, Word] = {"words": admitted.denial, "namespace": text(admitted.pod, "metadata", "namespace")}
+    return PodVerdict(
+        pod=admitted.pod,
+        admitted=admitted,
+        outcome=PodOutcome.REFUSED,
+        node=None,
+        fitting=(),
+        total=len(cluster.snapshot.nodes),
+        judgement=None,
+        obstacles=(FoundObstacle("AdmissionDenied", words),),
+        unread=frozenset(),
+        decision=None,
+        events=(),
+        asks_devices=True,
+    )

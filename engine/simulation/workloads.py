@@ -1,0 +1,187 @@
+"""Pods of a file: a Pod, or the template of a Job, CronJob, Deployment, StatefulSet, DaemonSet, ReplicaSet and others.
+
+One or many documents, each an object or a List. Kinds that make no pods (a Service next to a Deployment) are passed
+over.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from engine.fit.manifests import ManifestError, check_pod, derive_uid
+from runtime.files import yaml_lines
+from runtime.files.yaml_lines import YamlError, documents
+from schemas.json_types import Json
+
+MAX_PODS: Final = 1_000
+"""Limit of the pods that are placed one after the other."""
+_TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    "PodTemplate": ("template",),
+}
+_DEFAULT_TEMPLATE: Final = ("spec", "template")
+_DAEMON_KEYS: Final = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+"""Taints ``node.kubernetes.io/…`` that the controller of DaemonSets lets its pods tolerate."""
+_HAMI_PREFIX: Final = "hami.io/"
+_WRITTEN: Final = ("devices-to-allocate", "devices-allocated", "vgpu-node", "vgpu-time", "bind-phase", "bind-time")
+"""Ends of the annotations that HAMi's scheduler and plugins write on a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """An object that makes pods, and the pod that it makes."""
+
+    kind: str
+    name: str
+    pod: Json
+    replicas: int
+    """Number of pods that it makes; 1 of a Pod."""
+    annotations: Mapping[str, Any]
+    """Annotations of the workload itself; none of a Pod, whose annotations are the pod's."""
+    node: str = ""
+    """Node on which the pod is now; it is judged as if it were made again."""
+
+    def build_pod(self, index: int, total: int) -> Json:
+        """Build the pod with this index; of several pods each has a name and a UID of its own."""
+        metadata = self.pod["metadata"]
+        if total == 1 and self.kind == "Pod":
+            return self.pod
+        name = f"{metadata['name']}-{index}"
+        # Another pod than any of the cluster, whatever UID the file names.
+        uid = derive_uid(metadata["namespace"], f"{self.kind}/{name}")
+        return {**self.pod, "metadata": {**metadata, "name": name, "uid": uid}}
+
+
+def read_workloads(text: bytes, path: Path, namespace: str = "default") -> list[Workload]:
+    """Read the workloads of a file, at least one.
+
+    namespace: of objects that name none. Raises `ManifestError`.
+    """
+    counts = {"all": 0}
+    try:
+        objects = [(line, item) for line, document in documents(text) for item in _flatten(document, line)]
+        workloads = [workload for line, item in objects if (workload := _read_workload(item, line, namespace, counts))]
+    except YamlError as error:
+        raise ManifestError(path, error.line, error.problem) from None
+    if not workloads:
+        raise ManifestError(path, None, _explain_absence(counts["all"]))
+    if len(workloads) > 1 and all(workload.node for workload in workloads):
+        problem = f"describes {len(workloads)} pods, all of them on nodes; write pods that wait for a node"
+        raise ManifestError(path, None, problem)
+    return workloads
+
+
+def _explain_absence(count: int) -> str:
+    kinds = "kind Pod, Job, CronJob, Deployment, StatefulSet, DaemonSet or ReplicaSet"
+    return f"describes 0 pods in {count} {'object' if count == 1 else 'objects'}, write an object of {kinds}"
+
+
+def _flatten(document: Any, line: int) -> Iterator[yaml_lines.Mapping]:
+    if document is None:
+        return
+    if not isinstance(document, yaml_lines.Mapping):
+        raise YamlError(line, "is no Kubernetes object, write apiVersion, kind, metadata and spec")
+    kind, items = document.get("kind"), document.get("items")
+    if not isinstance(kind, str):
+        raise YamlError(document.line_of("kind"), "has no kind, write kind: Pod or the kind of a workload")
+    if kind.endswith("List") and isinstance(items, list):
+        for item in items:
+            yield from _flatten(item, document.line_of("items"))
+        return
+    yield document
+
+
+def _read_workload(item: yaml_lines.Mapping, line: int, namespace: str, counts: dict[str, int]) -> Workload | None:
+    counts["all"] += 1
+    kind = item["kind"]
+    if kind == "Pod":
+        return _read_pod(item, namespace)
+    template = _find_template(item)
+    if template is None:
+        return None
+    metadata = item.get("metadata")
+    owner = metadata if isinstance(metadata, yaml_lines.Mapping) else yaml_lines.Mapping(line)
+    if not isinstance(owner.get("name"), str) or not owner["name"]:
+        raise YamlError(owner.line, f"the {kind} has no metadata.name, write name: under metadata")
+    pod = _make_pod(template, owner, namespace)
+    if kind == "DaemonSet":
+        _add_daemon_tolerations(pod)
+    check_pod(pod)
+    annotations = owner.get("annotations")
+    return Workload(
+        kind,
+        owner["name"],
+        to_plain(pod),
+        _count_replicas(kind, item),
+        annotations if isinstance(annotations, Mapping) else {},
+    )
+
+
+def _find_template(item: yaml_lines.Mapping) -> yaml_lines.Mapping | None:
+    """Find the pod template of an object; also of a kind that is not known, if it stands where most have it."""
+    value: Any = item
+    for key in _TEMPLATES.get(item["kind"], _DEFAULT_TEMPLATE):
+        value = value.get(key) if isinstance(value, yaml_lines.Mapping) else None
+    spec = value.get("spec") if isinstance(value, yaml_lines.Mapping) else None
+    return value if isinstance(spec, yaml_lines.Mapping) and "containers" in spec else None
+
+
+def _make_pod(template: yaml_lines.Mapping, owner: Mapping[str, Any], namespace: str) -> yaml_lines.Mapping:
+    pod = yaml_lines.Mapping(template.line)
+    pod.lines = dict(template.lines)
+    pod |= {"apiVersion": "v1", "kind": "Pod", **template}
+    metadata = template.get("metadata")
+    named = yaml_lines.Mapping(metadata.line if isinstance(metadata, yaml_lines.Mapping) else template.line)
+    if isinstance(metadata, yaml_lines.Mapping):
+        named |= metadata
+        named.lines = dict(metadata.lines)
+    named |= {"name": owner["name"], "namespace": owner.get("namespace") or namespace}
+    pod["metadata"] = named
+    return pod
+
+
+def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> Workload:
+    metadata = pod.get("metadata")
+    if isinstance(metadata, yaml_lines.Mapping) and not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    check_pod(pod)
+    plain = to_plain(pod)
+    node = plain.get("spec", {}).get("nodeName") or ""
+    is_observed = isinstance(plain.get("status"), dict) and bool(plain["status"].get("phase"))
+    if not (node and is_observed):
+        return Workload("Pod", plain["metadata"]["name"], plain, 1, {})
+    # As it was written: a node that a scheduler has chosen is no wish of its owner.
+    spec = {key: value for key, value in plain["spec"].items() if key != "nodeName"}
+    annotations = {
+        key: value
+        for key, value in (plain["metadata"].get("annotations") or {}).items()
+        if not (key.startswith(_HAMI_PREFIX) and key.endswith(_WRITTEN))
+    }
+    metadata_before = {**plain["metadata"], "annotations": annotations}
+    before = {key: value for key, value in plain.items() if key != "status"} | {
+        "metadata": metadata_before,
+        "spec": spec,
+    }
+    return Workload("Pod", metadata_before["name"], before, 1, {}, node)
+
+
+def _add_daemon_tolerations(pod: yaml_lines.Mapping) -> None:
+    spec = pod["spec"]
+    listed = spec.get("tolerations")
+    added = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists"} for key in _DAEMON_KEYS]
+    spec["tolerations"] = [*(listed if isinstance(listed, list) else []), *added]
+
+
+def _count_replicas(kind: str, item: Mapping[str, Any]) -> int:
+    spec = item.get("spec")
+    fields = {"Job": "parallelism", "CronJob": "", "DaemonSet": ""}
+    value = spec.get(fields.get(kind, "replicas")) if isinstance(spec, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+
+def to_plain(value: Any) -> Any:
+    """Copy a value that was read with its lines into plain mappings and lists."""
+    if isinstance(value, Mapping):
+        return {key: to_plain(entry) for key, entry in value.items()}
+    return [to_plain(entry) for entry in value] if isinstance(value, list) else value
