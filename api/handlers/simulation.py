@@ -1,11 +1,11 @@
-"""Handler of simulations: places a pod that does not exist yet, by the scheduler's own fit on the present devices."""
+"""Handler of simulations: places pods that do not exist yet, by the filters and the fit, on the present devices."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -14,107 +14,166 @@ from starlette.responses import Response
 
 from api.answers.change_search import ChangeSearch
 from api.authority.access import get_access
+from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.authority.rights import get_pod
 from api.http.cluster import Cluster
-from api.http.errors import BadRequestError, TooLargeError, UnavailableError, to_json_response
+from api.http.errors import BadRequestError, TooLargeError, UnavailableError
 from api.http.param_types import NamespaceName, find_namespace_problem
 from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
-from engine.diagnosis.tree import diagnose_simulated
-from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
-from engine.fit.judge.decision import SchedulingPolicy
-from engine.fit.simulate import simulate_on
-from engine.suggestions.answer import ProvedSuggestions, build_suggestions
-from engine.summaries.answer import build_detail, encode_schedulerlog
-from engine.summaries.fold import summarize
-from runtime.settings.object_names import find_subdomain_problem
-from schemas.answers.simulation import Simulation
-from schemas.codec.records import encode_value
-from schemas.events import AttemptEvent, AttemptSummarized
+from engine.fit.manifests import ManifestError
+from engine.simulation.changes import ProvedChanges
+from engine.simulation.cluster import SimulationCluster, build_live_cluster
+from engine.simulation.node_changes import find_node_changes
+from engine.simulation.proved_changes import find_changes, needs_other_nodes
+from engine.simulation.setting import SimulationSetting
+from engine.simulation.simulate import Placement, answer_placement, place_workloads
+from engine.simulation.verdict import PodOutcome, PodRejectedError
+from engine.simulation.workloads import Workload, read_workloads
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.resources import NODES
+from runtime.settings.object_names import subdomain_problem
+from schemas.json_types import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
 """Maximum length of a body, far above any pod that people write; YAML of this length takes half a second."""
-_SCHEDULER: Final = "hami-scheduler"
-"""Scheduler name shown for simulated attempts."""
-_EXAMPLE: Final = "Send one object of kind Pod as YAML or JSON, as `kubectl get pod NAME -o yaml` writes it."
+MAX_COUNT: Final = 100
+"""Limit of the pods that are placed one after the other while the devices are locked."""
+MAX_NODES: Final = 1_000
+"""Limit of the nodes whose objects are read."""
+NODES_SECONDS: Final = 10.0
+"""Time for which nodes are remembered: people change a pod and ask again."""
+_EXAMPLE: Final = (
+    "Send an object of kind Pod or a workload with a pod template, as `kubectl get pod NAME -o yaml` writes it."
+)
+
+NodeObjects = tuple[list[Json], bool]
+"""Node objects, and whether they are all that there are."""
 
 
 class SimulationQuery(Query):
     namespace: NamespaceName | None = Field(
-        None, description="Namespace that the pod must have; in the aggregated API, that of the path."
+        None, description="Namespace that the pods must have; in the aggregated API, that of the path."
     )
+    count: int | None = Field(
+        None, ge=1, le=MAX_COUNT, description="Pods to place one after the other; without it, one of each workload."
+    )
+
+
+class _Placed(NamedTuple):
+    placement: Placement
+    changes: ProvedChanges
+    """Changes that need no other source than the devices and the nodes."""
+
+
+def _create_remembered_nodes() -> Remembered[str, NodeObjects]:
+    return Remembered(max_answers=1, max_questions=1)
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationHandlers:
     devices: ClusterDevices
     changes: ChangeSearch
+    nodes: Remembered[str, NodeObjects] = field(default_factory=_create_remembered_nodes)
 
     async def simulate(self, request: Request, cluster: Cluster, query: SimulationQuery) -> Response:
         """Simulate the scheduling of a pod that does not exist: its node, or why it would wait and what would help.
 
-        The body is one Pod, as YAML or JSON. The trial offers every node with devices as it is now, and every node that
-        has registered devices before; it ignores quotas, taints and the other conditions of kube-scheduler. It writes
-        nothing.
+        The body is a Pod, a workload with a pod template (Job, Deployment, …) or a List of them, as YAML or JSON. Where
+        the API sees the nodes' objects, kube-scheduler's filters judge them first; the fit then judges the devices of
+        the nodes that pass, and of nodes that have registered devices before. Quotas, and what other pods hold of CPU
+        and memory, are not counted. It writes nothing.
         """
         refuse_repeated(request)
         access = get_access(request)
         # The sender of a body may learn what is wrong with it; all else is for callers who may read such a pod.
         access.allow_every_caller()
-        pod = await asyncio.to_thread(_parse_pod, await _read_body(request))
-        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        if query.namespace not in (None, namespace):
-            # The API server allowed a request about the namespace of the path.
-            cause = f"body: the pod has namespace {namespace}, but the request is about {query.namespace}"
-            raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
-        await access.require(cluster, get_pod(namespace, name))
+        workloads = await asyncio.to_thread(_parse_workloads, await _read_body(request))
+        for namespace, name in dict.fromkeys(map(_get_names, workloads)):
+            if query.namespace not in (None, namespace):
+                # The API server allowed a request about the namespace of the path.
+                cause = f"body: the pod has namespace {namespace}, but the request is about {query.namespace}"
+                raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
+            await access.require(cluster, get_pod(namespace, name))
         columns = self.devices.find_columns(cluster.name)
         if columns is None:
             raise UnavailableError(
                 f"the devices of cluster {cluster.name} are not known (yet)",
                 "Try again in a few seconds; GET /readyz names late parts, GET /api/v1/clusters lists clusters.",
             )
-        now, unknown = datetime.now(UTC), ["quotas"]
-        lost = await self.changes.filter_present_nodes(cluster, self.devices.lost.get(cluster.name, ()), unknown)
-        async with self.devices.lock:
-            events = await asyncio.to_thread(_try_pod, columns, lost, pod, cluster.name, now)
-        if not events:
-            nothing = Simulation(node=None, schedulerlog=None, diagnosis=None, suggestions=None)
-            return to_json_response(200, nothing, {"Cache-Control": "no-store"})
-        return await self._answer(request, cluster, columns, summarize(events), now, unknown)
+        setting, unknown = SimulationSetting(datetime.now(UTC), cluster.name), ["quotas"]
+        described = await self._describe_cluster(cluster, columns, unknown)
+        try:
+            async with self.devices.lock:
+                placed = await asyncio.to_thread(_place_pods, described, workloads, query.count, setting)
+        except PodRejectedError as error:
+            raise BadRequestError(f"body: {error}", _EXAMPLE) from None
+        changes = await self._find_changes(request, cluster, columns, placed, setting, unknown)
+        body = await asyncio.to_thread(answer_placement, placed.placement, changes, setting)
+        return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
 
-    async def _answer(
+    async def _describe_cluster(
+        self, cluster: Cluster, columns: ClusterColumns, unknown: list[str]
+    ) -> SimulationCluster:
+        """Describe the cluster by its nodes' objects, if they can be read, and its devices."""
+        lost = await self.changes.filter_present_nodes(cluster, self.devices.lost.get(cluster.name, ()), unknown)
+        # A lost node may have registered again in the meantime.
+        offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
+        nodes, are_all = await self._read_nodes(cluster)
+        return await asyncio.to_thread(build_live_cluster, columns, nodes, offered, has_nodes=are_all)
+
+    async def _read_nodes(self, cluster: Cluster) -> NodeObjects:
+        """Read the node objects; none where this cluster has no API server here, or it refuses."""
+        objects = self.changes.objects
+        if cluster.name != self.changes.home_cluster or not objects.is_connected:
+            return [], False
+
+        async def ask() -> TimedAnswer[NodeObjects]:
+            page = await objects.read_page(NODES.collection(), limit=MAX_NODES)
+            items = [{"apiVersion": "v1", "kind": "Node", **item} for item in page.get("items", ())]
+            return TimedAnswer((items, not text(page, "metadata", "continue")), NODES_SECONDS)
+
+        try:
+            return await self.nodes.get(cluster.name, ask)
+        except (KubeApiError, BusyError):
+            return [], False
+
+    async def _find_changes(
         self,
         request: Request,
         cluster: Cluster,
         columns: ClusterColumns,
-        attempt: AttemptSummarized,
-        now: datetime,
+        placed: _Placed,
+        setting: SimulationSetting,
         unknown: list[str],
-    ) -> Response:
-        changes, names = ProvedSuggestions([], [], fits=True), dict[str, str]()
-        if not attempt.chosen:
-            changes, names = await self.changes.find_changes(
-                request, cluster, attempt, columns, self.devices.lock, now, unknown
-            )
-        diagnosis = diagnose_simulated(attempt, now, changes.excluded_by)
-        body = {
-            "node": attempt.chosen,
-            "schedulerlog": orjson.Fragment(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)})),
-            "diagnosis": orjson.Fragment(encode_value(diagnosis)),
-            "suggestions": orjson.Fragment(encode_value(build_suggestions(attempt, "", now, changes, names, unknown))),
-        }
-        return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
+    ) -> ProvedChanges:
+        """Add the changes of devices with their holders, as the caller may see them."""
+        verdict = placed.placement.verdict
+        attempt = verdict.attempt
+        is_refused = verdict.outcome is PodOutcome.REFUSED
+        if attempt is None or not is_refused or len(placed.placement.verdicts) > 1:
+            return replace(placed.changes, unknown=tuple(unknown))
+        proved, names = await self.changes.find_changes(
+            request, cluster, attempt, columns, self.devices.lock, setting.now, unknown
+        )
+        if placed.changes.of_nodes:
+            proved = proved._replace(items=[item for item in proved.items if not needs_other_nodes(item)])
+        return replace(placed.changes, of_devices=proved, names=names, unknown=tuple(unknown))
 
 
-def _try_pod(
-    columns: ClusterColumns, lost: Sequence[str], pod: Mapping[str, Any], cluster: str, now: datetime
-) -> list[AttemptEvent]:
-    # A lost node may have registered again in the meantime.
-    offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
-    return simulate_on(columns, offered, pod, Identity(cluster, _SCHEDULER), SchedulingPolicy(), now)
+def _place_pods(
+    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+) -> _Placed:
+    """Place the pods; afterwards the devices are as before."""
+    with place_workloads(cluster, workloads, count, setting) as placement:
+        verdict = placement.verdict
+        if verdict.outcome is not PodOutcome.REFUSED:
+            return _Placed(placement, ProvedChanges())
+        if len(placement.verdicts) > 1:
+            return _Placed(placement, find_changes(placement.cluster, verdict, setting))
+        return _Placed(placement, ProvedChanges(of_nodes=find_node_changes(placement.cluster, verdict, setting)))
 
 
 async def _read_body(request: Request) -> bytes:
@@ -131,18 +190,22 @@ async def _read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _parse_pod(body: bytes) -> Mapping[str, Any]:
-    """Parse the pod, which gets the namespace ``default`` if it has none. Raises ``BadRequestError``."""
+def _parse_workloads(body: bytes) -> list[Workload]:
+    """Parse the workloads, which get the namespace ``default`` if they have none. Raises ``BadRequestError``."""
     try:
-        pods = manifests.parse(body, Path("body")).pods
-    except manifests.ManifestError as error:
+        workloads = read_workloads(body, Path("body"))
+    except ManifestError as error:
         raise BadRequestError(str(error), _EXAMPLE) from None
-    if len(pods) != 1:
-        raise BadRequestError(f"body: describes {len(pods)} pods, write exactly one object of kind Pod", _EXAMPLE)
-    ((namespace, name), pod) = next(iter(pods.items()))
-    for field, value, problem in (
-        ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, find_subdomain_problem(name)),
-    ):  # fmt: skip
-        if problem:
-            raise BadRequestError(f"body: metadata.{field} {value[:80]!a} {problem}", _EXAMPLE)
-    return pod
+    for workload in workloads:
+        namespace, name = _get_names(workload)
+        for key, value, problem in (
+            ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
+        ):  # fmt: skip
+            if problem:
+                raise BadRequestError(f"body: metadata.{key} {value[:80]!a} {problem}", _EXAMPLE)
+    return workloads
+
+
+def _get_names(workload: Workload) -> tuple[str, str]:
+    metadata = workload.pod["metadata"]
+    return metadata["namespace"], metadata["name"]

@@ -15,7 +15,8 @@ from engine.hami.vendors import Vendors
 from engine.simulation.cluster import build_cluster
 from engine.simulation.hami_release import LATEST, HamiRelease, observe_release
 from engine.simulation.notes import Note
-from engine.simulation.simulate import SimulationSetting, simulate_workloads
+from engine.simulation.setting import SimulationSetting
+from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodRejectedError
 from engine.simulation.workloads import read_workloads
 from runtime.kubernetes.object_fields import part, text
@@ -34,12 +35,12 @@ class DescribedCluster(NamedTuple):
 
 
 class DescribedPods(NamedTuple):
-    """The file of the pods, and how many of each are placed; None for one."""
+    """The file of the pods, and how many copies of each are placed; None for one."""
 
     text: bytes
     name: str
     namespace: str = "default"
-    count: int | None = None
+    copies: int | None = None
 
 
 def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime) -> Json:
@@ -51,7 +52,7 @@ def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime)
     release = cluster.release or observe_release(manifest.pods.values()) or LATEST
     simulated = build_cluster(manifest, vendors, release)
     try:
-        return simulate_workloads(simulated, workloads, pods.count, SimulationSetting(now, notes=notes))
+        return simulate_workloads(simulated, workloads, pods.copies, SimulationSetting(now, notes=notes))
     except PodRejectedError as error:
         raise ManifestError(path, None, str(error)) from None
 
@@ -64,7 +65,7 @@ def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors,
         table = part(item, "data").get(_TABLE_KEY)
         if item.get("kind") == "ConfigMap" and isinstance(table, str):
             name = _name_object(item)
-            note = Note("DeviceTable", write_phrase("note_table", name=name))
+            note = Note("DeviceTable", write_phrase("note_table", table=name))
             return device_config.parse(table.encode(), f"{cluster.name}: ConfigMap {name}"), (note,)
     return device_config.read_shipped(), ()
 

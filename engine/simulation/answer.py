@@ -85,7 +85,7 @@ def _diagnose(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: da
     diagnosis = diagnose_judged(facts, verdict.obstacles, changes.excluded_by, passing)
     if verdict.outcome is PodOutcome.REFUSED:
         return diagnosis
-    answer = {"sentence": _write_fitting(verdict), "obstacle": None, "other_obstacles": []}
+    answer: Json = {"sentence": _write_fitting(verdict), "obstacle": None, "other_obstacles": []}
     # The last question is about the bind.
     return diagnosis.model_copy(update={**answer, "steps": diagnosis.steps[:-1]})
 
@@ -98,6 +98,8 @@ def _write_sentence(verdict: PodVerdict, diagnosis: Diagnosis | None) -> InBothL
 
 def _write_fitting(verdict: PodVerdict) -> InBothLanguages:
     names = shorten_list(verdict.fitting)
+    if not verdict.decision and not (verdict.judgement and verdict.judgement.total):
+        return write_phrase("no_device")
     if verdict.outcome is PodOutcome.OPEN:
         return write_phrase("left_open", fit=len(verdict.fitting), total=verdict.total, nodes=names)
     if verdict.node and verdict.decision:

@@ -34,6 +34,15 @@ class SimulationCluster:
     """True if a node or pod carries an annotation of HAMi, so that device resources are its scheduler's."""
     left_out: Sequence[str] = ()
     """Registered nodes that this release of HAMi leaves out for their handshake."""
+    unfiltered: tuple[str, ...] = ()
+    """Nodes whose objects were not read: the filters let them pass unseen."""
+    has_pods: bool = True
+    """True if the snapshot has the pods of the cluster, or the cluster has none."""
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return len(self.snapshot.nodes) + len(self.unfiltered)
 
     @property
     def vendors(self) -> Vendors:
@@ -84,6 +93,30 @@ def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) ->
     )
 
 
+def build_live_cluster(
+    columns: ClusterColumns, objects: Sequence[Json], offered: Sequence[str], *, has_nodes: bool
+) -> SimulationCluster:
+    """Build the cluster as it is now, from the devices in memory and the objects that the API server gave.
+
+    offered: nodes with devices, now or before. has_nodes: whether the objects hold every node; one that is missing then
+    has left the cluster.
+    """
+    completed, assumptions = complete_objects(objects)
+    snapshot = read_snapshot(completed)
+    others = () if has_nodes else tuple(name for name in offered if name not in snapshot.nodes)
+    return SimulationCluster(
+        columns,
+        snapshot,
+        tuple(completed),
+        HamiRelease(),
+        assumptions,
+        {},
+        has_hami=True,
+        unfiltered=others,
+        has_pods=False,
+    )
+
+
 def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors) -> bool:
     keys = {key for vendor in vendors for key in (vendor.node.register, vendor.node.handshake)}
     keys -= {vendor.node.register for vendor in vendors if vendor.node.form is Form.CAPACITY} | {""}
@@ -96,10 +129,13 @@ def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors
     return bool(columns.node_names) or any(marked)
 
 
-def find_unread_kinds(pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Find the kinds that a verdict about the pod needs and of which the file holds no object.
+def find_unread_kinds(
+    pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], *, has_pods: bool = True
+) -> frozenset[str]:
+    """Find the kinds that a verdict about the pod needs and of which there is no object.
 
-    A file without pods describes empty nodes; its pods are not unread.
+    A file without pods describes empty nodes; its pods are not unread. Where the pods could not be read (has_pods),
+    only rules about other pods make them unread: what they hold of CPU and memory counts as free.
     """
     present = {
         kinds.identify(text(item, "apiVersion"), text(item, "kind")) for item in objects if isinstance(item, Mapping)
@@ -111,7 +147,20 @@ def find_unread_kinds(pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any
         needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
     if _selects_namespaces(pod):
         needed.add(kinds.NAMESPACE)
-    return frozenset(needed - present)
+    unread = needed - present
+    return frozenset(unread | {kinds.POD} if not has_pods and _looks_at_pods(pod) else unread)
+
+
+def _looks_at_pods(pod: Mapping[str, Any]) -> bool:
+    """Tell whether the pod has rules about other pods: affinity, spread, host ports."""
+    affinity, spec = part(pod, "spec", "affinity"), part(pod, "spec")
+    ports = (port for container in entries(spec, "containers") for port in entries(container, "ports"))
+    return bool(
+        part(affinity, "podAffinity")
+        or part(affinity, "podAntiAffinity")
+        or spec.get("topologySpreadConstraints")
+        or any(port.get("hostPort") for port in ports)
+    )
 
 
 def _selects_namespaces(pod: Mapping[str, Any]) -> bool:

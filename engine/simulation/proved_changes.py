@@ -1,11 +1,10 @@
-"""Search for changes after which a simulated pod fits."""
-
-from datetime import datetime
+"""Search for changes after which a simulated pod fits: of its device requests, of devices, and of the nodes' state."""
 
 from engine.fit.devices.pod_usage import PodUse
-from engine.fit.judge.decision import SchedulingPolicy
 from engine.simulation.changes import ProvedChanges
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.node_changes import find_node_changes
+from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodVerdict
 from engine.suggestions.acts import Holders, list_nodes_to_empty
 from engine.suggestions.answer import ProvedSuggestions
@@ -16,23 +15,21 @@ from engine.suggestions.suggestion import Suggestion
 from engine.suggestions.trial import Trial
 
 
-def find_changes(
-    cluster: SimulationCluster, verdict: PodVerdict, policy: SchedulingPolicy, now: datetime
-) -> ProvedChanges:
+def find_changes(cluster: SimulationCluster, verdict: PodVerdict, setting: SimulationSetting) -> ProvedChanges:
     """Find the changes; none where the pod has to be corrected first."""
-    del now
+    of_nodes = find_node_changes(cluster, verdict, setting)
     attempt = verdict.attempt
     if attempt is None or verdict.decision is None:
-        return ProvedChanges()
+        return ProvedChanges(of_nodes=of_nodes)
     ask = Ask.from_attempt(attempt.pod, attempt.requests, attempt.constraints or {}, cluster.vendors)
-    trial = Trial(cluster.columns, tuple(verdict.decision.node_names), policy)
+    trial = Trial(cluster.columns, tuple(verdict.decision.node_names), setting.policy)
     holders, names = _collect_holders(cluster, list_nodes_to_empty(trial, ask))
-    items = [item for item in suggest(trial, ask, holders) if not _needs_other_nodes(item)]
+    items = [item for item in suggest(trial, ask, holders) if not needs_other_nodes(item)]
     proved = ProvedSuggestions(items, find_excluding_constraints(trial, ask), fits=False)
-    return ProvedChanges(proved, names=names)
+    return ProvedChanges(proved, of_nodes, names)
 
 
-def _needs_other_nodes(suggestion: Suggestion) -> bool:
+def needs_other_nodes(suggestion: Suggestion) -> bool:
     """Tell whether a suggestion only says that nodes are closed; what opens them is suggested by itself."""
     return any(edit.constraint == "nodes" for edit in suggestion.edits)
 

@@ -1,14 +1,13 @@
 """Pods of a file on a described cluster: the answer of ``schedulerlog simulate`` and of the API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, Final
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
-from engine.fit.events.identity import Identity
-from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.devices.pod_usage import PodUse
 from engine.fit.judge.reservation import reserve
 from engine.simulation.answer import build_answer
 from engine.simulation.changes import ProvedChanges
@@ -24,57 +23,94 @@ from engine.simulation.ignored_words import (
 from engine.simulation.notes import Note
 from engine.simulation.proved_changes import find_changes
 from engine.simulation.requests import describe_uncounted
+from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import TABLE_UNKNOWN, PodOutcome, PodVerdict, judge_simulated, list_resources, serves
 from engine.simulation.workloads import Workload
 from engine.snapshot.reading import change_snapshot
-from schemas.events import DEFAULT_CLUSTER
 from schemas.json_types import Json
-
-SCHEDULER: Final = "hami-scheduler"
-"""Scheduler name shown for simulated attempts."""
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationSetting:
-    """Facts of a simulation beyond pod and cluster."""
+class Placement:
+    """Pods that were placed one after the other, and the one to explain: the first that waits."""
 
-    now: datetime
-    cluster_name: str = DEFAULT_CLUSTER
-    policy: SchedulingPolicy = field(default_factory=SchedulingPolicy)
-    notes: tuple[Note, ...] = ()
-    """Notes about the cluster."""
+    cluster: SimulationCluster
+    """The cluster with what the pods before it take."""
+    verdicts: tuple[PodVerdict, ...]
+    position: int
+    notes: tuple[Note, ...]
 
     @property
-    def identity(self) -> Identity:
-        """Identity of the scheduler that is simulated."""
-        return Identity(self.cluster_name, SCHEDULER)
+    def verdict(self) -> PodVerdict:
+        """Verdict on the pod to explain."""
+        return self.verdicts[self.position]
 
 
 def simulate_workloads(
     cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
 ) -> Json:
-    """Place the pods one after the other. count: pods of each workload; None for one of each.
+    """Place the pods one after the other, and build the answer. Raises `PodRejectedError`.
 
-    The columns of the cluster hold what the pods take. Raises `PodRejectedError`.
+    count: pods of each workload; None for one of each.
+    """
+    with place_workloads(cluster, workloads, count, setting) as placement:
+        changes = ProvedChanges()
+        if placement.verdict.outcome is PodOutcome.REFUSED:
+            changes = find_changes(placement.cluster, placement.verdict, setting)
+        return answer_placement(placement, changes, setting)
+
+
+def answer_placement(placement: Placement, changes: ProvedChanges, setting: SimulationSetting) -> Json:
+    """Build the answer about pods that were placed."""
+    several = placement.verdicts if len(placement.verdicts) > 1 else ()
+    notes = [*placement.notes, *setting.notes]
+    return build_answer(placement.verdict, changes, notes, several, setting.cluster_name, setting.now)
+
+
+@contextmanager
+def place_workloads(
+    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+) -> Iterator[Placement]:
+    """Pods placed one after the other; the cluster's columns hold what they take until the end of the context.
+
+    Raises `PodRejectedError`.
     """
     pods = [(workload, workload.build_pod(index, count or 1)) for workload in workloads for index in range(count or 1)]
+    held: list[tuple[str, PodUse | None]] = []
+    try:
+        yield _place_pods(cluster, pods, count, setting, held)
+    finally:
+        for uid, before in reversed(held):
+            cluster.columns.delete_pod(uid)
+            if before:
+                cluster.columns.hold(uid, before)
+
+
+def _place_pods(
+    cluster: SimulationCluster,
+    pods: Sequence[tuple[Workload, Json]],
+    count: int | None,
+    setting: SimulationSetting,
+    held: list[tuple[str, PodUse | None]],
+) -> Placement:
     here, verdicts = cluster, list[PodVerdict]()
     for workload, pod in pods:
         here = _without_itself(here, workload)
         verdict = judge_simulated(here, pod, setting.identity, setting.policy, setting.now)
         verdicts.append(verdict)
-        if len(pods) > 1:
+        if verdict.outcome is not PodOutcome.FITS:
+            # Pods of one shape wait behind the first of them; pods of others may still fit.
+            if count is not None and len(pods) == count:
+                break
+        elif len(pods) > 1:
+            uid = str(verdict.pod["metadata"]["uid"])
+            held.append((uid, here.columns.get_pod_use(uid)))
             here = _bind_pod(here, verdict)
-    # The first that waits is the one to explain.
     position = next((n for n, verdict in enumerate(verdicts) if verdict.outcome is not PodOutcome.FITS), 0)
     workload, written = pods[position]
-    verdict = verdicts[position]
-    changes = ProvedChanges()
-    if verdict.outcome is PodOutcome.REFUSED:
-        changes = find_changes(here, verdict, setting.policy, setting.now)
-    notes = list(_iterate_notes(here, workload, written, verdict, count))
-    others = verdicts if len(verdicts) > 1 else ()
-    return build_answer(verdict, changes, [*notes, *setting.notes], others, setting.cluster_name, setting.now)
+    notes = tuple(_iterate_notes(here, workload, written, verdicts[position], count))
+    verdicts += [replace(verdicts[-1], pod=pod) for _, pod in pods[len(verdicts) :]]
+    return Placement(here, tuple(verdicts), position, notes)
 
 
 def _without_itself(cluster: SimulationCluster, workload: Workload) -> SimulationCluster:
@@ -134,8 +170,13 @@ def _describe_absence(cluster: SimulationCluster, written: Mapping[str, Any]) ->
 
 
 def _describe_cluster(cluster: SimulationCluster, verdict: PodVerdict) -> Iterator[Note]:
-    if not cluster.snapshot.pods and "Pod" not in cluster.snapshot.unread:
+    if cluster.has_pods and not cluster.snapshot.pods:
         yield Note("NoPods", write_phrase("note_no_pods"))
+    elif not cluster.has_pods:
+        phrase = "note_pods_unread" if cluster.snapshot.nodes else "note_nodes_unread"
+        yield Note("NotFiltered", write_phrase(phrase))
+    if cluster.snapshot.nodes and cluster.unfiltered:
+        yield Note("NotFiltered", write_phrase("note_some_unread", n=len(cluster.unfiltered)))
     request = verdict.judgement.request if verdict.judgement else {}
     assumed = {name: nodes for name, nodes in cluster.assumptions.amounts.items() if request.get(name)}
     if assumed:
@@ -149,5 +190,6 @@ def _describe_cluster(cluster: SimulationCluster, verdict: PodVerdict) -> Iterat
         yield Note("KindsUnread", write_phrase("note_unread", kinds=shorten_list(sorted(verdict.unread))))
     if verdict.asks_devices:
         for node, (annotation, value) in cluster.deleted_handshakes.items():
-            words = {"node": node, "annotation": annotation, "value": value, "release": str(cluster.release)}
-            yield Note("DeletedHandshake", write_phrase("note_deleted", **words))
+            release = str(cluster.release)
+            words_of_node = write_phrase("note_deleted", node=node, annotation=annotation, value=value, release=release)
+            yield Note("DeletedHandshake", words_of_node)

@@ -125,7 +125,7 @@ def judge_admitted(
     pod, claims = make_claims(admitted.pod, cluster.objects)
     here = cluster.with_objects(claims) if claims else cluster
     judged = without_resources(pod, cluster.managed_resources) if admitted.is_hamis else pod
-    unread = find_unread_kinds(judged, [*cluster.objects, *claims])
+    unread = find_unread_kinds(judged, [*cluster.objects, *claims], has_pods=cluster.has_pods)
     snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
     judgement = judge_pod(snapshot, judged, now=now, alone=True)
     if isinstance(judgement, RejectedObject):
@@ -133,14 +133,14 @@ def judge_admitted(
     # What the pod asks for under names of another table is unknown, and not missing.
     renamed = _find_table_obstacles(cluster, pod, admitted)
     obstacles = renamed or tuple(derive_judged_obstacles(snapshot, judgement))
-    passing = list_passing(judgement)
+    passing = (*list_passing(judgement), *_list_unfiltered(cluster, judgement))
     verdict = PodVerdict(
         pod=pod,
         admitted=admitted,
         outcome=_classify(judgement, passing),
-        node=passing[0] if len(passing) == 1 else None,
+        node=passing[0] if len(passing) == 1 and judgement.total else None,
         fitting=passing,
-        total=judgement.total,
+        total=cluster.node_count,
         judgement=judgement,
         obstacles=obstacles,
         unread=unread | snapshot.unread if judgement.outcome is JudgedOutcome.OPEN else frozenset(),
@@ -158,6 +158,11 @@ def list_passing(judgement: Judgement) -> tuple[str, ...]:
     if judgement.pre_enqueue or judgement.prefilter:
         return ()
     return (*judgement.fitting, *judgement.undecided)
+
+
+def _list_unfiltered(cluster: SimulationCluster, judgement: Judgement) -> tuple[str, ...]:
+    """List the nodes that the filters can't judge; none if they refuse the pod as such."""
+    return () if judgement.pre_enqueue or judgement.prefilter else cluster.unfiltered
 
 
 def _classify(judgement: Judgement, passing: Sequence[str]) -> PodOutcome:
@@ -251,7 +256,7 @@ def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod) -> PodVerdi
         outcome=PodOutcome.REFUSED,
         node=None,
         fitting=(),
-        total=len(cluster.snapshot.nodes),
+        total=cluster.node_count,
         judgement=None,
         obstacles=(FoundObstacle("AdmissionDenied", words),),
         unread=frozenset(),

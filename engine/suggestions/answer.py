@@ -46,6 +46,16 @@ _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
         "删除 {before} 的绑定遗留的锁（`kubectl annotate node {where} hami.io/mutex.lock-`）",
     ),
     "use": ("wait for the end of {where}, which holds {before}", "等待 {where} 结束，它占用 {before}"),
+    "taint": ("tolerate the taint {after}", "容忍污点 {after}"),
+    "selector": (
+        "drop {before} from the pod's node selector or affinity",
+        "从 Pod 的节点选择器或亲和性中去掉 {before}",
+    ),
+    "request": _LOWER,
+    "uncordon": (
+        "uncordon the node {where} (`kubectl uncordon {where}`)",
+        "解除节点 {where} 的封锁（`kubectl uncordon {where}`）",
+    ),
 }
 NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
     name: InBothLanguages(en=english, zh=chinese)
@@ -101,12 +111,16 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
 
 def write_sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLanguages:
     """Write the changes as one sentence with the node. edits: those of the suggestion, as the reader may see them."""
+    return write_edits(edits, suggestion.allocation.node)
+
+
+def write_edits(edits: Sequence[Edit], node: str) -> InBothLanguages:
+    """Write changes as one sentence with the node that they lead to."""
     english = [_TEXTS[edit.constraint][0].format(**_to_words(edit, edit.where, edit.before)) for edit in edits]
     chinese = [
         _TEXTS[edit.constraint][1].format(**_to_words(edit, edit.where_zh or edit.where, edit.before_zh or edit.before))
         for edit in edits
     ]
-    node = suggestion.allocation.node
     # A pod that waits for a lock has passed everything but the bind.
     is_bind = all(edit.constraint == "lock" for edit in edits)
     end, end_zh = ("it can be bound to", "可绑定到") if is_bind else ("it fits on", "可调度到")

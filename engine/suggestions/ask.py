@@ -13,11 +13,12 @@ from schemas.events import PodRef, Request
 
 Constraint = Literal[
     "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
-    "registration", "lock",
+    "registration", "lock", "taint", "selector", "request", "uncordon",
 ]  # fmt: skip
 """Constraint that may keep a pod from a node. ``use``: devices that other pods hold. ``nodes``: kube-scheduler did not
 offer the node. ``registration``: no device plugin registers its devices. ``lock``: the node lock of a bind that has
-ended."""
+ended. ``taint``, ``selector``, ``request``, ``uncordon``: taints, labels, amounts other than devices, and cordons of
+nodes, which kube-scheduler's filters look at."""
 
 Amount = Literal["memory_mib", "memory_percentage", "cores", "count"]
 """A field of a request."""

@@ -22,6 +22,10 @@ COSTS: Final[dict[Constraint, float]] = {
     "quota": 1.5,
     "cordon": 1.5,
     "lock": 1.5,
+    "taint": 0.7,
+    "selector": 0.6,
+    "request": 1,
+    "uncordon": 1.5,
     "registration": 1.8,
     "health": 2,
     "use": 2,
@@ -31,7 +35,9 @@ one. Only the order matters: first changes that the owner of the pod can make wi
 others."""
 
 
-ADMINISTRATORS: Final[frozenset[Constraint]] = frozenset(("quota", "cordon", "health", "registration", "lock"))
+ADMINISTRATORS: Final[frozenset[Constraint]] = frozenset(
+    ("quota", "cordon", "health", "registration", "lock", "uncordon")
+)
 """Constraints that only an administrator can change."""
 
 

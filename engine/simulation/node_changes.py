@@ -1,0 +1,261 @@
+"""Changes of what kube-scheduler's filters look at, each proved by judging the changed pod on the changed nodes.
+
+For every node that the filters refuse, the changes are collected after which none of them does: a toleration, a
+selector without a condition, a smaller request, a node that is uncordoned. Nodes that need the same changes are tried
+once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from engine.diagnosis.amounts import format_amount
+from engine.diagnosis.judged_labels import (
+    CORDON_TAINT,
+    NOT_READY_TAINTS,
+    format_taint,
+    list_failed_conditions,
+    list_untolerated,
+)
+from engine.filters import node_affinity, node_resources, node_unschedulable, taint_toleration
+from engine.filters.node_affinity import read_required_affinity
+from engine.filters.tolerations import read_tolerations
+from engine.fit.judge.decision import Grant
+from engine.simulation.cluster import SimulationCluster
+from engine.simulation.setting import SimulationSetting
+from engine.simulation.verdict import PodOutcome, PodVerdict, judge_admitted
+from engine.snapshot.fields import FieldError, read_nanos
+from engine.snapshot.node_info import NodeInfo
+from engine.snapshot.quantity import CPU, PODS, round_amounts
+from engine.snapshot.reading import change_snapshot
+from engine.suggestions.answer import write_edits
+from engine.suggestions.suggestion import ADMINISTRATORS, COSTS, Edit
+from runtime.kubernetes.object_fields import entries, part, text
+from schemas.answers.diagnosis import Actor
+from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit
+from schemas.json_types import Json
+
+MAX_TRIED: Final = 24
+"""Limit of the different sets of changes that are tried, the cheapest first."""
+MAX_CHANGES: Final = 5
+_CONTAINERS: Final = ("initContainers", "containers")
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Edits after which a node would let the pod pass, with the changed pod and nodes."""
+
+    edits: tuple[Edit, ...]
+    pod: Json
+    nodes: tuple[Json, ...]
+
+    @property
+    def cost(self) -> float:
+        return sum(COSTS[edit.constraint] * edit.share for edit in self.edits)
+
+
+def find_node_changes(
+    cluster: SimulationCluster, verdict: PodVerdict, setting: SimulationSetting
+) -> list[SuggestedChange]:
+    """Find the cheapest changes after which the pod fits a node that the filters refuse; none is less than another."""
+    judgement = verdict.judgement
+    if judgement is None or judgement.prefilter or judgement.pre_enqueue:
+        return []
+    trials: dict[tuple[Edit, ...], _Trial] = {}
+    for name in (*judgement.refused, *judgement.outside):
+        trial = _build_trial(cluster, verdict, name)
+        if trial:
+            trials.setdefault(trial.edits, trial)
+    changes: list[SuggestedChange] = []
+    proved: list[frozenset[Edit]] = []
+    for trial in sorted(trials.values(), key=lambda trial: (trial.cost, len(trial.edits)))[:MAX_TRIED]:
+        if len(changes) == MAX_CHANGES:
+            break
+        edits = frozenset(trial.edits)
+        if any(other <= edits for other in proved):
+            continue
+        if change := _prove(cluster, verdict, trial, setting):
+            changes.append(change)
+            proved.append(edits)
+    return changes
+
+
+def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> _Trial | None:
+    """Collect the changes that one node needs; None if it refuses the pod for something that is not changed here."""
+    judgement = verdict.judgement
+    info = cluster.snapshot.nodes.get(name)
+    if judgement is None or info is None:
+        return None
+    plugins = set(judgement.alone.get(name, {}))
+    if name in judgement.outside:
+        plugins.add(node_affinity.NAME)
+    if refusal := judgement.refused.get(name):
+        plugins.add(refusal.plugin)
+    edit = {
+        node_unschedulable.NAME: _edit_cordon,
+        taint_toleration.NAME: _edit_taints,
+        node_affinity.NAME: _edit_selector,
+        node_resources.NAME: _edit_requests,
+    }
+    if plugins - edit.keys():
+        return None
+    trial = _Trial((), verdict.pod, ())
+    for plugin in edit:
+        if plugin in plugins:
+            edited = edit[plugin](trial, info, judgement.request)
+            if edited is None:
+                return None
+            trial = edited
+    return trial if trial.edits else None
+
+
+def _edit_cordon(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+    del request
+    node = dict(info.node.object)
+    spec = {key: value for key, value in part(node, "spec").items() if key != "unschedulable"}
+    spec["taints"] = [taint for taint in entries(node, "spec", "taints") if text(taint, "key") != CORDON_TAINT]
+    edit = Edit("uncordon", info.name, "cordoned", "")
+    return replace(trial, edits=(*trial.edits, edit), nodes=(*trial.nodes, {**node, "spec": spec}))
+
+
+def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+    """Tolerate the node's taints; a taint of a sick node is none that a pod should tolerate."""
+    del request
+    try:
+        taints = list_untolerated(info.node, read_tolerations(part(trial.pod, "spec")))
+    except FieldError:
+        return None
+    is_uncordoned = any(text(node, "metadata", "name") == info.name for node in trial.nodes)
+    left = [taint for taint in taints if not (taint.key == CORDON_TAINT and is_uncordoned)]
+    if any(taint.key in NOT_READY_TAINTS or taint.key == CORDON_TAINT for taint in left):
+        return None
+    added = [
+        {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "effect": taint.effect}
+        | ({"value": taint.value} if taint.value else {})
+        for taint in left
+    ]
+    edits = tuple(Edit("taint", taint.key, "", format_taint(taint)) for taint in left)
+    spec = part(trial.pod, "spec")
+    tolerations = [*entries(spec, "tolerations"), *added]
+    return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": {**spec, "tolerations": tolerations}})
+
+
+def _edit_selector(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+    """Drop the conditions that the node does not meet: labels of the selector, and then the whole affinity."""
+    del request
+    spec = dict(part(trial.pod, "spec"))
+    labels = info.node.labels
+    selector = part(spec, "nodeSelector")
+    failed = {key: value for key, value in selector.items() if labels.get(key) != value}
+    edits = [Edit("selector", key, f"{key}={value}", "") for key, value in failed.items()]
+    if selector:
+        spec["nodeSelector"] = {key: value for key, value in selector.items() if key not in failed}
+    try:
+        conditions = list_failed_conditions(read_required_affinity(spec), info.node)
+    except FieldError:
+        return None
+    if conditions:
+        affinity = dict(part(spec, "affinity"))
+        node = {key: value for key, value in part(affinity, "nodeAffinity").items() if not key.startswith("required")}
+        spec["affinity"] = {**affinity, "nodeAffinity": node}
+        edits.append(Edit("selector", "nodeAffinity", " and ".join(conditions), ""))
+    return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": spec})
+
+
+def _edit_requests(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+    """Lower the requests to what the node has free; a node that is full of pods is not changed."""
+    node = info.node
+    if len(info.pods) + 1 > node.allocatable.get(PODS, 0):
+        return None
+    for resource, amount in request.items():
+        free = node.allocatable.get(resource, 0) - info.requested.get(resource, 0)
+        if amount <= free or resource == PODS:
+            continue
+        lowered = _lower_request(trial.pod, resource, amount, free)
+        if free <= 0 or lowered is None:
+            return None
+        pod, edit = lowered
+        trial = replace(trial, edits=(*trial.edits, edit), pod=pod)
+    return trial
+
+
+def _lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Json, Edit] | None:
+    """Lower the largest request of a container by what is missing."""
+    containers = [
+        (field, position, container)
+        for field in _CONTAINERS
+        for position, container in enumerate(entries(pod, "spec", field))
+    ]
+    amounts = [(_read_amount(container, resource), field, position) for field, position, container in containers]
+    if not amounts:
+        return None
+    largest, field, position = max(amounts, key=lambda entry: entry[0])
+    after = largest - (amount - free)
+    if after <= 0:
+        return None
+    container = dict(list(entries(pod, "spec", field))[position])
+    resources = dict(part(container, "resources"))
+    text_after = _write_amount(resource, after)
+    for key in ("limits", "requests"):
+        if resource in part(resources, key):
+            resources[key] = {**part(resources, key), resource: text_after}
+    listed = list(entries(pod, "spec", field))
+    listed[position] = {**container, "resources": resources}
+    where = f"{text(container, 'name')}: {resource}"
+    edit = Edit(
+        "request", where, format_amount(resource, largest), format_amount(resource, after), (largest - after) / largest
+    )
+    return {**pod, "spec": {**part(pod, "spec"), field: listed}}, edit
+
+
+def _read_amount(container: Mapping[str, Any], resource: str) -> int:
+    try:
+        return round_amounts(read_nanos(part(container, "resources"), "requests")).get(resource, 0)
+    except FieldError:
+        return 0
+
+
+def _write_amount(resource: str, amount: int) -> str:
+    return f"{amount}m" if resource == CPU else str(amount)
+
+
+def _prove(
+    cluster: SimulationCluster, verdict: PodVerdict, trial: _Trial, setting: SimulationSetting
+) -> SuggestedChange | None:
+    """Judge the changed pod on the changed cluster; None if it still fits nowhere."""
+    changed = replace(cluster, snapshot=change_snapshot(cluster.snapshot, trial.nodes))
+    admitted = replace(verdict.admitted, pod=trial.pod)
+    after = judge_admitted(changed, admitted, setting.identity, setting.policy, setting.now)
+    if after.outcome is not PodOutcome.FITS or not after.fitting:
+        return None
+    node = after.node or after.fitting[0]
+    return SuggestedChange(
+        sentence=write_edits(trial.edits, node),
+        who_acts=_find_actor(trial.edits),
+        edits=[_to_edit(edit) for edit in trial.edits],
+        cost=round(trial.cost, 3),
+        node=node,
+        devices=_list_devices(after),
+        fit_nodes=len(after.fitting),
+    )
+
+
+def _find_actor(edits: Sequence[Edit]) -> Actor:
+    return "administrator" if any(edit.constraint in ADMINISTRATORS for edit in edits) else "you"
+
+
+def _to_edit(edit: Edit) -> SuggestedEdit:
+    return SuggestedEdit(constraint=edit.constraint, where=edit.where, before=edit.before, after=edit.after)
+
+
+def _list_devices(verdict: PodVerdict) -> list[ContainerDevices]:
+    allocation = verdict.decision.allocation if verdict.decision else None
+    if verdict.decision is None or allocation is None:
+        return []
+    pairs: Iterator[tuple[str, Sequence[Grant]]] = (
+        (request.name, grants)
+        for request, grants in zip(verdict.decision.containers, allocation.containers, strict=True)
+    )
+    return [
+        ContainerDevices(container=name, uuids=[grant.uuid for grant in grants]) for name, grants in pairs if grants
+    ]

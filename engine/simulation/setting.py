@@ -1,0 +1,29 @@
+"""Facts of a simulation beyond pod and cluster: time, policy, names, and notes about the cluster."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from engine.fit.events.identity import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.simulation.notes import Note
+from schemas.events import DEFAULT_CLUSTER
+
+SCHEDULER: Final = "hami-scheduler"
+"""Scheduler name shown for simulated attempts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSetting:
+    """Setting of a simulation."""
+
+    now: datetime
+    cluster_name: str = DEFAULT_CLUSTER
+    policy: SchedulingPolicy = field(default_factory=SchedulingPolicy)
+    notes: tuple[Note, ...] = ()
+    """Notes about the cluster."""
+
+    @property
+    def identity(self) -> Identity:
+        """Identity of the scheduler that is simulated."""
+        return Identity(self.cluster_name, SCHEDULER)
