@@ -28,13 +28,13 @@ from engine.simulation.cluster import SimulationCluster, build_live_cluster
 from engine.simulation.node_changes import find_node_changes
 from engine.simulation.proved_changes import find_changes, needs_other_nodes
 from engine.simulation.setting import SimulationSetting
-from engine.simulation.simulate import Placement, answer_placement, place_workloads
+from engine.simulation.simulate import PlacedPods, answer_placement, place_workloads
 from engine.simulation.verdict import PodOutcome, PodRejectedError
 from engine.simulation.workloads import Workload, read_workloads
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.object_fields import text
+from runtime.kubernetes.object_fields import get_text
 from runtime.kubernetes.resources import NODES
-from runtime.settings.object_names import subdomain_problem
+from runtime.settings.object_names import find_subdomain_problem
 from schemas.json_types import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024
@@ -63,7 +63,7 @@ class SimulationQuery(Query):
 
 
 class _Placed(NamedTuple):
-    placement: Placement
+    placement: PlacedPods
     changes: ProvedChanges
     """Changes that need no other source than the devices and the nodes."""
 
@@ -131,9 +131,9 @@ class SimulationHandlers:
             return [], False
 
         async def ask() -> TimedAnswer[NodeObjects]:
-            page = await objects.read_page(NODES.collection(), limit=MAX_NODES)
+            page = await objects.read_page(NODES.build_collection_path(), limit=MAX_NODES)
             items = [{"apiVersion": "v1", "kind": "Node", **item} for item in page.get("items", ())]
-            return TimedAnswer((items, not text(page, "metadata", "continue")), NODES_SECONDS)
+            return TimedAnswer((items, not get_text(page, "metadata", "continue")), NODES_SECONDS)
 
         try:
             return await self.nodes.get(cluster.name, ask)
@@ -199,7 +199,7 @@ def _parse_workloads(body: bytes) -> list[Workload]:
     for workload in workloads:
         namespace, name = _get_names(workload)
         for key, value, problem in (
-            ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, subdomain_problem(name)),
+            ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, find_subdomain_problem(name)),
         ):  # fmt: skip
             if problem:
                 raise BadRequestError(f"body: metadata.{key} {value[:80]!a} {problem}", _EXAMPLE)

@@ -19,7 +19,7 @@ from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodRejectedError
 from engine.simulation.workloads import read_workloads
-from runtime.kubernetes.object_fields import part, text
+from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.json_types import Json
 
 _TABLE_KEY: Final = "device-config.yaml"
@@ -62,7 +62,7 @@ def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors,
     if cluster.device_config:
         return device_config.read(cluster.device_config), ()
     for item in manifest.others:
-        table = part(item, "data").get(_TABLE_KEY)
+        table = get_object(item, "data").get(_TABLE_KEY)
         if item.get("kind") == "ConfigMap" and isinstance(table, str):
             name = _name_object(item)
             note = Note("DeviceTable", write_phrase("note_table", table=name))
@@ -71,4 +71,4 @@ def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors,
 
 
 def _name_object(item: Mapping[str, object]) -> str:
-    return f"{text(item, 'metadata', 'namespace') or 'default'}/{text(item, 'metadata', 'name')}"
+    return f"{get_text(item, 'metadata', 'namespace') or 'default'}/{get_text(item, 'metadata', 'name')}"

@@ -66,7 +66,7 @@ def simulate(
     Examples:
       schedulerlog simulate -f pod.yaml
       schedulerlog simulate -f pod.yaml --cluster cluster.yaml
-      schedulerlog simulate -f deployment.yaml --cluster cluster.yaml --count 8
+      schedulerlog simulate -f pod.yaml --cluster cluster.yaml --count 8
       schedulerlog simulate -f pod.yaml --at 2h
       kubectl get pod deepseek-0 -o yaml | schedulerlog simulate -f - -o json
 

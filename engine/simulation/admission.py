@@ -10,7 +10,7 @@ from engine.fit.devices.quota import Quotas
 from engine.hami.vendors import Vendors
 from engine.simulation.defaults import write_defaults
 from engine.simulation.notes import Note
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
 HAMI_SCHEDULER: Final = "hami-scheduler"
@@ -40,7 +40,7 @@ def admit_pod(pod: Mapping[str, Any], vendors: Vendors, quotas: Quotas, *, has_h
     whose pods only get the API server's values.
     """
     written = write_defaults(pod)
-    name = text(written, "spec", "schedulerName")
+    name = get_text(written, "spec", "schedulerName")
     if not has_hami:
         return AdmittedPod(written, (), is_hamis=False)
     if name in FOREIGN_SCHEDULERS:
@@ -68,12 +68,12 @@ def _build_admitted(before: Json, answer: Admitted) -> AdmittedPod:
 def _describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Note]:
     """Describe what the webhook changed in limits; the variables that it adds matter to no scheduler."""
     for field in ("initContainers", "containers"):
-        pairs = zip(entries(before, "spec", field), entries(after, "spec", field), strict=True)
+        pairs = zip(iterate_objects(before, "spec", field), iterate_objects(after, "spec", field), strict=True)
         for old, new in pairs:
-            limits, written = part(old, "resources", "limits"), part(new, "resources", "limits")
+            limits, written = get_object(old, "resources", "limits"), get_object(new, "resources", "limits")
             added = [f"{key}: {value}" for key, value in written.items() if key not in limits]
             if added:
-                words = write_phrase("note_added", container=text(new, "name"), amounts=", ".join(added))
+                words = write_phrase("note_added", container=get_text(new, "name"), amounts=", ".join(added))
                 yield Note("WebhookAdds", words)
             for key, value in written.items():
                 if key in limits and str(limits[key]) != str(value):
@@ -81,12 +81,12 @@ def _describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> It
                         "WebhookChanges",
                         write_phrase(
                             "note_changed",
-                            container=text(new, "name"),
+                            container=get_text(new, "name"),
                             resource=key,
                             before=str(limits[key]),
                             after=str(value),
                         ),
                     )
-    runtime_class = text(after, "spec", "runtimeClassName")
-    if runtime_class and not text(before, "spec", "runtimeClassName"):
+    runtime_class = get_text(after, "spec", "runtimeClassName")
+    if runtime_class and not get_text(before, "spec", "runtimeClassName"):
         yield Note("WebhookAdds", write_phrase("note_runtime_class", runtime_class=runtime_class))

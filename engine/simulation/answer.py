@@ -17,7 +17,7 @@ from engine.simulation.picked_devices import JudgedDevice
 from engine.simulation.verdict import PodOutcome, PodVerdict
 from engine.suggestions.answer import build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog
-from runtime.kubernetes.object_fields import part, text
+from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.answers.simulation import FilteredNodes, SimulatedDevice, SimulatedPod, SimulationNote
 from schemas.answers.suggestions import Suggestions
@@ -43,7 +43,7 @@ def build_answer(
     if attempt is not None:
         log = orjson.loads(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)}))
     suggestions = _build_suggestions(verdict, changes, cluster, now)
-    policy = str(part(verdict.pod, "metadata", "annotations").get(DEVICE_POLICY) or "")
+    policy = str(get_object(verdict.pod, "metadata", "annotations").get(DEVICE_POLICY) or "")
     return {
         "node": verdict.node,
         "state": verdict.outcome.value,
@@ -74,8 +74,8 @@ def _diagnose(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: da
         return None
     facts = DiagnosisFacts(
         attempt.cluster if attempt else cluster,
-        text(verdict.pod, "metadata", "namespace"),
-        text(verdict.pod, "metadata", "name"),
+        get_text(verdict.pod, "metadata", "namespace"),
+        get_text(verdict.pod, "metadata", "name"),
         now,
         attempt,
         is_latest=False,
@@ -147,8 +147,8 @@ def _to_pod(verdict: PodVerdict) -> SimulatedPod:
         diagnosis = _diagnose(verdict, ProvedChanges(), "", _NO_TIME)
         code = diagnosis.obstacle.code if diagnosis and diagnosis.obstacle else ""
     return SimulatedPod(
-        namespace=text(verdict.pod, "metadata", "namespace"),
-        name=text(verdict.pod, "metadata", "name"),
+        namespace=get_text(verdict.pod, "metadata", "namespace"),
+        name=get_text(verdict.pod, "metadata", "name"),
         node=verdict.node or (verdict.fitting[0] if verdict.fitting else None),
         uuids=[device.uuid for device in verdict.devices if device.is_picked],
         obstacle=code,
@@ -165,8 +165,8 @@ def _build_suggestions(verdict: PodVerdict, changes: ProvedChanges, cluster: str
         return None
     return Suggestions(
         cluster=cluster,
-        namespace=text(verdict.pod, "metadata", "namespace"),
-        name=text(verdict.pod, "metadata", "name"),
+        namespace=get_text(verdict.pod, "metadata", "namespace"),
+        name=get_text(verdict.pod, "metadata", "name"),
         attempt="",
         as_of=format_rfc3339(now),
         state="refused",

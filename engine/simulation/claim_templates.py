@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
 
@@ -12,22 +12,22 @@ def make_claims(pod: Mapping[str, Any], objects: Iterable[Any]) -> tuple[Json, l
 
     A template that is not among the objects makes none, and kube-scheduler does not look at the pod.
     """
-    namespace, name, uid = (text(pod, "metadata", field) for field in ("namespace", "name", "uid"))
+    namespace, name, uid = (get_text(pod, "metadata", field) for field in ("namespace", "name", "uid"))
     templates = {
-        (text(item, "metadata", "namespace") or "default", text(item, "metadata", "name")): item
+        (get_text(item, "metadata", "namespace") or "default", get_text(item, "metadata", "name")): item
         for item in objects
         if isinstance(item, Mapping) and item.get("kind") == "ResourceClaimTemplate"
     }
     claims, statuses = list[Json](), list[Json]()
-    for reference in entries(pod, "spec", "resourceClaims"):
-        template = templates.get((namespace, text(reference, "resourceClaimTemplateName")))
+    for reference in iterate_objects(pod, "spec", "resourceClaims"):
+        template = templates.get((namespace, get_text(reference, "resourceClaimTemplateName")))
         if template is not None:
-            claim = f"{name}-{text(reference, 'name')}"
+            claim = f"{name}-{get_text(reference, 'name')}"
             claims.append(_make_claim(template, namespace, claim, (name, uid)))
-            statuses.append({"name": text(reference, "name"), "resourceClaimName": claim})
+            statuses.append({"name": get_text(reference, "name"), "resourceClaimName": claim})
     if not claims:
         return dict(pod), []
-    return {**pod, "status": {**part(pod, "status"), "resourceClaimStatuses": statuses}}, claims
+    return {**pod, "status": {**get_object(pod, "status"), "resourceClaimStatuses": statuses}}, claims
 
 
 def _make_claim(template: Mapping[str, Any], namespace: str, name: str, owner: tuple[str, str]) -> Json:
@@ -37,5 +37,5 @@ def _make_claim(template: Mapping[str, Any], namespace: str, name: str, owner: t
         "apiVersion": template.get("apiVersion", "resource.k8s.io/v1"),
         "kind": "ResourceClaim",
         "metadata": metadata,
-        "spec": dict(part(template, "spec", "spec")),
+        "spec": dict(get_object(template, "spec", "spec")),
     }

@@ -12,7 +12,7 @@ from engine.simulation.hami_release import HamiRelease, list_deleted_handshakes
 from engine.snapshot import kinds
 from engine.snapshot.reading import change_snapshot, read_snapshot
 from engine.snapshot.snapshot import Snapshot
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
 _HAMI_PREFIX: Final = "hami.io/"
@@ -56,7 +56,7 @@ class SimulationCluster:
 
     def get_nodes(self) -> dict[str, Json]:
         """Return the Node objects by name."""
-        return {text(item, "metadata", "name"): item for item in self.objects if item.get("kind") == "Node"}
+        return {get_text(item, "metadata", "name"): item for item in self.objects if item.get("kind") == "Node"}
 
     def list_kind(self, kind: str) -> list[Json]:
         """List the objects of a kind."""
@@ -73,7 +73,7 @@ def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) ->
     columns = ClusterColumns(vendors, reads_state=True)
     for quota in manifest.quotas.values():
         columns.apply_quota(quota)
-    nodes = {text(item, "metadata", "name"): item for item in objects if item.get("kind") == "Node"}
+    nodes = {get_text(item, "metadata", "name"): item for item in objects if item.get("kind") == "Node"}
     deleted = list_deleted_handshakes(nodes, vendors)
     left_out = sorted(deleted) if release.leaves_deleted_out else []
     for name, node in nodes.items():
@@ -124,7 +124,7 @@ def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors
         key in keys or key.startswith(_HAMI_PREFIX)
         for item in objects
         if item.get("kind") in ("Node", "Pod")
-        for key in part(item, "metadata", "annotations")
+        for key in get_object(item, "metadata", "annotations")
     )
     return bool(columns.node_names) or any(marked)
 
@@ -132,18 +132,20 @@ def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors
 def find_unread_kinds(
     pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], *, has_pods: bool = True
 ) -> frozenset[str]:
-    """Find the kinds that a verdict about the pod needs and of which there is no object.
+    """Find the kinds that a verdict about the pod needs and of which no object is there.
 
     A file without pods describes empty nodes; its pods are not unread. Where the pods could not be read (has_pods),
     only rules about other pods make them unread: what they hold of CPU and memory counts as free.
     """
     present = {
-        kinds.identify(text(item, "apiVersion"), text(item, "kind")) for item in objects if isinstance(item, Mapping)
+        kinds.identify(get_text(item, "apiVersion"), get_text(item, "kind"))
+        for item in objects
+        if isinstance(item, Mapping)
     }
     needed: set[str] = set()
-    if any(volume.get("persistentVolumeClaim") for volume in entries(pod, "spec", "volumes")):
+    if any(volume.get("persistentVolumeClaim") for volume in iterate_objects(pod, "spec", "volumes")):
         needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS}
-    if next(entries(pod, "spec", "resourceClaims"), None) is not None:
+    if next(iterate_objects(pod, "spec", "resourceClaims"), None) is not None:
         needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
     if _selects_namespaces(pod):
         needed.add(kinds.NAMESPACE)
@@ -153,21 +155,21 @@ def find_unread_kinds(
 
 def _looks_at_pods(pod: Mapping[str, Any]) -> bool:
     """Tell whether the pod has rules about other pods: affinity, spread, host ports."""
-    affinity, spec = part(pod, "spec", "affinity"), part(pod, "spec")
-    ports = (port for container in entries(spec, "containers") for port in entries(container, "ports"))
+    affinity, spec = get_object(pod, "spec", "affinity"), get_object(pod, "spec")
+    ports = (port for container in iterate_objects(spec, "containers") for port in iterate_objects(container, "ports"))
     return bool(
-        part(affinity, "podAffinity")
-        or part(affinity, "podAntiAffinity")
+        get_object(affinity, "podAffinity")
+        or get_object(affinity, "podAntiAffinity")
         or spec.get("topologySpreadConstraints")
         or any(port.get("hostPort") for port in ports)
     )
 
 
 def _selects_namespaces(pod: Mapping[str, Any]) -> bool:
-    affinity = part(pod, "spec", "affinity")
+    affinity = get_object(pod, "spec", "affinity")
     terms = (
         term
         for kind in ("podAffinity", "podAntiAffinity")
-        for term in entries(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
+        for term in iterate_objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
     )
-    return any(part(term, "namespaceSelector") for term in terms)
+    return any(get_object(term, "namespaceSelector") for term in terms)

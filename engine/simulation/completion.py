@@ -7,7 +7,7 @@ assumed is part of the answer.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
 _NATIVE: Final[Mapping[str, str]] = {"cpu": "1000000", "memory": "1Ei", "ephemeral-storage": "1Ei", "pods": "1000000"}
@@ -43,23 +43,23 @@ def complete_objects(objects: Iterable[Any]) -> tuple[list[Any], Assumptions]:
 
 
 def _complete_node(node: Mapping[str, Any], assumed: dict[str, list[str]]) -> Json:
-    status = part(node, "status")
-    capacity = dict(part(status, "capacity"))
+    status = get_object(node, "status")
+    capacity = dict(get_object(status, "capacity"))
     # As the API server does with a node that names only what it has.
     allocatable = (
-        dict(part(status, "allocatable")) if isinstance(status.get("allocatable"), Mapping) else dict(capacity)
+        dict(get_object(status, "allocatable")) if isinstance(status.get("allocatable"), Mapping) else dict(capacity)
     )
     for resource, amount in _NATIVE.items():
         if resource not in allocatable and resource not in capacity:
             allocatable[resource] = amount
-            assumed.setdefault(resource, []).append(text(node, "metadata", "name"))
+            assumed.setdefault(resource, []).append(get_text(node, "metadata", "name"))
     return {**node, "status": {**status, "capacity": capacity, "allocatable": allocatable}}
 
 
 def _complete_claim(claim: Mapping[str, Any]) -> Json:
     """Write the mark of a finished binding, which people cut off, into a claim that is bound."""
-    is_bound = text(claim, "status", "phase") == "Bound" and text(claim, "spec", "volumeName")
-    metadata, annotations = part(claim, "metadata"), part(claim, "metadata", "annotations")
+    is_bound = get_text(claim, "status", "phase") == "Bound" and get_text(claim, "spec", "volumeName")
+    metadata, annotations = get_object(claim, "metadata"), get_object(claim, "metadata", "annotations")
     if not is_bound or _BOUND in annotations:
         return dict(claim)
     return {**claim, "metadata": {**metadata, "annotations": {**annotations, _BOUND: "yes"}}}
@@ -70,15 +70,15 @@ def _list_missing_classes(objects: Sequence[Any]) -> list[str]:
     mappings = [item for item in objects if isinstance(item, Mapping)]
     if any(item.get("kind") == "DeviceClass" for item in mappings):
         return []
-    specs = [part(item, "spec") for item in mappings if item.get("kind") == "ResourceClaim"]
-    specs += [part(item, "spec", "spec") for item in mappings if item.get("kind") == "ResourceClaimTemplate"]
-    requests = [request for spec in specs for request in entries(spec, "devices", "requests")]
+    specs = [get_object(item, "spec") for item in mappings if item.get("kind") == "ResourceClaim"]
+    specs += [get_object(item, "spec", "spec") for item in mappings if item.get("kind") == "ResourceClaimTemplate"]
+    requests = [request for spec in specs for request in iterate_objects(spec, "devices", "requests")]
     return sorted({name for request in requests for name in _list_classes(request)})
 
 
 def _list_classes(request: Mapping[str, Any]) -> list[str]:
-    alternatives = [part(request, "exactly"), request, *entries(request, "firstAvailable")]
-    return [name for alternative in alternatives if (name := text(alternative, "deviceClassName"))]
+    alternatives = [get_object(request, "exactly"), request, *iterate_objects(request, "firstAvailable")]
+    return [name for alternative in alternatives if (name := get_text(alternative, "deviceClassName"))]
 
 
 def _build_class(name: str) -> Json:

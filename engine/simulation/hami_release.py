@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.hami.vendors import Vendors
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 _VERSION: Final = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.\d+)?\b")
 _IMAGE: Final = re.compile(r"(?:^|/)hami(?:-scheduler)?:(?P<tag>v?\d+\.\d+[^@]*)")
@@ -46,8 +46,8 @@ def parse_release(version: str) -> HamiRelease | None:
 def observe_release(pods: Iterable[Mapping[str, Any]]) -> HamiRelease | None:
     """Observe the release by the image of HAMi's scheduler among the pods; None if no image has a version."""
     for pod in pods:
-        for container in entries(pod, "spec", "containers"):
-            image = _IMAGE.search(text(container, "image"))
+        for container in iterate_objects(pod, "spec", "containers"):
+            image = _IMAGE.search(get_text(container, "image"))
             if image and (release := parse_release(image["tag"].partition("-")[0])):
                 return release
     return None
@@ -57,7 +57,7 @@ def list_deleted_handshakes(nodes: Mapping[str, Mapping[str, Any]], vendors: Ven
     """List the nodes with a handshake ``Deleted_…``: by name the annotation and its text."""
     deleted: dict[str, tuple[str, str]] = {}
     for name, node in nodes.items():
-        annotations = part(node, "metadata", "annotations")
+        annotations = get_object(node, "metadata", "annotations")
         for key in dict.fromkeys(vendor.node.handshake for vendor in vendors if vendor.node.handshake):
             value = annotations.get(key)
             if isinstance(value, str) and value.startswith(DELETED):

@@ -20,7 +20,7 @@ from engine.simulation.notes import Note
 from engine.simulation.workloads import Workload
 from engine.snapshot.quantity import is_tracked
 from engine.snapshot.snapshot import Snapshot
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 _MIN_LIKENESS: Final = 0.72
 _MIG: Final = re.compile(r"(?P<vendor>[^/]+)/mig-(?P<slices>\d+)g\.(?P<size>\d+)gb")
@@ -43,7 +43,7 @@ def list_read_keys(vendors: Vendors) -> frozenset[str]:
 
 def describe_misplaced(workload: Workload, vendors: Vendors) -> Iterator[Note]:
     """Describe annotations of a workload that only its pods' template may carry."""
-    template = part(workload.pod, "metadata", "annotations")
+    template = get_object(workload.pod, "metadata", "annotations")
     for key in sorted(list_read_keys(vendors) & workload.annotations.keys()):
         words = {"key": key, "workload": f"{workload.kind}/{workload.name}", "value": str(workload.annotations[key])}
         phrase = "note_on_workload_too" if key in template else "note_on_workload"
@@ -54,7 +54,7 @@ def describe_keys(pod: Mapping[str, Any], vendors: Vendors) -> Iterator[Note]:
     """Describe annotations that are almost one that HAMi reads."""
     keys = list_read_keys(vendors)
     prefixes = {key.partition("/")[0] for key in keys}
-    for key in sorted(part(pod, "metadata", "annotations")):
+    for key in sorted(get_object(pod, "metadata", "annotations")):
         if key in keys:
             continue
         name = key.partition("/")[2] or key
@@ -69,7 +69,7 @@ def describe_keys(pod: Mapping[str, Any], vendors: Vendors) -> Iterator[Note]:
 
 def describe_values(pod: Mapping[str, Any], vendors: Vendors, columns: ClusterColumns) -> Iterator[Note]:
     """Describe values that no node or scheduler has: models, UUIDs, policies."""
-    annotations = part(pod, "metadata", "annotations")
+    annotations = get_object(pod, "metadata", "annotations")
     for key, words in _POLICIES.items():
         value = annotations.get(key)
         unknown = [word for word in str(value).split(",") if word.strip() not in words] if value else []
@@ -123,9 +123,9 @@ def list_unknown_resources(pod: Mapping[str, Any], vendors: Vendors) -> list[str
     named = {
         name
         for field in ("initContainers", "containers")
-        for container in entries(pod, "spec", field)
+        for container in iterate_objects(pod, "spec", field)
         for amounts in ("limits", "requests")
-        for name in part(container, "resources", amounts)
+        for name in get_object(container, "resources", amounts)
     }
     return sorted(name for name in named - table if name.partition("/")[0] in domains and "/" in name)
 
@@ -153,15 +153,15 @@ def describe_resource(resource: str, snapshot: Snapshot, vendors: Vendors) -> No
 
 def describe_quotas(quotas: Iterable[Mapping[str, Any]], pod: Mapping[str, Any], vendors: Vendors) -> Iterator[Note]:
     """Describe entries of the namespace's quotas that limit nothing: names that neither Kubernetes nor HAMi counts."""
-    namespace = text(pod, "metadata", "namespace")
+    namespace = get_text(pod, "metadata", "namespace")
     counted = [name for vendor in vendors for name in (vendor.resources.memory, vendor.resources.cores) if name]
     named = {name for vendor in vendors for name in astuple(vendor.resources) if name}
     domains = {name.partition("/")[0] for name in named}
     for quota in quotas:
-        if (text(quota, "metadata", "namespace") or "default") != namespace:
+        if (get_text(quota, "metadata", "namespace") or "default") != namespace:
             continue
-        name = text(quota, "metadata", "name")
-        for entry in part(quota, "spec", "hard"):
+        name = get_text(quota, "metadata", "name")
+        for entry in get_object(quota, "spec", "hard"):
             prefix, _, resource = entry.partition(".")
             is_hamis = prefix == "limits" and resource in counted
             is_kubernetes = prefix == "requests" and resource in named

@@ -30,7 +30,7 @@ from engine.snapshot.quantity import CPU, PODS, round_amounts
 from engine.snapshot.reading import change_snapshot
 from engine.suggestions.answer import write_edits
 from engine.suggestions.suggestion import ADMINISTRATORS, COSTS, Edit
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.answers.diagnosis import Actor
 from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit
 from schemas.json_types import Json
@@ -112,8 +112,10 @@ def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> 
 def _edit_cordon(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
     del request
     node = dict(info.node.object)
-    spec = {key: value for key, value in part(node, "spec").items() if key != "unschedulable"}
-    spec["taints"] = [taint for taint in entries(node, "spec", "taints") if text(taint, "key") != CORDON_TAINT]
+    spec = {key: value for key, value in get_object(node, "spec").items() if key != "unschedulable"}
+    spec["taints"] = [
+        taint for taint in iterate_objects(node, "spec", "taints") if get_text(taint, "key") != CORDON_TAINT
+    ]
     edit = Edit("uncordon", info.name, "cordoned", "")
     return replace(trial, edits=(*trial.edits, edit), nodes=(*trial.nodes, {**node, "spec": spec}))
 
@@ -122,10 +124,10 @@ def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
     """Tolerate the node's taints; a taint of a sick node is none that a pod should tolerate."""
     del request
     try:
-        taints = list_untolerated(info.node, read_tolerations(part(trial.pod, "spec")))
+        taints = list_untolerated(info.node, read_tolerations(get_object(trial.pod, "spec")))
     except FieldError:
         return None
-    is_uncordoned = any(text(node, "metadata", "name") == info.name for node in trial.nodes)
+    is_uncordoned = any(get_text(node, "metadata", "name") == info.name for node in trial.nodes)
     left = [taint for taint in taints if not (taint.key == CORDON_TAINT and is_uncordoned)]
     if any(taint.key in NOT_READY_TAINTS or taint.key == CORDON_TAINT for taint in left):
         return None
@@ -135,17 +137,17 @@ def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
         for taint in left
     ]
     edits = tuple(Edit("taint", taint.key, "", format_taint(taint)) for taint in left)
-    spec = part(trial.pod, "spec")
-    tolerations = [*entries(spec, "tolerations"), *added]
+    spec = get_object(trial.pod, "spec")
+    tolerations = [*iterate_objects(spec, "tolerations"), *added]
     return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": {**spec, "tolerations": tolerations}})
 
 
 def _edit_selector(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
     """Drop the conditions that the node does not meet: labels of the selector, and then the whole affinity."""
     del request
-    spec = dict(part(trial.pod, "spec"))
+    spec = dict(get_object(trial.pod, "spec"))
     labels = info.node.labels
-    selector = part(spec, "nodeSelector")
+    selector = get_object(spec, "nodeSelector")
     failed = {key: value for key, value in selector.items() if labels.get(key) != value}
     edits = [Edit("selector", key, f"{key}={value}", "") for key, value in failed.items()]
     if selector:
@@ -155,8 +157,10 @@ def _edit_selector(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) ->
     except FieldError:
         return None
     if conditions:
-        affinity = dict(part(spec, "affinity"))
-        node = {key: value for key, value in part(affinity, "nodeAffinity").items() if not key.startswith("required")}
+        affinity = dict(get_object(spec, "affinity"))
+        node = {
+            key: value for key, value in get_object(affinity, "nodeAffinity").items() if not key.startswith("required")
+        }
         spec["affinity"] = {**affinity, "nodeAffinity": node}
         edits.append(Edit("selector", "nodeAffinity", " and ".join(conditions), ""))
     return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": spec})
@@ -184,7 +188,7 @@ def _lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Js
     containers = [
         (field, position, container)
         for field in _CONTAINERS
-        for position, container in enumerate(entries(pod, "spec", field))
+        for position, container in enumerate(iterate_objects(pod, "spec", field))
     ]
     amounts = [(_read_amount(container, resource), field, position) for field, position, container in containers]
     if not amounts:
@@ -193,24 +197,24 @@ def _lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Js
     after = largest - (amount - free)
     if after <= 0:
         return None
-    container = dict(list(entries(pod, "spec", field))[position])
-    resources = dict(part(container, "resources"))
+    container = dict(list(iterate_objects(pod, "spec", field))[position])
+    resources = dict(get_object(container, "resources"))
     text_after = _write_amount(resource, after)
     for key in ("limits", "requests"):
-        if resource in part(resources, key):
-            resources[key] = {**part(resources, key), resource: text_after}
-    listed = list(entries(pod, "spec", field))
+        if resource in get_object(resources, key):
+            resources[key] = {**get_object(resources, key), resource: text_after}
+    listed = list(iterate_objects(pod, "spec", field))
     listed[position] = {**container, "resources": resources}
-    where = f"{text(container, 'name')}: {resource}"
+    where = f"{get_text(container, 'name')}: {resource}"
     edit = Edit(
         "request", where, format_amount(resource, largest), format_amount(resource, after), (largest - after) / largest
     )
-    return {**pod, "spec": {**part(pod, "spec"), field: listed}}, edit
+    return {**pod, "spec": {**get_object(pod, "spec"), field: listed}}, edit
 
 
 def _read_amount(container: Mapping[str, Any], resource: str) -> int:
     try:
-        return round_amounts(read_nanos(part(container, "resources"), "requests")).get(resource, 0)
+        return round_amounts(read_nanos(get_object(container, "resources"), "requests")).get(resource, 0)
     except FieldError:
         return 0
 

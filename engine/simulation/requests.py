@@ -8,7 +8,7 @@ from engine.fit.judge.request.pod_request import read_request
 from engine.hami.quantities import has_unit, parse_whole
 from engine.hami.vendors import Vendor, Vendors
 from engine.simulation.notes import Note
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 _MIB: Final = 2**20
 _INT32_MAX: Final = 2**31 - 1
@@ -20,15 +20,15 @@ def describe_uncounted(pod: Mapping[str, Any], vendors: Vendors) -> Iterator[Not
     pod: as its owner wrote it.
     """
     for field in ("initContainers", "containers"):
-        for container in entries(pod, "spec", field):
+        for container in iterate_objects(pod, "spec", field):
             for vendor in vendors:
                 yield from _describe_container(container, vendor)
 
 
 def _describe_container(container: Mapping[str, Any], vendor: Vendor) -> Iterator[Note]:
-    limits, requests = (part(container, "resources", field) for field in ("limits", "requests"))
+    limits, requests = (get_object(container, "resources", field) for field in ("limits", "requests"))
     names = vendor.resources
-    name = text(container, "name")
+    name = get_text(container, "name")
     shares = [key for key in (names.count, names.memory, names.percentage, names.cores) if key]
     for key in shares:
         if key in requests and key not in limits:
@@ -48,7 +48,7 @@ def _describe_container(container: Mapping[str, Any], vendor: Vendor) -> Iterato
 
 def _describe_memory(container: Mapping[str, Any], vendor: Vendor, value: Any) -> Iterator[Note]:
     """Describe an amount of memory with a unit, which HAMi reads as a number of MiB."""
-    resource, name = vendor.resources.memory, text(container, "name")
+    resource, name = vendor.resources.memory, get_text(container, "name")
     unit = max(vendor.amounts.memory_unit_mib, 1)
     amount = parse_whole(value)
     is_usable = amount is not None and 0 <= amount * unit <= _INT32_MAX
@@ -69,6 +69,6 @@ def _describe_memory(container: Mapping[str, Any], vendor: Vendor, value: Any) -
 
 def _with_count(container: Mapping[str, Any], vendor: Vendor) -> dict[str, Any]:
     """Return the container's resources with a device, as the webhook adds it."""
-    resources = part(container, "resources")
-    limits = part(resources, "limits")
+    resources = get_object(container, "resources")
+    limits = get_object(resources, "limits")
     return {**resources, "limits": {vendor.resources.count: "1", **limits}}

@@ -31,7 +31,7 @@ from schemas.json_types import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PlacedPods:
     """Pods that were placed one after the other, and the one to explain: the first that waits."""
 
     cluster: SimulationCluster
@@ -60,7 +60,7 @@ def simulate_workloads(
         return answer_placement(placement, changes, setting)
 
 
-def answer_placement(placement: Placement, changes: ProvedChanges, setting: SimulationSetting) -> Json:
+def answer_placement(placement: PlacedPods, changes: ProvedChanges, setting: SimulationSetting) -> Json:
     """Build the answer about pods that were placed."""
     several = placement.verdicts if len(placement.verdicts) > 1 else ()
     notes = [*placement.notes, *setting.notes]
@@ -70,7 +70,7 @@ def answer_placement(placement: Placement, changes: ProvedChanges, setting: Simu
 @contextmanager
 def place_workloads(
     cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
-) -> Iterator[Placement]:
+) -> Iterator[PlacedPods]:
     """Pods placed one after the other; the cluster's columns hold what they take until the end of the context.
 
     Raises `PodRejectedError`.
@@ -92,7 +92,7 @@ def _place_pods(
     count: int | None,
     setting: SimulationSetting,
     held: list[tuple[str, PodUse | None]],
-) -> Placement:
+) -> PlacedPods:
     here, verdicts = cluster, list[PodVerdict]()
     for workload, pod in pods:
         here = _without_itself(here, workload)
@@ -110,7 +110,7 @@ def _place_pods(
     workload, written = pods[position]
     notes = tuple(_iterate_notes(here, workload, written, verdicts[position], count))
     verdicts += [replace(verdicts[-1], pod=pod) for _, pod in pods[len(verdicts) :]]
-    return Placement(here, tuple(verdicts), position, notes)
+    return PlacedPods(here, tuple(verdicts), position, notes)
 
 
 def _without_itself(cluster: SimulationCluster, workload: Workload) -> SimulationCluster:

@@ -27,7 +27,7 @@ from engine.simulation.notes import Note
 from engine.simulation.picked_devices import JudgedDevice, list_devices
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
-from runtime.kubernetes.object_fields import entries, part, text
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.events import AttemptEvent, AttemptSummarized
 from schemas.json_types import Json
 
@@ -112,9 +112,9 @@ def list_resources(pod: Mapping[str, Any]) -> set[str]:
     return {
         name
         for field in _CONTAINERS
-        for container in entries(pod, "spec", field)
+        for container in iterate_objects(pod, "spec", field)
         for amounts in ("limits", "requests")
-        for name in part(container, "resources", amounts)
+        for name in get_object(container, "resources", amounts)
     }
 
 
@@ -200,9 +200,9 @@ def _ask_fit(
 
 def without_resources(pod: Mapping[str, Any], names: frozenset[str]) -> Json:
     """Return the pod without amounts of these resources, which the filters do not count."""
-    spec = part(pod, "spec")
+    spec = get_object(pod, "spec")
     listed = {
-        field: [_drop_amounts(container, names) for container in entries(spec, field)]
+        field: [_drop_amounts(container, names) for container in iterate_objects(spec, field)]
         for field in _CONTAINERS
         if field in spec
     }
@@ -210,9 +210,9 @@ def without_resources(pod: Mapping[str, Any], names: frozenset[str]) -> Json:
 
 
 def _drop_amounts(container: Mapping[str, Any], names: frozenset[str]) -> Json:
-    resources = part(container, "resources")
+    resources = get_object(container, "resources")
     cut = {
-        field: {name: amount for name, amount in part(resources, field).items() if name not in names}
+        field: {name: amount for name, amount in get_object(resources, field).items() if name not in names}
         for field in ("limits", "requests")
         if field in resources
     }
@@ -249,7 +249,7 @@ def _is_renamed(cluster: SimulationCluster, resource: str) -> bool:
 
 
 def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod) -> PodVerdict:
-    words: dict[str, Word] = {"words": admitted.denial, "namespace": text(admitted.pod, "metadata", "namespace")}
+    words: dict[str, Word] = {"words": admitted.denial, "namespace": get_text(admitted.pod, "metadata", "namespace")}
     return PodVerdict(
         pod=admitted.pod,
         admitted=admitted,

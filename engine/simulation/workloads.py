@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from engine.fit.manifests import ManifestError, check_pod, derive_uid
 from runtime.files import yaml_lines
-from runtime.files.yaml_lines import YamlError, documents
+from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import Json
 
 MAX_PODS: Final = 1_000
@@ -60,7 +60,7 @@ def read_workloads(text: bytes, path: Path, namespace: str = "default") -> list[
     """
     counts = {"all": 0}
     try:
-        objects = [(line, item) for line, document in documents(text) for item in _flatten(document, line)]
+        objects = [(line, item) for line, document in parse_documents(text) for item in _flatten(document, line)]
         workloads = [workload for line, item in objects if (workload := _read_workload(item, line, namespace, counts))]
     except YamlError as error:
         raise ManifestError(path, error.line, error.problem) from None
@@ -84,10 +84,10 @@ def _flatten(document: Any, line: int) -> Iterator[yaml_lines.Mapping]:
         raise YamlError(line, "is no Kubernetes object, write apiVersion, kind, metadata and spec")
     kind, items = document.get("kind"), document.get("items")
     if not isinstance(kind, str):
-        raise YamlError(document.line_of("kind"), "has no kind, write kind: Pod or the kind of a workload")
+        raise YamlError(document.get_line("kind"), "has no kind, write kind: Pod or the kind of a workload")
     if kind.endswith("List") and isinstance(items, list):
         for item in items:
-            yield from _flatten(item, document.line_of("items"))
+            yield from _flatten(item, document.get_line("items"))
         return
     yield document
 
