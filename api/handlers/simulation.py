@@ -107,7 +107,7 @@ class SimulationHandlers:
         described = await self._describe_cluster(cluster, columns, unknown)
         try:
             async with self.devices.lock:
-                placed = await asyncio.to_thread(_place_pods, described, workloads, query.count, setting)
+                placed = await asyncio.to_thread(_simulate_pods, described, workloads, query.count, setting)
         except PodRejectedError as error:
             raise BadRequestError(f"body: {error}", _EXAMPLE) from None
         changes = await self._find_changes(request, cluster, columns, placed, setting, unknown)
@@ -163,7 +163,7 @@ class SimulationHandlers:
         return replace(placed.changes, of_devices=proved, names=names, unknown=tuple(unknown))
 
 
-def _place_pods(
+def _simulate_pods(
     cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
 ) -> _Placed:
     """Place the pods; afterwards the devices are as before."""

@@ -3,6 +3,7 @@
 kube-scheduler looks at no node for such a pod. Its words name the object; the snapshot says what is there instead.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 from engine.diagnosis.facts import Evidence
 from engine.diagnosis.judged_cluster import JudgedCluster
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.filters.verdicts import PluginRefusal
 from engine.snapshot import kinds
@@ -34,7 +36,9 @@ def describe_pod_refusal(cluster: JudgedCluster, refusal: PluginRefusal) -> Iter
 
 def _describe_gates(cluster: JudgedCluster, match: "re.Match[str]") -> FoundObstacle:
     gates = match["gates"].split()
-    words: dict[str, Word] = {"count": len(gates), "gates": shorten_list(gates)}
+    domains = list(dict.fromkeys(gate.partition("/")[0] for gate in gates if "/" in gate))
+    owner = write_phrase("gate_owner", domains=shorten_list(domains)) if domains else write_phrase("gate_owner_unnamed")
+    words: dict[str, Word] = {"count": len(gates), "gates": shorten_list(gates), "owner": owner}
     return FoundObstacle("SchedulingGated", words | {"namespace": cluster.cycle.pod.namespace})
 
 
@@ -58,7 +62,7 @@ def _describe_leaving_claim(cluster: JudgedCluster, match: "re.Match[str]") -> F
         and any(volume.claim == name for volume in pod.volumes)
     ]
     words: dict[str, Word] = {"claim": name, "namespace": namespace, "users": shorten_list(users)}
-    return FoundObstacle("ClaimBeingDeleted", words, clauses=["users"] if users else [])
+    return FoundObstacle("ClaimDeleted", words, clauses=["users"] if users else [])
 
 
 def _describe_unbound_claims(cluster: JudgedCluster, match: "re.Match[str]") -> FoundObstacle:
@@ -74,9 +78,10 @@ def _describe_unbound_claims(cluster: JudgedCluster, match: "re.Match[str]") -> 
 
 def _describe_missing_claim(cluster: JudgedCluster, match: "re.Match[str]") -> FoundObstacle:
     namespace = cluster.cycle.pod.namespace
-    others = sorted(name for space, name in cluster.snapshot.get_objects(kinds.RESOURCE_CLAIM) if space == namespace)
-    words: dict[str, Word] = {"claim": match["claim"], "namespace": namespace, "others": shorten_list(others)}
-    return FoundObstacle("ResourceClaimMissing", words, clauses=["others"] if others else [])
+    names = [name for space, name in cluster.snapshot.get_objects(kinds.RESOURCE_CLAIM) if space == namespace]
+    near = difflib.get_close_matches(match["claim"], names)
+    words: dict[str, Word] = {"claim": match["claim"], "namespace": namespace, "near": shorten_list(near)}
+    return FoundObstacle("DeviceClaimMissing", words, clauses=["near"] if near else [])
 
 
 def _describe_claim_not_made(cluster: JudgedCluster, match: "re.Match[str]") -> FoundObstacle:
@@ -86,14 +91,15 @@ def _describe_claim_not_made(cluster: JudgedCluster, match: "re.Match[str]") -> 
     templates = {name for space, name in snapshot.get_objects(kinds.CLAIM_TEMPLATE) if space == namespace}
     wanted = list(dict.fromkeys(_iterate_templates(cluster.cycle.pod.object)))
     missing = [name for name in wanted if name not in templates]
+    near = difflib.get_close_matches(missing[0], sorted(templates)) if missing else []
     words: dict[str, Word] = {
         "template": shorten_list(missing or wanted),
         "namespace": namespace,
-        "others": shorten_list(sorted(templates)),
+        "near": shorten_list(near),
     }
     if not missing or snapshot.find_missing_kinds(kinds.CLAIM_TEMPLATE):
         return FoundObstacle("ResourceClaimNotMade", words)
-    return FoundObstacle("ClaimTemplateMissing", words, clauses=["others"] if templates else [])
+    return FoundObstacle("ClaimTemplateMissing", words, clauses=["near"] if near else [])
 
 
 def _iterate_templates(pod: Object) -> Iterator[str]:
@@ -108,9 +114,9 @@ def _describe_missing_class(cluster: JudgedCluster, match: "re.Match[str]") -> F
     words: dict[str, Word] = {
         "class": match["class"],
         "request": match["request"],
-        "classes": shorten_list(classes),
+        "near": shorten_list(classes),
     }
-    return FoundObstacle("DeviceClassMissing", words, clauses=["classes"] if classes else [])
+    return FoundObstacle("DeviceClassMissing", words, clauses=["near"] if classes else [])
 
 
 _DESCRIBERS: Final[tuple[tuple["re.Pattern[str]", Describe], ...]] = (

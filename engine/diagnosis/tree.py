@@ -20,6 +20,7 @@ from engine.diagnosis.cluster_steps import (
     find_closed_nodes,
 )
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
+from engine.diagnosis.judged_claims import EXPLAINED_DEVICES
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
@@ -223,8 +224,12 @@ def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
-_COUNTED_AS: Final = {OUT_OF_REACH: "VolumeElsewhere", ELSEWHERE: "ClaimNotOnNode"}
-"""Obstacle of the scheduler's count of nodes, by the layer's obstacle about the same."""
+_COUNTED_AS: Final = {
+    OUT_OF_REACH: "VolumeElsewhere",
+    ELSEWHERE: "ClaimNotOnNode",
+    **dict.fromkeys(EXPLAINED_DEVICES, "DevicesNotAllocatable"),
+}
+"""Obstacle of the scheduler's count of nodes, by the obstacle that names the object that it is about."""
 _DETAILS: Final = ("resource", "asked", "count", "request", "terms", "constraints")
 """Words by which obstacles with one code differ: they are about different resources, requests or rules."""
 

@@ -78,7 +78,7 @@ def place_workloads(
     pods = [(workload, workload.build_pod(index, count or 1)) for workload in workloads for index in range(count or 1)]
     held: list[tuple[str, PodUse | None]] = []
     try:
-        yield _place_pods(cluster, pods, count, setting, held)
+        yield _judge_in_turn(cluster, pods, count, setting, held)
     finally:
         for uid, before in reversed(held):
             cluster.columns.delete_pod(uid)
@@ -86,7 +86,7 @@ def place_workloads(
                 cluster.columns.hold(uid, before)
 
 
-def _place_pods(
+def _judge_in_turn(
     cluster: SimulationCluster,
     pods: Sequence[tuple[Workload, Json]],
     count: int | None,

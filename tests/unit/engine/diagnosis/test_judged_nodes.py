@@ -200,15 +200,15 @@ def test_a_volume_elsewhere_names_claim_volume_and_zone() -> None:
 
 
 def test_claims_that_refuse_the_pod_as_such_are_named() -> None:
-    assert "The volume pv-1 of the pod's claim data is gone" in str(
+    assert "bound to the volume pv-1, which no longer exists: the claim is Lost" in str(
         write_all(a_claimed_pod(), a_node(), *a_volume_claim("Lost"))
     )
     leaving = a_volume_claim()
     leaving[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     user = a_claimed_pod()
     user["metadata"] |= {"name": "old", "uid": "old"}
-    sentence = write_all(a_claimed_pod(), a_node(), *leaving, user)["ClaimBeingDeleted"]
-    assert sentence == "The pod's claim data is being deleted; still used by default/old."
+    sentence = write_all(a_claimed_pod(), a_node(), *leaving, user)["ClaimDeleted"]
+    assert sentence == "The pod's PersistentVolumeClaim data is being deleted; pods that still use it: default/old."
     assert "does not exist: absent" in write_all(a_claimed_pod("absent"), a_node())["ClaimMissing"]
 
 
@@ -253,11 +253,10 @@ def test_a_claim_that_no_device_meets_names_the_value_and_what_is_asked() -> Non
 
 def test_a_class_and_a_claim_that_do_not_exist_name_those_that_do() -> None:
     objects = [a_node("n1"), *a_device_claim("1Gi", [{"name": "d"}], "other")]
-    assert "class other (request gpu), which the cluster does not have; it has gpus" in str(
-        write_all(a_claiming_pod(), *objects)
-    )
-    sentence = write_all(a_claiming_pod("absent"), *objects)["ResourceClaimMissing"]
-    assert sentence.endswith("ResourceClaim absent, which does not exist in namespace default; the namespace has big.")
+    sentence = write_all(a_claiming_pod(), *objects)["DeviceClassMissing"]
+    assert sentence.endswith("the DeviceClass other, which the cluster does not have; it has gpus.")
+    sentence = write_all(a_claiming_pod("bigg"), *objects)["DeviceClaimMissing"]
+    assert sentence.endswith("which does not exist in namespace default; the nearest name that exists is big.")
 
 
 def test_a_template_that_does_not_exist_is_the_obstacle_of_a_claim_that_was_not_made() -> None:
