@@ -30,7 +30,7 @@ from engine.simulation.proved_changes import find_changes, needs_other_nodes
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import PlacedPods, answer_placement, place_workloads
 from engine.simulation.verdict import PodOutcome, PodRejectedError
-from engine.simulation.workloads import Workload, read_workloads
+from engine.simulation.workloads import PodTemplate, read_workloads
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import get_text
 from runtime.kubernetes.resources import NODES
@@ -164,7 +164,7 @@ class SimulationHandlers:
 
 
 def _simulate_pods(
-    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+    cluster: SimulationCluster, workloads: Sequence[PodTemplate], count: int | None, setting: SimulationSetting
 ) -> _Placed:
     """Place the pods; afterwards the devices are as before."""
     with place_workloads(cluster, workloads, count, setting) as placement:
@@ -190,7 +190,7 @@ async def _read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _parse_workloads(body: bytes) -> list[Workload]:
+def _parse_workloads(body: bytes) -> list[PodTemplate]:
     """Parse the workloads, which get the namespace ``default`` if they have none. Raises ``BadRequestError``."""
     try:
         workloads = read_workloads(body, Path("body"))
@@ -206,6 +206,6 @@ def _parse_workloads(body: bytes) -> list[Workload]:
     return workloads
 
 
-def _get_names(workload: Workload) -> tuple[str, str]:
+def _get_names(workload: PodTemplate) -> tuple[str, str]:
     metadata = workload.pod["metadata"]
     return metadata["namespace"], metadata["name"]

@@ -13,7 +13,7 @@ from engine.diagnosis.wording import shorten_list
 from engine.hami.annotations import DEVICE_POLICY
 from engine.simulation.changes import ProvedChanges
 from engine.simulation.notes import Note
-from engine.simulation.picked_devices import SimulatedCard
+from engine.simulation.picked_devices import TriedDevice
 from engine.simulation.verdict import PodOutcome, PodVerdict
 from engine.suggestions.answer import build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog
@@ -123,7 +123,7 @@ def list_filtered(verdict: PodVerdict) -> list[FilteredNodes]:
     ]
 
 
-def _to_device(device: SimulatedCard) -> SimulatedDevice:
+def _to_device(device: TriedDevice) -> SimulatedDevice:
     return SimulatedDevice(
         container=device.container,
         device_index=device.index,

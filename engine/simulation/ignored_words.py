@@ -17,7 +17,7 @@ from engine.hami import annotations as hami
 from engine.hami import vendor_annotations
 from engine.hami.vendors import Family, Vendor, Vendors
 from engine.simulation.notes import Note
-from engine.simulation.workloads import Workload
+from engine.simulation.workloads import PodTemplate
 from engine.snapshot.quantity import is_tracked
 from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
@@ -41,7 +41,7 @@ def list_read_keys(vendors: Vendors) -> frozenset[str]:
     return frozenset(keys)
 
 
-def describe_misplaced(workload: Workload, vendors: Vendors) -> Iterator[Note]:
+def describe_misplaced(workload: PodTemplate, vendors: Vendors) -> Iterator[Note]:
     """Describe annotations of a workload that only its pods' template may carry."""
     template = get_object(workload.pod, "metadata", "annotations")
     for key in sorted(list_read_keys(vendors) & workload.annotations.keys()):

@@ -121,7 +121,7 @@ def _edit_cordon(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
 
 
 def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
-    """Tolerate the node's taints; a taint of a sick node is none that a pod should tolerate."""
+    """Add tolerations of the node's taints; a taint of a sick node is none that a pod should tolerate."""
     del request
     try:
         taints = list_untolerated(info.node, read_tolerations(get_object(trial.pod, "spec")))

@@ -11,7 +11,7 @@ from engine.fit.judge.judgement import ContainerJudgement
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedCard:
+class TriedDevice:
     """A device of the chosen node, as it was judged for one container. Use is that before the pod."""
 
     container: str
@@ -35,7 +35,7 @@ class SimulatedCard:
         return self.verdict == verdict_codes.VERDICTS[verdict_codes.PICKED]
 
 
-def list_devices(decision: Decision) -> list[SimulatedCard]:
+def list_devices(decision: Decision) -> list[TriedDevice]:
     """List the devices of the chosen node for each container that asks for some; none without a node."""
     if decision.chosen is None:
         return []
@@ -43,7 +43,7 @@ def list_devices(decision: Decision) -> list[SimulatedCard]:
     return [device for judgement in decision.judgements for device in _iterate_devices(decision, judgement, node)]
 
 
-def _iterate_devices(decision: Decision, judgement: ContainerJudgement, node: int) -> Iterator[SimulatedCard]:
+def _iterate_devices(decision: Decision, judgement: ContainerJudgement, node: int) -> Iterator[TriedDevice]:
     positions = np.flatnonzero(judgement.nodes == node)
     fragment = decision.get_fragment(node)
     if not len(positions) or fragment is None:
@@ -56,7 +56,7 @@ def _iterate_devices(decision: Decision, judgement: ContainerJudgement, node: in
         kind, device = decision.kinds[int(judgement.kind[row])], int(judgement.device[row])
         uuid = fragment.uuids[device]
         grant = by_uuid.get(uuid)
-        yield SimulatedCard(
+        yield TriedDevice(
             container=request.name,
             index=grant.index if grant else device,
             uuid=uuid,

@@ -25,7 +25,7 @@ from engine.simulation.proved_changes import find_changes
 from engine.simulation.requests import describe_uncounted
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import TABLE_UNKNOWN, PodOutcome, PodVerdict, judge_simulated, list_resources, serves
-from engine.simulation.workloads import Workload
+from engine.simulation.workloads import PodTemplate
 from engine.snapshot.reading import change_snapshot
 from schemas.json_types import Json
 
@@ -47,7 +47,7 @@ class PlacedPods:
 
 
 def simulate_workloads(
-    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+    cluster: SimulationCluster, workloads: Sequence[PodTemplate], count: int | None, setting: SimulationSetting
 ) -> Json:
     """Place the pods one after the other, and build the answer. Raises `PodRejectedError`.
 
@@ -69,7 +69,7 @@ def answer_placement(placement: PlacedPods, changes: ProvedChanges, setting: Sim
 
 @contextmanager
 def place_workloads(
-    cluster: SimulationCluster, workloads: Sequence[Workload], count: int | None, setting: SimulationSetting
+    cluster: SimulationCluster, workloads: Sequence[PodTemplate], count: int | None, setting: SimulationSetting
 ) -> Iterator[PlacedPods]:
     """Pods placed one after the other; the cluster's columns hold what they take until the end of the context.
 
@@ -88,7 +88,7 @@ def place_workloads(
 
 def _judge_in_turn(
     cluster: SimulationCluster,
-    pods: Sequence[tuple[Workload, Json]],
+    pods: Sequence[tuple[PodTemplate, Json]],
     count: int | None,
     setting: SimulationSetting,
     held: list[tuple[str, PodUse | None]],
@@ -113,7 +113,7 @@ def _judge_in_turn(
     return PlacedPods(here, tuple(verdicts), position, notes)
 
 
-def _without_itself(cluster: SimulationCluster, workload: Workload) -> SimulationCluster:
+def _without_itself(cluster: SimulationCluster, workload: PodTemplate) -> SimulationCluster:
     """Return the cluster without the pod that is judged again."""
     metadata = workload.pod["metadata"]
     key = ("Pod", metadata["namespace"], metadata["name"])
@@ -135,7 +135,11 @@ def _bind_pod(cluster: SimulationCluster, verdict: PodVerdict) -> SimulationClus
 
 
 def _iterate_notes(
-    cluster: SimulationCluster, workload: Workload, written: Mapping[str, Any], verdict: PodVerdict, count: int | None
+    cluster: SimulationCluster,
+    workload: PodTemplate,
+    written: Mapping[str, Any],
+    verdict: PodVerdict,
+    count: int | None,
 ) -> Iterator[Note]:
     yield from _describe_workload(workload, count)
     yield from describe_misplaced(workload, cluster.vendors)
@@ -153,7 +157,7 @@ def _iterate_notes(
     yield from _describe_cluster(cluster, verdict)
 
 
-def _describe_workload(workload: Workload, count: int | None) -> Iterator[Note]:
+def _describe_workload(workload: PodTemplate, count: int | None) -> Iterator[Note]:
     name = f"{workload.kind}/{workload.name}"
     if workload.kind != "Pod" and count is None:
         if workload.replicas > 1:

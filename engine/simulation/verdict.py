@@ -24,7 +24,7 @@ from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
 from engine.simulation.notes import Note
-from engine.simulation.picked_devices import SimulatedCard, list_devices
+from engine.simulation.picked_devices import TriedDevice, list_devices
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
@@ -72,7 +72,7 @@ class PodVerdict:
         return summarize(list(self.events)) if self.events else None
 
     @property
-    def devices(self) -> list[SimulatedCard]:
+    def devices(self) -> list[TriedDevice]:
         """Devices of the chosen node."""
         return list_devices(self.decision) if self.decision else []
 

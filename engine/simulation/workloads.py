@@ -29,7 +29,7 @@ _WRITTEN: Final = ("devices-to-allocate", "devices-allocated", "vgpu-node", "vgp
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class PodTemplate:
     """An object that makes pods, and the pod that it makes."""
 
     kind: str
@@ -53,7 +53,7 @@ class Workload:
         return {**self.pod, "metadata": {**metadata, "name": name, "uid": uid}}
 
 
-def read_workloads(text: bytes, path: Path, namespace: str = "default") -> list[Workload]:
+def read_workloads(text: bytes, path: Path, namespace: str = "default") -> list[PodTemplate]:
     """Read the workloads of a file, at least one.
 
     namespace: of objects that name none. Raises `ManifestError`.
@@ -92,7 +92,7 @@ def _flatten(document: Any, line: int) -> Iterator[yaml_lines.Mapping]:
     yield document
 
 
-def _read_workload(item: yaml_lines.Mapping, line: int, namespace: str, counts: dict[str, int]) -> Workload | None:
+def _read_workload(item: yaml_lines.Mapping, line: int, namespace: str, counts: dict[str, int]) -> PodTemplate | None:
     counts["all"] += 1
     kind = item["kind"]
     if kind == "Pod":
@@ -109,7 +109,7 @@ def _read_workload(item: yaml_lines.Mapping, line: int, namespace: str, counts: 
         _add_daemon_tolerations(pod)
     check_pod(pod)
     annotations = owner.get("annotations")
-    return Workload(
+    return PodTemplate(
         kind,
         owner["name"],
         to_plain(pod),
@@ -141,7 +141,7 @@ def _make_pod(template: yaml_lines.Mapping, owner: Mapping[str, Any], namespace:
     return pod
 
 
-def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> Workload:
+def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> PodTemplate:
     metadata = pod.get("metadata")
     if isinstance(metadata, yaml_lines.Mapping) and not metadata.get("namespace"):
         metadata["namespace"] = namespace
@@ -150,7 +150,7 @@ def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> Workload:
     node = plain.get("spec", {}).get("nodeName") or ""
     is_observed = isinstance(plain.get("status"), dict) and bool(plain["status"].get("phase"))
     if not (node and is_observed):
-        return Workload("Pod", plain["metadata"]["name"], plain, 1, {})
+        return PodTemplate("Pod", plain["metadata"]["name"], plain, 1, {})
     # As it was written: a node that a scheduler has chosen is no wish of its owner.
     spec = {key: value for key, value in plain["spec"].items() if key != "nodeName"}
     annotations = {
@@ -163,7 +163,7 @@ def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> Workload:
         "metadata": metadata_before,
         "spec": spec,
     }
-    return Workload("Pod", metadata_before["name"], before, 1, {}, node)
+    return PodTemplate("Pod", metadata_before["name"], before, 1, {}, node)
 
 
 def _add_daemon_tolerations(pod: yaml_lines.Mapping) -> None:
