@@ -123,11 +123,11 @@ TRENDS: Final = Index(
 )
 
 NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "ended_at"}}]}}
-"""The query for placements that have not ended."""
+"""Query for placements that have not ended."""
 
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
-    description="Which pod was on which node with which devices, from when to when: one document per placement",
+    description="Placements: one document for each, with pod, node, devices, beginning and end",
     properties={
         **ATTEMPT,
         "ended_at": DATE,

@@ -77,7 +77,7 @@ SCHEDULERS: Final = Topic(
 )
 NODES: Final = Topic(
     name="schedulerlog.nodes",
-    description="What nodes offer: registrations with handshakes, capacity, conditions",
+    description="State that nodes report: registrations with handshakes, capacity, conditions",
     key="cluster/name of the node",
     events=(NodeRegistered, NodeObserved, NodeChecked),
 )
@@ -122,7 +122,7 @@ POD_HISTORIES: Final = Topic(
 )
 ATTEMPT_COUNTS: Final = Topic(
     name="schedulerlog.attempt-counts",
-    description="What each attempt adds to the counts of its minute",
+    description="Counts that each attempt adds to its minute",
     key="cluster/namespace/name of the pod",
     events=(AttemptCounted,),
     retention=timedelta(days=1),
@@ -150,7 +150,7 @@ ALERTS: Final = Topic(
 )
 TRENDS: Final = Topic(
     name="schedulerlog.trends",
-    description="What happened in each minute, counted by namespace, result, reason, pool, model, workload and queue",
+    description="Counts of each minute by namespace, result, reason, pool, model, workload and queue",
     key="cluster/partition of the decisions that was counted",
     events=(TrendsCounted,),
 )

@@ -16,8 +16,8 @@ from dev.bench.backends import FOLDER, send, start_bare
 from dev.bench.cpu import apart, cpu_seconds
 from dev.bench.report import Figure, Result, against_first
 from dev.bench.services import start_both
-from dev.demo.processes import Processes, free_ports
-from dev.demo.reader import schedulerlog_path
+from dev.demo.processes import Processes, find_free_ports
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import provisioned
 from schemas.topics import DECISIONS
 
@@ -68,14 +68,14 @@ class _Server:
 def api() -> Result:
     """Compares CPU of the servers, and requests/s, for which a client is used that takes less than they do."""
     with provisioned(FOLDER / "api") as (backends, processes):
-        ports = free_ports("api", "replica", "checking", "reviews", "bare", "asgi")
+        ports = find_free_ports("api", "replica", "checking", "reviews", "bare", "asgi")
         start_both(processes)
         for name in ("api", "replica", "checking"):
             checking = _checking(processes, ports["reviews"]) if name == "checking" else {}
             processes.start(name, "api", "serve", "--listen", ports[name], **checking)
             processes.wait_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
         send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
-        urls = {name: f"http://127.0.0.1:{ports[name]}{schedulerlog_path('llm/hopeless-0')}" for name in ports}
+        urls = {name: f"http://127.0.0.1:{ports[name]}{build_schedulerlog_path('llm/hopeless-0')}" for name in ports}
         token = {"Authorization": f"Bearer {_token()}"}
         # The bare handlers serve the very bytes of this answer, so that only the making of them differs.
         body = _when_there(urls["api"])
@@ -85,10 +85,10 @@ def api() -> Result:
         start_bare(processes, ports["asgi"], body, "asgi", "asgi")
         document = _document_url(backends.opensearch_url)
         servers = [
-            _Server("bare handler of the same bytes", urls["bare"], processes.pid("bare")),
-            _Server("the same without Starlette", urls["asgi"], processes.pid("asgi")),
-            _Server(_API, urls["api"], processes.pid("api")),
-            _Server("with authentication remembered", urls["checking"], processes.pid("checking"), token),
+            _Server("bare handler of the same bytes", urls["bare"], processes.get_pid("bare")),
+            _Server("the same without Starlette", urls["asgi"], processes.get_pid("asgi")),
+            _Server(_API, urls["api"], processes.get_pid("api")),
+            _Server("with authentication remembered", urls["checking"], processes.get_pid("checking"), token),
             _Server(_INDEX, document, backends.opensearch.pid),
         ]
         # In turns, so that other work on the machine costs all as much.
@@ -99,7 +99,7 @@ def api() -> Result:
         bound = [_Server(f"{server.path}, on one core", server.url, server.pid, server.headers) for server in servers]
         # As many event loops as OpenSearch has cores: what a Deployment of two replicas has.
         replicas = _Server(
-            _REPLICAS, urls["api"], processes.pid("api"), {}, {urls["replica"]: processes.pid("replica")}
+            _REPLICAS, urls["api"], processes.get_pid("api"), {}, {urls["replica"]: processes.get_pid("replica")}
         )
         index = _Server(_INDEX, document, backends.opensearch.pid)
         for _ in range(ROUNDS):

@@ -18,8 +18,8 @@ from dev.bench.bodies import InProcess
 from dev.bench.cpu import resident_mib
 from dev.bench.mixed_readers import Kind, Tally, read_mixed
 from dev.bench.report import Figure, Result
-from dev.demo.processes import free_ports
-from dev.demo.reader import schedulerlog_path
+from dev.demo.processes import find_free_ports
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import provisioned
 from dev.embedded.jvm import FLAGS_VARIABLE
 from engine.summaries.merge import settle
@@ -65,16 +65,16 @@ def api_load(seconds: float = 60) -> Result:
     """Goals: no error for what memory holds, p99 in ms of ``GOALS``, memory flat."""
     os.environ.setdefault(FLAGS_VARIABLE, AS_OPERATORS_RUN_IT)
     with provisioned(FOLDER / "load") as (backends, processes):
-        ports = free_ports("api", "bare")
+        ports = find_free_ports("api", "bare")
         cached, documents = _attempts(datetime.now(UTC))
         post_all(backends.opensearch_url, documents)
         httpx.post(f"{backends.opensearch_url}/{ATTEMPTS.alias}-*/_refresh", timeout=60).raise_for_status()
         records = [encode(part) for attempt in cached for part in split(attempt)]
         send(backends.bootstrap_servers, ATTEMPTS_TOPIC.name, records)
         processes.start("api", "api", "serve", "--listen", ports["api"])
-        url, pid = f"http://127.0.0.1:{ports['api']}", processes.pid("api")
+        url, pid = f"http://127.0.0.1:{ports['api']}", processes.get_pid("api")
         processes.wait_ready("api", f"{url}/readyz")
-        body = httpx.get(f"{url}{schedulerlog_path('llm/cached-0')}").raise_for_status().content
+        body = httpx.get(f"{url}{build_schedulerlog_path('llm/cached-0')}").raise_for_status().content
         start_bare(processes, ports["bare"], body)
         kinds = _kinds()
         asyncio.run(read_mixed(url, kinds, READERS, min(seconds, WARM_UP_SECONDS)))
@@ -122,11 +122,13 @@ def api_load(seconds: float = 60) -> Result:
 def _kinds() -> Mapping[str, Kind]:
     """As the review mixed them."""
     return {
-        "cached": Kind(0.66, lambda chance: schedulerlog_path(f"llm/cached-{chance.randrange(CACHED)}")),
-        "stored": Kind(0.20, lambda chance: schedulerlog_path(f"llm/stored-{chance.randrange(STORED)}")),
+        "cached": Kind(0.66, lambda chance: build_schedulerlog_path(f"llm/cached-{chance.randrange(CACHED)}")),
+        "stored": Kind(0.20, lambda chance: build_schedulerlog_path(f"llm/stored-{chance.randrange(STORED)}")),
         "search": Kind(0.05, lambda chance: f"/api/v1/schedulerlogs?namespace=llm&{chance.choice(_SEARCHES)}"),
-        "history": Kind(0.05, lambda chance: schedulerlog_path(f"llm/tried-{chance.randrange(TRIED)}") + "/history"),
-        "unknown": Kind(0.04, lambda chance: schedulerlog_path(f"llm/none-{chance.randrange(10**6)}"), (404,)),
+        "history": Kind(
+            0.05, lambda chance: build_schedulerlog_path(f"llm/tried-{chance.randrange(TRIED)}") + "/history"
+        ),
+        "unknown": Kind(0.04, lambda chance: build_schedulerlog_path(f"llm/none-{chance.randrange(10**6)}"), (404,)),
     }
 
 

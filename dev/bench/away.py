@@ -18,8 +18,8 @@ from dev.bench.cpu import resident_mib
 from dev.bench.report import Figure, Result
 from dev.bench.services import INDEX_WRITERS, WORKERS, settled, start_index, start_worker
 from dev.bench.services import INDEXED as INDEXED_TOPICS
-from dev.demo.processes import free_ports
-from dev.demo.reader import schedulerlog_path
+from dev.demo.processes import find_free_ports
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import provisioned
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import EncodedRecord
@@ -39,7 +39,7 @@ def index_away() -> Result:
     documents = [document for records in _attempts(min(attempts, RAW_ATTEMPTS)) for document in alone.attempt(records)]
     with provisioned(FOLDER / "index-away") as (backends, processes):
         servers, url = backends.bootstrap_servers, backends.opensearch_url
-        ports = free_ports("index", "api")
+        ports = find_free_ports("index", "api")
         pids = {"worker": start_worker(processes), "index": start_index(processes, port=ports["index"])}
         processes.start("api", "api", "serve", "--listen", ports["api"], SCHEDULERLOG_API_CACHED_PODS="1000000")
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
@@ -125,5 +125,5 @@ def _known(api: str, attempts: int) -> int:
     """How many of a sample of the pods the API knows."""
     step = max(1, attempts // SAMPLES)
     with httpx.Client(base_url=api, timeout=30) as client:
-        answers = [client.get(schedulerlog_path(f"llm/hopeless-{number * step}")) for number in range(SAMPLES)]
+        answers = [client.get(build_schedulerlog_path(f"llm/hopeless-{number * step}")) for number in range(SAMPLES)]
     return sum(answer.is_success for answer in answers)

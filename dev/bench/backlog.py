@@ -17,7 +17,7 @@ from dev.bench.bodies import BATCH_BYTES, BATCH_DOCUMENTS, InProcess
 from dev.bench.cpu import apart, cpu_seconds
 from dev.bench.report import Figure, Result, against_first
 from dev.bench.services import WORKERS, know_states, settled, start_worker
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from dev.demo.stack import provisioned
 from pipeline.sinks.bulk import Document, encode_body, split_batches
 from schemas.codec.records import EncodedRecord
@@ -138,7 +138,7 @@ def drained(
 ) -> tuple[float, str]:
     """How many a second of what ``counter`` finds in the metrics of these processes, after the warm-up, until there are
     ``total``; and their CPU time."""
-    ports = free_ports(*names)
+    ports = find_free_ports(*names)
     for name in names:
         own = ["--instance-id", name] if command == "worker" else []
         processes.start(name, "pipeline", command, "--metrics-address", ports[name], *own)
@@ -153,7 +153,7 @@ def drained(
             first, began = done, time.perf_counter()
         time.sleep(0.05)
     seconds = time.perf_counter() - began
-    spent = sum(cpu_seconds(processes.pid(name)) for name in names)
+    spent = sum(cpu_seconds(processes.get_pid(name)) for name in names)
     for name in names:
         processes.stop(name)
     # Between two polls everything was done, and the rate would divide by nothing.

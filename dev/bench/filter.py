@@ -15,7 +15,7 @@ from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.collector import collector
 from dev.bench.cpu import cpu_seconds, resident_mib
 from dev.bench.report import Figure, Result
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from engine.fit.devices.cluster_state import ClusterColumns
 
 CALLS = 40
@@ -78,7 +78,7 @@ def _measure_size(
     # The cost of a span is that of a call: without pods it is the greatest part.
     ways = (RECORDED, SILENT, TRACED) if not pods else (RECORDED, SILENT)
     cases = [FilterLoad(nodes, pods, changed, how) for how in ways]
-    ports = free_ports(*(case.name for case in cases))
+    ports = find_free_ports(*(case.name for case in cases))
     for case in cases:
         spool = folder / f"spool-{nodes}-{pods}-{changed}-{case.recording}"
         numbers = map(str, (nodes, pods, changed, ports[case.name]))
@@ -88,7 +88,7 @@ def _measure_size(
     for case in cases:
         processes.wait_ready(case.name, f"http://127.0.0.1:{ports[case.name]}/readyz")
     for fits in (False, True):
-        asked = {case.text(fits=fits): _Server(ports[case.name], processes.pid(case.name)) for case in cases}
+        asked = {case.text(fits=fits): _Server(ports[case.name], processes.get_pid(case.name)) for case in cases}
         yield from measure(asked, nodes, fits=fits)
     for case in cases:
         processes.stop(case.name)
@@ -134,10 +134,10 @@ def measure(servers: Mapping[str, _Server], nodes: int, *, fits: bool) -> list[F
 
 def _bare(processes: Processes) -> list[Figure]:
     """The cost of HTTP: the same bodies, and an answer as long as one that names every node."""
-    port = free_ports("bare")["bare"]
+    port = find_free_ports("bare")["bare"]
     # About the length of 5,000 names with a reason each.
     start_bare(processes, port, b" " * 400_000)
-    bare = {"a handler of as many bytes": _Server(port, processes.pid("bare"))}
+    bare = {"a handler of as many bytes": _Server(port, processes.get_pid("bare"))}
     return measure(bare, 5_000, fits=False)
 
 

@@ -14,7 +14,7 @@ from dev.bench.cpu import cpu_seconds, resident_mib
 from dev.bench.filter import CHANGED_SHARE
 from dev.bench.mixed_readers import read_status
 from dev.bench.report import Figure, Result
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 
 NODES, PODS = 5_000, 40_000
 CALLERS, CALLS = 64, 1_280
@@ -25,20 +25,22 @@ def filter_callers() -> Result:
     more time than they take one after the other."""
     folder = FOLDER / "filter-callers"
     folder.mkdir(parents=True, exist_ok=True)
-    ports = free_ports("scheduler", "bare")
+    ports = find_free_ports("scheduler", "bare")
     with Processes(folder, {}) as processes:
         numbers = map(str, (NODES, PODS, NODES // CHANGED_SHARE, ports["scheduler"]))
         processes.start("scheduler", "dev.bench.deciding", *numbers, str(folder / "spool"))
         processes.wait_ready("scheduler", f"http://127.0.0.1:{ports['scheduler']}/readyz")
         start_bare(processes, ports["bare"], b" " * 400_000)
         bodies = list(fleet.bodies(NODES, CALLS, fits=False))
-        scheduler, pid = ports["scheduler"], processes.pid("scheduler")
+        scheduler, pid = ports["scheduler"], processes.get_pid("scheduler")
         _asked(scheduler, bodies[:100], 1)
         memory = resident_mib(pid)
         figures = [
             *_measured("one caller", scheduler, bodies[: CALLS // 8], 1, pid),
             *_measured(f"{CALLERS} callers", scheduler, bodies, CALLERS, pid),
-            *_measured(f"{CALLERS} callers of a bare handler", ports["bare"], bodies, CALLERS, processes.pid("bare")),
+            *_measured(
+                f"{CALLERS} callers of a bare handler", ports["bare"], bodies, CALLERS, processes.get_pid("bare")
+            ),
             Figure("the scheduler's memory before", memory, "MiB"),
             Figure("the scheduler's memory after", resident_mib(pid), "MiB"),
         ]

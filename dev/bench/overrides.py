@@ -16,7 +16,7 @@ from dev.bench.cpu import cpu_seconds
 from dev.bench.report import Figure, Result, against_first
 from dev.bench.services import PATIENT, WORKERS, feed, send_while_stopped, settled
 from dev.bench.worker import WARM_UP_ATTEMPTS
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
 from schemas.topics import DECISIONS
 
@@ -37,11 +37,11 @@ def overrides() -> Result:
             for number, name in enumerate(name for _ in range(ROUNDS) for name in list(cpu_ms)):
                 # New ones each time: a worker does less for an attempt that it has published before.
                 records = list(chain(*cluster.attempts(nodes, attempts, changing=0.01, first=number * attempts)))
-                port = free_ports("worker")["worker"]
+                port = find_free_ports("worker")["worker"]
                 command = ("worker", "--instance-id", "worker", "--metrics-address", port)
                 processes.start("worker", "dev.bench.overrides", name, *command)
                 processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
-                pids = {"worker": processes.pid("worker")}
+                pids = {"worker": processes.get_pid("worker")}
                 feed(processes, backends.bootstrap_servers, pids, warm_up)
                 send_while_stopped(backends.bootstrap_servers, pids, records)
                 spent, begun = cpu_seconds(pids["worker"]), time.monotonic()

@@ -13,7 +13,7 @@ from dev.bench.backends import FOLDER, send
 from dev.bench.cpu import cpu_seconds
 from dev.bench.report import Figure, Result
 from dev.bench.services import start_both
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
 from engine.fit.events.event_builder import Circumstances
 from schemas.topics import DECISIONS, NODE_STATES
@@ -46,7 +46,7 @@ class _Visit(NamedTuple):
 def page() -> Result:
     """The same pod at 10 and at 5,000 nodes, and the API's own answer that the page is made of."""
     with provisioned(FOLDER / "page") as (backends, processes):
-        ports = free_ports("api")
+        ports = find_free_ports("api")
         start_both(processes)
         origin = f"http://127.0.0.1:{ports['api']}"
         processes.start("api", "api", "serve", "--listen", ports["api"])
@@ -60,7 +60,7 @@ def page() -> Result:
             _wait_for(f"{origin}/ui/pods/{pod}")
         for number in UNSEEN:
             send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
-        pid = processes.pid("api")
+        pid = processes.get_pid("api")
         diagnosis = f"{origin}/api/v1/namespaces/{pods[-1].replace('/', '/pods/')}/diagnosis"
         figures = [_served(f"diagnosis as JSON, {SIZES[-1]:,} nodes", diagnosis, pid)]
         figures += [

@@ -12,7 +12,7 @@ from dev.bench.backends import FOLDER
 from dev.bench.backlog import post_all
 from dev.bench.cpu import cpu_seconds
 from dev.bench.report import Figure, Result, against_first
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
 from pipeline.index.documents import make_pod_state_document
 from pipeline.sinks.bulk import Document
@@ -43,10 +43,10 @@ REASONS = ("CardInsufficientMemory", "NumaNotFit", "CardTypeMismatch", "NodeInsu
 def pending() -> Result:
     """Half of the pods belong to jobs of 50, the others to nobody."""
     with provisioned(FOLDER / "pending") as (backends, processes):
-        ports = free_ports("api")
+        ports = find_free_ports("api")
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
-        index_url, pid = backends.opensearch_url, processes.pid("api")
+        index_url, pid = backends.opensearch_url, processes.get_pid("api")
         asyncio.run(_publish_states(backends.bootstrap_servers))
         _fill(index_url)
         api = f"http://127.0.0.1:{ports['api']}/api/v1"

@@ -9,7 +9,7 @@ from typing import Final
 
 from dev.bench.backends import send
 from dev.bench.cpu import cpu_seconds
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
 from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord
@@ -39,10 +39,10 @@ def start_both(processes: Processes) -> Pids:
 
 
 def _started(processes: Processes, name: str, *command: str, port: str | None = None) -> int:
-    port = port or free_ports(name)[name]
+    port = port or find_free_ports(name)[name]
     processes.start(name, "pipeline", *command, "--metrics-address", port)
     processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
-    return processes.pid(name)
+    return processes.get_pid(name)
 
 
 def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> dict[str, float]:

@@ -29,7 +29,7 @@ from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.cpu import cpu_seconds
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
 from schemas.topics import DECISIONS
 
@@ -99,14 +99,14 @@ def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]
     shutil.rmtree(folder, ignore_errors=True)
     readings = {name: folder / f"{name}.jsonl" for name in PROCESSES}
     with provisioned(folder) as (backends, processes):
-        for name, port in free_ports(*PROCESSES).items():
+        for name, port in find_free_ports(*PROCESSES).items():
             processes.start(name, "dev.bench.watched_worker", str(readings[name]), name, "--metrics-address", port)
             processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
-        before = {name: cpu_seconds(processes.pid(name)) for name in PROCESSES}
+        before = {name: cpu_seconds(processes.get_pid(name)) for name in PROCESSES}
         began = time.monotonic()
         sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))
         processes.check()
-        spent = {name: cpu_seconds(processes.pid(name)) - before[name] for name in PROCESSES}
+        spent = {name: cpu_seconds(processes.get_pid(name)) - before[name] for name in PROCESSES}
     warm_until = began + min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
     return [
         _soaked((name, minutes, sent, spent[name] / sent * 1000), read(readings[name]), warm_until)

@@ -22,7 +22,7 @@ from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.cpu import cpu_seconds
 from dev.bench.report import Figure, Result
-from dev.demo.reader import schedulerlog_path
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import Stack, stack
 
 NODES, A_SECOND = 500, 20
@@ -88,7 +88,7 @@ class _Load:
     def measured(self, where: str, seconds: int, *, stopped_seconds: int = 0) -> list[Figure]:
         """Delays of ``seconds``, OpenSearch being stopped for ``stopped_seconds`` in the middle of them."""
         running = self._running
-        pids = {name: running.processes.pid(name) for name in ("scheduler", "worker", "index", "api")}
+        pids = {name: running.processes.get_pid(name) for name in ("scheduler", "worker", "index", "api")}
         pids["OpenSearch"] = running.backends.opensearch.pid
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         delays = asyncio.run(self._run(seconds, stopped_seconds))
@@ -111,7 +111,7 @@ class _Load:
         delays, watching = Delays(), set[asyncio.Task[None]]()
         stop_at = WARM_SECONDS + (seconds - stopped_seconds) / 2
         began = time.perf_counter()
-        connection = await _Connection.to(self._running.url("scheduler"))
+        connection = await _Connection.to(self._running.build_url("scheduler"))
         stopping = asyncio.create_task(self._stop_index(stop_at, stopped_seconds))
         try:
             for number in range((seconds + WARM_SECONDS) * A_SECOND):
@@ -144,7 +144,9 @@ class _Load:
         delays.filters.append(answered_at - sent_at)
         if number % WATCHED:
             return None
-        return asyncio.create_task(_watch(self._running.url("api"), f"llm/hopeless-{number}", answered_at, delays))
+        return asyncio.create_task(
+            _watch(self._running.build_url("api"), f"llm/hopeless-{number}", answered_at, delays)
+        )
 
     async def _stop_index(self, after_seconds: float, seconds: int) -> None:
         if not seconds:
@@ -159,7 +161,7 @@ class _Load:
 
 async def _watch(api: str, pod: str, decided: float, delays: Delays) -> None:
     connection = await _Connection.to(api)
-    path = schedulerlog_path(pod) + "?limit=1"
+    path = build_schedulerlog_path(pod) + "?limit=1"
     while await connection.request("GET", path) != 200:
         if time.perf_counter() - decided > 60:
             raise RuntimeError(f"the API does not know {pod} a minute after it was decided")

@@ -14,8 +14,8 @@ from dev.bench.backends import FOLDER
 from dev.bench.cpu import cpu_seconds, resident_mib
 from dev.bench.report import Figure, Result
 from dev.bench.services import start_worker
-from dev.demo.processes import Processes, free_ports
-from dev.demo.reader import schedulerlog_path
+from dev.demo.processes import Processes, find_free_ports
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import provisioned
 from schemas.topics import ATTEMPTS, DECISIONS
 
@@ -62,7 +62,7 @@ def _raise(task: "asyncio.Task[None]") -> None:
 def watch() -> Result:
     """The decision is the time at which its records are sent; their way leads through Kafka, worker and Kafka."""
     with provisioned(FOLDER / "watch") as (backends, processes):
-        ports = free_ports("api", "bare")
+        ports = find_free_ports("api", "bare")
         start_worker(processes)
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
@@ -81,28 +81,28 @@ def watch() -> Result:
 
 async def _measured(processes: Processes, servers: str, ports: dict[str, str]) -> list[Figure]:
     api, bare = (Watched(f"http://127.0.0.1:{ports[name]}") for name in ("api", "bare"))
-    before = resident_mib(processes.pid("api"))
+    before = resident_mib(processes.get_pid("api"))
     open_now: list[asyncio.StreamWriter] = []
     for first in range(0, WATCHERS, _AT_ONCE):
         pods = range(first, first + _AT_ONCE)
-        ours = [api.watch(pod, schedulerlog_path(f"llm/hopeless-{pod}") + "?watch=true") for pod in pods]
+        ours = [api.watch(pod, build_schedulerlog_path(f"llm/hopeless-{pod}") + "?watch=true") for pod in pods]
         theirs = [bare.watch(pod, f"/default/llm/hopeless-{pod}") for pod in pods]
         open_now += await asyncio.gather(*ours, *theirs)
     await _send(servers, WARM_SECONDS, api, bare)
     for server in (api, bare):
         server.sent_at.clear()
         server.delays.clear()
-    spent = {name: cpu_seconds(processes.pid(name)) for name in ("api", "bare")}
+    spent = {name: cpu_seconds(processes.get_pid(name)) for name in ("api", "bare")}
     await _send(servers, SECONDS, api, bare)
     await asyncio.sleep(3)
     processes.check()
     figures = []
     for name, path, watched in (("bare", "the record's own bytes", bare), ("api", "the API", api)):
-        cost = (cpu_seconds(processes.pid(name)) - spent[name]) / len(watched.delays) * 1000
+        cost = (cpu_seconds(processes.get_pid(name)) - spent[name]) / len(watched.delays) * 1000
         p50, p99 = (float(delay) * 1000 for delay in np.percentile(watched.delays, [50, 99]))
         seen = f"{len(watched.delays):,} of {SECONDS * A_SECOND:,} seen; {cost:.2f} ms of CPU each"
         figures += [Figure(f"{path}, p50", p50, "ms", note=seen), Figure(f"{path}, p99", p99, "ms")]
-    pid = processes.pid("api")
+    pid = processes.get_pid("api")
     figures.append(Figure("the API's memory", resident_mib(pid), "MiB", note=f"{before:.0f} before the watchers came"))
     for writer in open_now:
         writer.close()

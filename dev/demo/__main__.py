@@ -12,7 +12,7 @@ from rich.console import Console
 
 from dev.demo import scenarios, show
 from dev.demo.processes import ServiceError
-from dev.demo.reader import schedulerlog_path
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import Stack, stack
 
 FOLDER = Path(".run/demo")
@@ -27,11 +27,11 @@ def play(console: Console, running: Stack) -> bool:
         show.show_answer(console, answer)
         right &= answer.is_right
     console.rule("[bold]Two sources[/]: ingest kube-events has read kube-scheduler's events about the same tries")
-    for answer in scenarios.both_sources(running):
+    for answer in scenarios.compare_sources(running):
         show.show_verdict(console, answer)
         right &= answer.is_right
     console.rule("[bold]Event messages[/]: what kubectl describe shows")
-    for answer in scenarios.messages(running):
+    for answer in scenarios.compare_messages(running):
         show.show_messages(console, answer)
         right &= answer.is_right
     answer = scenarios.search(running)
@@ -43,15 +43,18 @@ def play(console: Console, running: Stack) -> bool:
 
 def show_addresses(console: Console, running: Stack) -> None:
     """Print where the services listen, and requests to try."""
-    api, curl = running.url("api"), f"curl --cacert {running.authority}"
+    api, curl = running.build_url("api"), f"curl --cacert {running.authority}"
     console.rule("[bold]Everything keeps running until Ctrl-C[/]")
     console.print(f"Page        {api}/ui/pods/default/gpu-pod-default (a browser warns of the demo's own authority)")
-    console.print(f"scheduler   {running.url('scheduler')}\nAPI         {api}", highlight=False)
+    console.print(f"scheduler   {running.build_url('scheduler')}\nAPI         {api}", highlight=False)
     console.print(f"Kafka       {running.backends.bootstrap_servers}", highlight=False)
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
-    for path in (schedulerlog_path("default/gpu-pod-default"), schedulerlog_path("llm/finetune") + "/history"):
+    for path in (
+        build_schedulerlog_path("default/gpu-pod-default"),
+        build_schedulerlog_path("llm/finetune") + "/history",
+    ):
         console.print(f"  {curl} {api}{path}", soft_wrap=True, highlight=False)
-    path = schedulerlog_path("default/gpu-pod-default")
+    path = build_schedulerlog_path("default/gpu-pod-default")
     console.print(f"  {curl} '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
     console.print(f"  {curl} '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
     console.print(f"  {curl} {api}/api/v1/nodes/node1/occupancy", soft_wrap=True, highlight=False)
@@ -77,7 +80,7 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
     """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell Ctrl-C would be ignored
-    console = show.console()
+    console = show.create_console()
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
     try:

@@ -20,7 +20,7 @@ EVENTS: Final = "/apis/events.k8s.io/v1/events"
 KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}
 POLL_SECONDS: Final = 0.2
 BOOKMARK_SECONDS: Final = 60.0
-"""As often as the real one, whose readers take a longer silence for a broken watch."""
+"""Seconds between bookmarks, as of the real server, whose readers take a longer silence for a broken watch."""
 
 
 class SimulatedApiServer:
@@ -34,31 +34,31 @@ class SimulatedApiServer:
 
     def write_event(self, pod: Json, scheduler: str, reason: str, note: str) -> None:
         """Write an event about a pod, as kube-scheduler does."""
-        about = {key: pod["metadata"][key] for key in ("namespace", "name", "uid")}
+        reference = {key: pod["metadata"][key] for key in ("namespace", "name", "uid")}
         with self._changed:
             version = len(self._events) + 1
-            name = f"{about['name']}.{version}"
-            metadata = {"namespace": about["namespace"], "name": name, "uid": name, "resourceVersion": str(version)}
+            name = f"{reference['name']}.{version}"
+            metadata = {"namespace": reference["namespace"], "name": name, "uid": name, "resourceVersion": str(version)}
             self._events.append(
                 {
-                    "metadata": metadata, "regarding": {"kind": "Pod", **about}, "reason": reason, "note": note,
+                    "metadata": metadata, "regarding": {"kind": "Pod", **reference}, "reason": reason, "note": note,
                     "type": "Normal" if reason == "Scheduled" else "Warning", "reportingController": scheduler,
                     "eventTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
                 }
             )  # fmt: skip
             self._changed.notify_all()
 
-    def listed(self, path: str) -> Json | None:
-        """The list at a path; None for a kind that this server does not have."""
+    def list_objects(self, path: str) -> Json | None:
+        """List the objects at a path; None for a kind that this server does not have."""
         if path == EVENTS:
             return {"items": self._events, "metadata": {"resourceVersion": str(len(self._events))}}
         if path not in KINDS:
             return None
-        found = [object_ for object_ in self._cluster.objects() if object_["kind"] == KINDS[path]]
-        return {"items": found, "metadata": {"resourceVersion": "1"}}
+        items = [object_ for object_ in self._cluster.read_objects() if object_["kind"] == KINDS[path]]
+        return {"items": items, "metadata": {"resourceVersion": "1"}}
 
-    def watched(self, path: str, version: int) -> Iterator[Json | None]:
-        """The events after that version as they come, a bookmark after a minute of silence, and None meanwhile."""
+    def watch_events(self, path: str, version: int) -> Iterator[Json | None]:
+        """Yield the events after the version as they come, a bookmark after a minute of silence, and None meanwhile."""
         bookmark_at = time.monotonic() + BOOKMARK_SECONDS
         while not self.is_stopped:
             with self._changed:
@@ -81,16 +81,16 @@ def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             query = parse_qs(url.query)
-            if (found := server.listed(url.path)) is None:
+            if (listing := server.list_objects(url.path)) is None:
                 self._begin(404)
                 self.wfile.write(b'{"kind": "Status", "code": 404}')
                 return
             self._begin(200)
             if "watch" not in query:
-                self.wfile.write(json.dumps(found).encode())
+                self.wfile.write(json.dumps(listing).encode())
                 return
             try:
-                for event in server.watched(url.path, int(query["resourceVersion"][0])):
+                for event in server.watch_events(url.path, int(query["resourceVersion"][0])):
                     self.wfile.write(json.dumps(event).encode() + b"\n" if event else b"")
                     self.wfile.flush()
             except OSError:

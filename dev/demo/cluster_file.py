@@ -26,13 +26,13 @@ class ClusterFile:
 
     def end_pod(self, namespace: str, name: str) -> None:
         """Let a pod succeed, which frees its devices."""
-        objects = self.objects()
+        objects = self.read_objects()
         self._find(objects, "Pod", name, namespace)["status"]["phase"] = "Succeeded"
         self._write(objects)
 
     def lock_node(self, node: str, owner: str) -> None:
         """Lock the node as HAMi does while it binds the pod ``owner`` (``namespace/name``) to it."""
-        objects = self.objects()
+        objects = self.read_objects()
         lock = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ},{owner.replace('/', ',')}"
         self._find(objects, "Node", node)["metadata"]["annotations"][NODE_LOCK] = lock
         self._write(objects)
@@ -50,7 +50,7 @@ class ClusterFile:
             time.sleep(0.05)
         raise TimeoutError(f"the scheduler did not apply {self.path} in {timeout_seconds:.0f} s")
 
-    def objects(self) -> list[dict[str, Any]]:
+    def read_objects(self) -> list[dict[str, Any]]:
         return list(yaml.safe_load_all(self.path.read_text()))
 
     def _write(self, objects: list[dict[str, Any]]) -> None:
@@ -62,8 +62,8 @@ class ClusterFile:
     @staticmethod
     def _find(objects: list[dict[str, Any]], kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
         wanted = (kind, name, namespace)
-        for found in objects:
-            metadata = found["metadata"]
-            if (found["kind"], metadata["name"], metadata.get("namespace")) == wanted:
-                return found
+        for candidate in objects:
+            metadata = candidate["metadata"]
+            if (candidate["kind"], metadata["name"], metadata.get("namespace")) == wanted:
+                return candidate
         raise LookupError(f"the cluster file has no {kind} {name}")

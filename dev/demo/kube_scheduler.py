@@ -11,7 +11,7 @@ from dev.demo.api_server import SimulatedApiServer
 
 Pod = dict[str, Any]
 SCHEDULER: Final = "hami-scheduler"
-"""What the webhook writes into pods that name no scheduler and ask for devices."""
+"""Scheduler name that the webhook writes into pods that name no scheduler and request devices."""
 
 
 def read_pod(path: Path) -> Pod:
@@ -39,7 +39,7 @@ class SimulatedKubeScheduler:
         return node
 
     def filter(self, pod: Pod, nodes: list[str]) -> str | None:
-        """The node that the extender chose; None if it refused all."""
+        """Filter the nodes and return the node that the extender chose; None if it refused all."""
         answer = self._post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
         if names := answer.get("NodeNames"):
             return str(names[0])
@@ -53,7 +53,7 @@ class SimulatedKubeScheduler:
             self._events.write_event(pod, pod["spec"].get("schedulerName", SCHEDULER), reason, note)
 
     def bind(self, pod: Pod, node: str) -> str:
-        """The error of the bind; empty if the pod was bound."""
+        """Bind the pod and return the error of the bind; empty if it succeeded."""
         metadata = pod["metadata"]
         arguments = {
             "PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"], "Node": node

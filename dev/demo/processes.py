@@ -10,8 +10,8 @@ from typing import Self
 
 import httpx
 
-from dev.embedded.ports import free_port
-from dev.embedded.process import Child, ParentWatch, last_lines, spawn
+from dev.embedded.ports import find_free_port
+from dev.embedded.process import Child, ParentWatch, read_last_lines, spawn
 
 SERVICE_PORTS = range(10_000, 19_000)
 COMMAND_SECONDS = 120
@@ -21,12 +21,12 @@ class ServiceError(Exception):
     """A service did not start or has died; the message ends with the last lines of its log."""
 
 
-def free_ports(*names: str) -> dict[str, str]:
-    """A different free port for each name, below the range from which the kernel serves outgoing connections."""
-    found: dict[str, int] = {}
+def find_free_ports(*names: str) -> dict[str, str]:
+    """Find a different free port for each name, below the range from which the kernel serves outgoing connections."""
+    ports: dict[str, int] = {}
     for name in names:
-        found[name] = free_port(SERVICE_PORTS, found.values())
-    return {name: str(port) for name, port in found.items()}
+        ports[name] = find_free_port(SERVICE_PORTS, ports.values())
+    return {name: str(port) for name, port in ports.items()}
 
 
 class Processes:
@@ -42,7 +42,9 @@ class Processes:
         self._parent_watch = ParentWatch()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         for name in reversed(list(self._running)):
             self.stop(name)
         self._parent_watch.close()
@@ -53,7 +55,7 @@ class Processes:
     def run(self, name: str, *arguments: str, **environment: str) -> None:
         """Run a command of this project to its end; raises ``ServiceError`` unless it succeeds."""
         if self.spawn(name, arguments, environment).popen.wait(COMMAND_SECONDS):
-            raise self._error(name)
+            raise self._build_error(name)
 
     def start(self, name: str, *arguments: str, **environment: str) -> None:
         """Start a service; it gets ``environment`` in addition to the variables that all services get."""
@@ -73,11 +75,11 @@ class Processes:
         child.id.kill()
         child.popen.wait()
 
-    def pid(self, name: str) -> int:
+    def get_pid(self, name: str) -> int:
         return self._running[name].id.pid
 
-    def has_ended(self, name: str) -> bool:
-        """Whether the service has ended by itself; its name is then free for another start."""
+    def release_if_ended(self, name: str) -> bool:
+        """Release the name of a service that has ended by itself, for another start; return whether it has ended."""
         if self.is_running(name):
             return False
         del self._running[name]
@@ -86,15 +88,15 @@ class Processes:
     def is_running(self, name: str) -> bool:
         return name in self._running and self._running[name].exit_status() is None
 
-    def running(self) -> set[str]:
-        """The names of the services that run."""
+    def list_running(self) -> set[str]:
+        """List the names of the services that run."""
         return {name for name in self._running if self.is_running(name)}
 
     def check(self) -> None:
-        """Raises ``ServiceError`` if a service does not run any more."""
+        """Check that all services run. Raises ``ServiceError``."""
         for name in self._running:
             if not self.is_running(name):
-                raise self._error(name)
+                raise self._build_error(name)
 
     def wait_ready(self, name: str, url: str, timeout_seconds: float = 180, authority: Path | None = None) -> None:
         """Return when ``url`` answers 200; raises ``ServiceError`` if the service dies or does not become ready.
@@ -121,14 +123,14 @@ class Processes:
         )
 
     def spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
-        """The process of these arguments, begun, which writes into the log of ``name``."""
+        """Spawn the process of these arguments, which writes into the log of ``name``."""
         # Installed, a service cannot be started by the name of its package, which only this command finds. A program of
         # a benchmark or a test is a module with a dot in its name, and no service.
         module = () if "." in arguments[0] else ("schedulerlog",)
         command = [sys.executable, "-m", *module, *arguments]
         return spawn(command, self.log(name), self.environment | environment, self._parent_watch)
 
-    def _error(self, name: str) -> ServiceError:
+    def _build_error(self, name: str) -> ServiceError:
         return ServiceError(
-            "\n".join([f"{name} has ended. The last lines of {self.log(name)}:", *last_lines(self.log(name))])
+            "\n".join([f"{name} has ended. The last lines of {self.log(name)}:", *read_last_lines(self.log(name))])
         )

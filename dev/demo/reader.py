@@ -23,7 +23,7 @@ class Reader:
     """A client of the API and a consumer of the event messages."""
 
     def __init__(self, api_url: str, bootstrap_servers: str, authority: Path | None = None) -> None:
-        """``authority``: of the certificate, where the URL is one of HTTPS."""
+        """Create a reader. ``authority`` signs the certificate of an HTTPS URL."""
         self._url = api_url
         self._verify = ssl.create_default_context(cafile=authority) if authority else True
         self._bootstrap_servers = bootstrap_servers
@@ -32,45 +32,47 @@ class Reader:
         answer: Json = httpx.get(self._url + path, params=query, timeout=60, verify=self._verify).json()
         return answer
 
-    def schedulerlog(self, pod: str) -> Json:
-        return self.get(schedulerlog_path(pod))
+    def get_schedulerlog(self, pod: str) -> Json:
+        return self.get(build_schedulerlog_path(pod))
 
-    def status(self, pod: str) -> str:
-        """The status of the pod; empty while the API does not know the pod."""
-        return str(self.schedulerlog(pod).get("status", ""))
+    def get_status(self, pod: str) -> str:
+        """Get the status of the pod; empty while the API does not know the pod."""
+        return str(self.get_schedulerlog(pod).get("status", ""))
 
-    def episodes(self, pod: str) -> list[Json]:
-        episodes: list[Json] = self.get(schedulerlog_path(pod) + "/history").get("episodes", [])
+    def list_episodes(self, pod: str) -> list[Json]:
+        episodes: list[Json] = self.get(build_schedulerlog_path(pod) + "/history").get("episodes", [])
         return episodes
 
     def search(self, **query: str) -> Json:
         return self.get("/api/v1/schedulerlogs", **query)
 
-    def messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
-        """The first ``count`` event messages on the topic, by the time they report; fewer after a timeout."""
-        return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.reported_at)
+    def read_messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
+        """Read the first ``count`` event messages on the topic, by the time they report; fewer after a timeout."""
+        return sorted(
+            asyncio.run(self._consume_messages(count, timeout_seconds)), key=lambda message: message.reported_at
+        )
 
-    async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
-        found: list[MessageEmitted] = []
+    async def _consume_messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
+        messages: list[MessageEmitted] = []
         async with connected(
             create_consumer(build_kafka_connection(self._bootstrap_servers), MESSAGES.name)
         ) as consumer:
             deadline = time.monotonic() + timeout_seconds
-            while len(found) < count and time.monotonic() < deadline:
+            while len(messages) < count and time.monotonic() < deadline:
                 async for record in read_to_end(consumer):
                     event = decode(record.value, record.headers)
-                    found += [event] if isinstance(event, MessageEmitted) else []
+                    messages += [event] if isinstance(event, MessageEmitted) else []
                 await asyncio.sleep(0.05)
-        return found
+        return messages
 
 
-def schedulerlog_path(pod: str) -> str:
+def build_schedulerlog_path(pod: str) -> str:
     namespace, name = pod.split("/")
     return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
 
 
 def until(read: Callable[[], T], expected: T, timeout_seconds: float = 30) -> T:
-    """The result of ``read`` as soon as it is ``expected``, or the last one when the time is over."""
+    """Read until the result is ``expected``, and return it; the last result after the timeout."""
     deadline = time.monotonic() + timeout_seconds
     while (answer := read()) != expected and time.monotonic() < deadline:
         time.sleep(0.05)

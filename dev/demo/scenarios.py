@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dev.demo.kube_scheduler import read_pod
-from dev.demo.reader import Reader, schedulerlog_path, until
+from dev.demo.reader import Reader, build_schedulerlog_path, until
 from dev.demo.stack import Stack
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,30 +34,34 @@ class ScenarioAnswer:
     def is_right(self) -> bool:
         return bool(self.actual == self.expected)
 
-    def difference(self) -> str:
-        expected, actual = _lines(self.expected), _lines(self.actual)
+    def describe_difference(self) -> str:
+        expected, actual = _to_lines(self.expected), _to_lines(self.actual)
         return "\n".join(difflib.unified_diff(expected, actual, "expected", "actual", lineterm=""))
 
 
-def _lines(value: Any) -> list[str]:
+def _to_lines(value: Any) -> list[str]:
     return json.dumps(value, indent=2, sort_keys=True).splitlines()
 
 
-def expected(name: str) -> Any:
+def read_expected(name: str) -> Any:
     return json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
 
 
 def play(stack: Stack) -> Iterator[ScenarioAnswer]:
     """Run all five in order on one cluster; yield each answer as soon as the API gives it."""
-    yield _once(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
-    yield _once(stack, "2-gpu-pod-default", "Five devices on one node: every node refuses, each for its own reasons")
-    yield _devices(stack, "default/gpu-pod-default", "node3", "2-devices-of-node3")
-    yield _once(stack, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5])
-    yield _locked(stack)
-    yield from _refused_then_placed(stack)
+    yield _schedule_pod(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
+    yield _schedule_pod(
+        stack, "2-gpu-pod-default", "Five devices on one node: every node refuses, each for its own reasons"
+    )
+    yield _compare_devices(stack, "default/gpu-pod-default", "node3", "2-devices-of-node3")
+    yield _schedule_pod(
+        stack, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5]
+    )
+    yield _schedule_on_locked_node(stack)
+    yield from _retry_until_placed(stack)
 
 
-def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> ScenarioAnswer:
+def _schedule_pod(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> ScenarioAnswer:
     pod = read_pod(EXAMPLES / "pods" / f"{name}.yaml")
     stack.kube_scheduler.schedule_once(pod, nodes)
     return _answer(stack, title, pod, name)
@@ -65,33 +69,35 @@ def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> 
 
 def _answer(stack: Stack, title: str, pod: Any, name: str) -> ScenarioAnswer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    actual = until(lambda: stack.reader.schedulerlog(label), expected(name))
-    return ScenarioAnswer(title, label, actual, expected(name))
+    actual = until(lambda: stack.reader.get_schedulerlog(label), read_expected(name))
+    return ScenarioAnswer(title, label, actual, read_expected(name))
 
 
-def _devices(stack: Stack, pod: str, node: str, name: str) -> ScenarioAnswer:
-    """Device by device: the verdict from the attempt, beside what the node's state says was in use before it."""
+def _compare_devices(stack: Stack, pod: str, node: str, name: str) -> ScenarioAnswer:
+    """Compare device by device: the verdict of the attempt, and the usage in the node's state before it."""
 
-    def found() -> list[list[str]]:
-        log = stack.reader.get(schedulerlog_path(pod), detail="full", node=node)
-        return [_device(device) for device in log.get("devices") or []]
+    def read_devices() -> list[list[str]]:
+        log = stack.reader.get(build_schedulerlog_path(pod), detail="full", node=node)
+        return [_describe_device(device) for device in log.get("devices") or []]
 
-    return ScenarioAnswer(f"The devices of {node}, one by one", pod, until(found, expected(name)), expected(name))
+    return ScenarioAnswer(
+        f"The devices of {node}, one by one", pod, until(read_devices, read_expected(name)), read_expected(name)
+    )
 
 
-def _device(device: Any) -> list[str]:
+def _describe_device(device: Any) -> list[str]:
     use = [("memory_used_mib", "memory_total_mib"), ("cores_used_percent", "cores_total_percent")]
     use.append(("slots_used", "slots_total"))
     return [device["uuid"], device["verdict"], *(f"{device[used]} of {device[total]}" for used, total in use)]
 
 
-def _locked(stack: Stack) -> ScenarioAnswer:
+def _schedule_on_locked_node(stack: Stack) -> ScenarioAnswer:
     stack.cluster.lock_node("node4", "llm/trainer-0")
     stack.wait_until_cluster_applied()
-    return _once(stack, "4-pinned", "The filter passes, but another pod holds the node's lock")
+    return _schedule_pod(stack, "4-pinned", "The filter passes, but another pod holds the node's lock")
 
 
-def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
+def _retry_until_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     pod = read_pod(EXAMPLES / "pods" / "5-finetune.yaml")
     for _ in range(3):
         stack.kube_scheduler.schedule_once(pod, ALL_NODES)
@@ -102,52 +108,52 @@ def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     stack.kube_scheduler.schedule_once(pod, ALL_NODES)
     yield _answer(stack, "Placed, now that llm/pretrain has ended", pod, "5-finetune-placed")
     outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
-    history = until(lambda: _outline(stack.reader, "llm/finetune"), outline)
+    history = until(lambda: _list_episodes(stack.reader, "llm/finetune"), outline)
     yield ScenarioAnswer("Its history shows both, latest first", "llm/finetune", history, outline)
 
 
-def _outline(reader: Reader, pod: str) -> list[Any]:
-    return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.episodes(pod)]
+def _list_episodes(reader: Reader, pod: str) -> list[Any]:
+    return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.list_episodes(pod)]
 
 
-def both_sources(stack: Stack) -> Iterator[ScenarioAnswer]:
-    """What the same pods are answered when ``kube-events`` has reported each of their tries too: the same."""
+def compare_sources(stack: Stack) -> Iterator[ScenarioAnswer]:
+    """Compare the answers about the same pods after ``kube-events`` has reported each of their tries, too."""
     names = ("1-gpu-pod", "2-gpu-pod-default", "3-deepseek", "4-pinned", "5-finetune")
     title = "The same, now that kube-events has reported it too"
     for name in names:
         metadata = read_pod(EXAMPLES / "pods" / f"{name}.yaml")["metadata"]
         pod = f"{metadata['namespace']}/{metadata['name']}"
-        reports = until(partial(_sources, stack, pod), SOURCES)
+        reports = until(partial(_list_sources, stack, pod), SOURCES)
         yield ScenarioAnswer("Its sources", pod, reports, SOURCES)
-        wanted = expected("5-finetune-placed" if name == "5-finetune" else name)
-        yield ScenarioAnswer(title, pod, stack.reader.schedulerlog(pod), wanted)
+        wanted = read_expected("5-finetune-placed" if name == "5-finetune" else name)
+        yield ScenarioAnswer(title, pod, stack.reader.get_schedulerlog(pod), wanted)
     outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
     yield ScenarioAnswer(
-        "Each of its four tries counts once", "llm/finetune", _outline(stack.reader, "llm/finetune"), outline
+        "Each of its four tries counts once", "llm/finetune", _list_episodes(stack.reader, "llm/finetune"), outline
     )
 
 
-def _sources(stack: Stack, pod: str) -> list[str]:
-    log = stack.reader.get(schedulerlog_path(pod), detail="full")
+def _list_sources(stack: Stack, pod: str) -> list[str]:
+    log = stack.reader.get(build_schedulerlog_path(pod), detail="full")
     return [report["source"] for report in log.get("detail", {}).get("reports", [])]
 
 
-def messages(stack: Stack) -> Iterator[ScenarioAnswer]:
-    """The event messages of every pod, in the order of their time."""
-    wanted: dict[str, list[list[str]]] = expected("messages")
+def compare_messages(stack: Stack) -> Iterator[ScenarioAnswer]:
+    """Compare the event messages of every pod, in the order of their time."""
+    wanted: dict[str, list[list[str]]] = read_expected("messages")
     actual: dict[str, list[list[str]]] = {pod: [] for pod in wanted}
-    for message in stack.reader.messages(sum(map(len, wanted.values()))):
+    for message in stack.reader.read_messages(sum(map(len, wanted.values()))):
         actual.setdefault(str(message.pod), []).append([message.severity, message.reason, message.message])
     for pod, lines in actual.items():
         yield ScenarioAnswer("Event messages", pod, lines, wanted.get(pod, []))
 
 
 def search(stack: Stack) -> ScenarioAnswer:
-    """All attempts that met a device whose slots are all taken."""
+    """Search for the attempts that met a device without a free slot."""
 
-    def found() -> list[list[str]]:
+    def read_items() -> list[list[str]]:
         items = stack.reader.search(reason=SEARCHED_REASON).get("items", [])
         return [[item["namespace"], item["name"], item["status"]] for item in items]
 
     wanted = [["default", "gpu-pod-default", "failed"]]
-    return ScenarioAnswer(f"Search: reason={SEARCHED_REASON}", "every namespace", until(found, wanted), wanted)
+    return ScenarioAnswer(f"Search: reason={SEARCHED_REASON}", "every namespace", until(read_items, wanted), wanted)

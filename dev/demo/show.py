@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from dev.demo.reader import schedulerlog_path
+from dev.demo.reader import build_schedulerlog_path
 from dev.demo.scenarios import ScenarioAnswer
 
 COLOURS = {"passed": "green", "succeeded": "green", "failed": "red", "pending": "yellow"}
@@ -26,13 +26,15 @@ def show_verdict(console: Console, answer: ScenarioAnswer) -> None:
         console.print("[green]as expected[/]")
         return
     console.print("[bold red]not the expected answer[/]")
-    console.print(answer.difference(), markup=False, highlight=False)
+    console.print(answer.describe_difference(), markup=False, highlight=False)
 
 
 def _show_schedulerlog(console: Console, answer: ScenarioAnswer) -> None:
     log = answer.actual
     colour = COLOURS.get(log["status"], "white")
-    console.print(f"status [bold {colour}]{log['status']}[/]   GET {schedulerlog_path(answer.pod)}", highlight=False)
+    console.print(
+        f"status [bold {colour}]{log['status']}[/]   GET {build_schedulerlog_path(answer.pod)}", highlight=False
+    )
     table = Table("node", "verdict", "score", Column("why", overflow="fold"), box=None, pad_edge=False)
     for node in log["filter"]["nodes"]:
         reasons = "; ".join(
@@ -47,8 +49,8 @@ def _show_schedulerlog(console: Console, answer: ScenarioAnswer) -> None:
     console.print_json(json.dumps(log))
 
 
-def console() -> Console:
-    """A console as wide as the terminal; without a terminal, wide enough for a reason on one line."""
+def create_console() -> Console:
+    """Create a console as wide as the terminal; without a terminal, wide enough for a reason on one line."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=160)
 

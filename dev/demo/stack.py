@@ -12,7 +12,7 @@ from dev import embedded
 from dev.demo.api_server import SimulatedApiServer, serving
 from dev.demo.cluster_file import ClusterFile
 from dev.demo.kube_scheduler import SimulatedKubeScheduler
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from dev.demo.reader import Reader
 
 SERVICES = ("scheduler", "worker", "index", "api")
@@ -38,27 +38,27 @@ class Stack:
         """The file that names the simulated API server."""
         return self.folder / "kubeconfig"
 
-    def url(self, service: str) -> str:
+    def build_url(self, service: str) -> str:
         scheme = "https" if service == "api" and self.authority else "http"
         return f"{scheme}://127.0.0.1:{self.ports[service]}"
 
     @property
     def kube_scheduler(self) -> SimulatedKubeScheduler:
-        return SimulatedKubeScheduler(self.url("scheduler"), self.api_server)
+        return SimulatedKubeScheduler(self.build_url("scheduler"), self.api_server)
 
     @property
     def reader(self) -> Reader:
-        return Reader(self.url("api"), self.backends.bootstrap_servers, self.authority)
+        return Reader(self.build_url("api"), self.backends.bootstrap_servers, self.authority)
 
     def wait_until_cluster_applied(self) -> None:
         """Return when the scheduler has applied the present content of the cluster file."""
-        self.cluster.wait_until_applied(self.url("scheduler") + "/metrics")
+        self.cluster.wait_until_applied(self.build_url("scheduler") + "/metrics")
 
     def start(self, service: str) -> None:
-        self.processes.start(service, *_command(self, service), **self._files_of(service))
+        self.processes.start(service, *_build_command(self, service), **self._build_certificate_settings(service))
 
-    def _files_of(self, service: str) -> dict[str, str]:
-        """Settings that name the certificate, for the service that has one."""
+    def _build_certificate_settings(self, service: str) -> dict[str, str]:
+        """Build the settings that name the certificate, for a service that has one."""
         if service != "api" or self.authority is None:
             return {}
         folder = self.authority.parent
@@ -69,10 +69,10 @@ class Stack:
 
     def wait_ready(self, *services: str) -> None:
         for service in services:
-            self.processes.wait_ready(service, f"{self.url(service)}/readyz", authority=self.authority)
+            self.processes.wait_ready(service, f"{self.build_url(service)}/readyz", authority=self.authority)
 
 
-def _command(stack: Stack, service: str) -> list[str]:
+def _build_command(stack: Stack, service: str) -> list[str]:
     port = stack.ports[service]
     cluster, spool = str(stack.cluster.path), str(stack.folder / "spool")
     commands = {
@@ -106,7 +106,7 @@ def stack(folder: Path, cluster_source: Path, *, has_certificate: bool = False, 
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     api_server = SimulatedApiServer(cluster)
     with provisioned(folder, **environment) as (backends, processes):
-        ports = free_ports(*SERVICES, *OPTIONAL_SERVICES)
+        ports = find_free_ports(*SERVICES, *OPTIONAL_SERVICES)
         authority = folder / "tls" / "ca.crt" if has_certificate else None
         if authority:
             names = ("--name", "localhost", "--name", "127.0.0.1")

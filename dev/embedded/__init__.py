@@ -9,21 +9,21 @@ with embedded.backends() as servers:
 
 backends            Kafka and OpenSearch of one folder, started and stopped together
 folder              the same for the command line: servers that keep running after the command
-kafka, opensearch   one broker, one node: what to run, and how to see that it is ready
-kafka_probe         whether a broker takes a record and gives it back
-kafka_storage       the empty data folder of a broker
+kafka, opensearch   one broker, one node: its command line and its check of readiness
+kafka_probe         check that a broker takes a record and gives it back
+kafka_storage       empty data folder of a broker
 secured_opensearch  one node of OpenSearch with its security plugin, for tests
-server              one server process from start to end, whatever it serves
-process             operating system processes, known by process id and start time
-parent_death_watch  the script that kills a server when the process that started it dies
-plan, state, ports  which servers a folder holds and on which ports; kept in ``state.json``
-lock, download      the jars of all servers, their checksums, and how they get into the user's cache
-installed           both together: the command line of each server, its jars downloaded
-jvm                 the command line of Java
-aot_cache           with which servers start in half the CPU
+server              server process from start to end, whatever it serves
+process             operating system processes, identified by process id and start time
+parent_death_watch  script that kills a server when the process that started it dies
+plan, state, ports  servers of a folder and their ports, kept in ``state.json``
+lock, download      jars of all servers, their checksums, and their download into the user's cache
+installed           command line of each server, with its jars downloaded
+jvm                 command line of Java
+aot_cache           cache with which servers start in half the CPU
 locking             one process at a time in a folder
-progress, status    what a person sees
-errors              what can go wrong, named for what the caller can do
+progress, status    display for people
+errors              errors, named for what the caller can do
 control_plane       a real Kubernetes control plane, in the same way
 """
 

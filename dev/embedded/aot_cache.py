@@ -21,17 +21,17 @@ _WRITING_SECONDS: Final = 180.0
 
 def train(jvms: Mapping[ServerKind, Jvm], progress: Progress) -> list[ServerKind]:
     """Write the caches that are missing, and say of which servers. Raises ServerError where one does not start."""
-    if not _missing(jvms):
+    if not _list_missing(jvms):
         return []
     with file_lock(next(iter(jvms.values())).aot_cache.with_name("lock")):
-        missing = _missing(jvms)
+        missing = _list_missing(jvms)
         for kind in missing:
             progress.note(f"writing Java's ahead-of-time cache for {kind}: once, for half a minute")
             _train(kind, jvms[kind])
         return missing
 
 
-def _missing(jvms: Mapping[ServerKind, Jvm]) -> list[ServerKind]:
+def _list_missing(jvms: Mapping[ServerKind, Jvm]) -> list[ServerKind]:
     return [kind for kind, jvm in jvms.items() if not jvm.aot_cache.exists()]
 
 

@@ -17,14 +17,14 @@ from typing import Final
 from rich.console import Console
 
 from dev.embedded.errors import EmbeddedError, NotRunningError, PortTakenError
-from dev.embedded.installed import installed_jvms
-from dev.embedded.jvm import Jvm, JvmSettings, settings_from
+from dev.embedded.installed import install_jvms
+from dev.embedded.jvm import Jvm, JvmSettings, read_settings
 from dev.embedded.kafka import Address, KafkaBroker
 from dev.embedded.lock import KINDS, ServerKind
 from dev.embedded.opensearch import OpenSearchNode
-from dev.embedded.plan import new_records, plan
+from dev.embedded.plan import create_records, plan_servers
 from dev.embedded.process import ParentWatch
-from dev.embedded.progress import progress_on
+from dev.embedded.progress import create_progress
 from dev.embedded.server import JavaServer
 from dev.embedded.state import ServerRecord, State, read_state, write_state
 
@@ -48,8 +48,8 @@ class Backends:
         self._parent_watch = parent_watch
         # Kafka and OpenSearch start in two threads, and both write the state file.
         self._writing = threading.Lock()
-        self.kafka = self._kafka_of(state.of("kafka"))
-        self._opensearch = [self._opensearch_of(record) for record in state.of("opensearch")]
+        self.kafka = self._create_brokers(state.list_servers("kafka"))
+        self._opensearch = [self._create_opensearch(record) for record in state.list_servers("opensearch")]
 
     @property
     def servers(self) -> list[JavaServer]:
@@ -103,24 +103,24 @@ class Backends:
             server.stop()
 
     def kill(self) -> None:
-        """SIGKILL all."""
+        """Kill all servers (SIGKILL)."""
         self._kill_besides(())
 
-    def state(self) -> State:
-        """What the state file holds about them."""
-        return State(self._cluster_id, tuple(_record(server) for server in self.servers))
+    def build_state(self) -> State:
+        """Build the content of the state file."""
+        return State(self._cluster_id, tuple(_to_record(server) for server in self.servers))
 
     def _start_kind(self, kind: ServerKind) -> None:
         # Clients know the address of a server that runs, so its kind must keep its ports.
-        may_move = not any(server.is_alive for server in self._of(kind))
+        may_move = not any(server.is_alive for server in self._list_servers(kind))
         for attempts_left in reversed(range(PORT_ATTEMPTS)):
             try:
-                _in_parallel(self._launch, self._of(kind))
-                _in_parallel(JavaServer.wait_until_ready, self._of(kind))
+                _run_in_parallel(self._launch, self._list_servers(kind))
+                _run_in_parallel(JavaServer.wait_until_ready, self._list_servers(kind))
             except PortTakenError:
                 if not (may_move and attempts_left):
                     raise
-                self._move(kind)
+                self._move_ports(kind)
             else:
                 return
 
@@ -129,19 +129,19 @@ class Backends:
             server.launch()
             self.remember()
 
-    def _move(self, kind: ServerKind) -> None:
-        for server in self._of(kind):
+    def _move_ports(self, kind: ServerKind) -> None:
+        for server in self._list_servers(kind):
             server.kill()
-        records = new_records(kind, len(self._of(kind)))
+        records = create_records(kind, len(self._list_servers(kind)))
         if kind == "kafka":
-            self.kafka = self._kafka_of(records)
+            self.kafka = self._create_brokers(records)
         else:
-            self._opensearch = [self._opensearch_of(record) for record in records]
+            self._opensearch = [self._create_opensearch(record) for record in records]
 
     def remember(self) -> None:
         """Write the state file, so that the next command finds the servers that run."""
         with self._writing:
-            write_state(self.folder, self.state())
+            write_state(self.folder, self.build_state())
 
     @contextmanager
     def _undone_on_error(self, before: Sequence[JavaServer]) -> Iterator[None]:
@@ -156,10 +156,10 @@ class Backends:
             if server not in spared:
                 server.kill()
 
-    def _of(self, kind: ServerKind) -> list[JavaServer]:
+    def _list_servers(self, kind: ServerKind) -> list[JavaServer]:
         return [server for server in self.servers if server.kind == kind]
 
-    def _kafka_of(self, records: Sequence[ServerRecord]) -> list[KafkaBroker]:
+    def _create_brokers(self, records: Sequence[ServerRecord]) -> list[KafkaBroker]:
         addresses = [Address(node, record.port, record.controller_port or 0) for node, record in enumerate(records)]
         return [
             KafkaBroker(
@@ -169,7 +169,7 @@ class Backends:
             for node, record in enumerate(records)
         ]  # fmt: skip
 
-    def _opensearch_of(self, record: ServerRecord) -> OpenSearchNode:
+    def _create_opensearch(self, record: ServerRecord) -> OpenSearchNode:
         return OpenSearchNode(
             self.folder / record.name, record.port, self._jvms["opensearch"], self._parent_watch, record.process
         )
@@ -190,7 +190,7 @@ def backends(
 
     Raises DownloadError, UnusableSettingError, ServerError.
     """
-    jvms = installed_jvms(settings or settings_from(os.environ), progress_on(Console(stderr=True)))
+    jvms = install_jvms(settings or read_settings(os.environ), create_progress(Console(stderr=True)))
     with running(jvms, (only,) if only else KINDS, brokers, folder, keep_data=keep_data) as servers:
         yield servers
 
@@ -204,9 +204,9 @@ def running(
     *,
     keep_data: bool = False,
 ) -> Iterator[Backends]:
-    """As ``backends``, on these machines. Raises UnusableSettingError, ServerError."""
+    """Servers as of ``backends``, on these Java virtual machines. Raises UnusableSettingError, ServerError."""
     with closing(ParentWatch()) as parent_watch, _home(folder, keep_data) as home:
-        servers = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, parent_watch)
+        servers = Backends(home, plan_servers(home, _read_unused_state(home), kinds, brokers), jvms, parent_watch)
         try:
             servers.start(kinds)
             yield servers
@@ -229,8 +229,8 @@ def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _unused(home: Path) -> State | None:
-    """The state that an earlier run left; raises EmbeddedError if its servers still run."""
+def _read_unused_state(home: Path) -> State | None:
+    """Read the state that an earlier run left; raises EmbeddedError if its servers still run."""
     state = read_state(home)
     # Two brokers on one data folder would damage it.
     alive = [record.name for record in state.servers if record.process and record.process.is_alive()] if state else []
@@ -239,12 +239,12 @@ def _unused(home: Path) -> State | None:
     return state
 
 
-def _in_parallel(action: Callable[[JavaServer], None], servers: Sequence[JavaServer]) -> None:
+def _run_in_parallel(action: Callable[[JavaServer], None], servers: Sequence[JavaServer]) -> None:
     with ThreadPoolExecutor(max(1, len(servers))) as threads:
         for done in [threads.submit(action, server) for server in servers]:
             done.result()
 
 
-def _record(server: JavaServer) -> ServerRecord:
+def _to_record(server: JavaServer) -> ServerRecord:
     controller_port = server.addresses[server.node].controller_port if isinstance(server, KafkaBroker) else None
     return ServerRecord(server.name, server.kind, server.port, controller_port, server.process)

@@ -28,33 +28,33 @@ PARALLEL: Final = 4
 ATTEMPTS: Final = 5
 
 
-def repository(environment: Mapping[str, str]) -> str:
-    """The base URL to download from, without a slash at its end."""
+def get_repository(environment: Mapping[str, str]) -> str:
+    """Get the base URL to download from, without a slash at its end."""
     return (environment.get(REPOSITORY_VARIABLE) or DEFAULT_REPOSITORY).rstrip("/")
 
 
-def cache_folder(environment: Mapping[str, str]) -> Path:
-    """The folder that holds the jars."""
-    return user_cache(environment) / "jars"
+def locate_cache(environment: Mapping[str, str]) -> Path:
+    """Locate the folder of the jars."""
+    return locate_user_cache(environment) / "jars"
 
 
-def user_cache(environment: Mapping[str, str]) -> Path:
-    """Our folder in the user's cache: ``$XDG_CACHE_HOME/schedulerlog``, by default below ``~/.cache``."""
+def locate_user_cache(environment: Mapping[str, str]) -> Path:
+    """Locate our folder in the user's cache: ``$XDG_CACHE_HOME/schedulerlog``, by default below ``~/.cache``."""
     # The XDG specification demands that a relative path is ignored.
     root = Path(environment.get("XDG_CACHE_HOME", ""))
     return (root if root.is_absolute() else Path.home() / ".cache") / "schedulerlog"
 
 
 def is_intact(file: Path, jar: Jar) -> bool:
-    """Whether the file is there with the size and SHA-256 of the lock file."""
+    """Tell whether the file exists with the size and SHA-256 of the lock file."""
     try:
-        return file.stat().st_size == jar.size and _sha256(file) == jar.sha256
+        return file.stat().st_size == jar.size and _hash_file(file) == jar.sha256
     except OSError:
         return False
 
 
-def missing(jars: Sequence[Jar], cache: Path) -> list[Jar]:
-    """The jars that are not in the cache, or are damaged there."""
+def list_missing(jars: Sequence[Jar], cache: Path) -> list[Jar]:
+    """List the jars that the cache lacks, or has only damaged."""
     with ThreadPoolExecutor(PARALLEL) as pool:
         intact = pool.map(lambda jar: is_intact(cache / jar.path, jar), jars)
         return [jar for jar, is_there in zip(jars, intact, strict=True) if not is_there]
@@ -72,11 +72,11 @@ def install(
     Raises DownloadError; the next run continues with the bytes that have arrived.
     """
     # Before the lock: the usual case must not wait for another process that installs.
-    if not missing(jars, cache):
+    if not list_missing(jars, cache):
         return 0
     progress = progress or NoProgress()
     with _one_install_at_a_time(cache, progress):
-        wanted = missing(jars, cache)
+        wanted = list_missing(jars, cache)
         if wanted:
             _download_all(wanted, Repository(base_url, cache, pause), progress)
         return len(wanted)
@@ -84,13 +84,13 @@ def install(
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where jars come from and where they go."""
+    """Source of jars, and the cache for them."""
 
     base_url: str
     cache: Path
     pause: Callable[[float], None]
 
-    def url(self, jar: Jar) -> str:
+    def build_url(self, jar: Jar) -> str:
         return f"{self.base_url}/{jar.path}"
 
     def fetch(self, jar: Jar, client: httpx.Client, progress: Progress) -> None:
@@ -105,27 +105,28 @@ class Repository:
             if attempt < ATTEMPTS:
                 # Longer each time, so that a repository that is overloaded gets time to recover.
                 self.pause(min(0.2 * 2**attempt, 5.0))
-        raise DownloadError(f"{self.url(jar)}: {problem}, {ATTEMPTS} times. {_next_step()}")
+        raise DownloadError(f"{self.build_url(jar)}: {problem}, {ATTEMPTS} times. {_suggest_next_step()}")
 
     def _try_once(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> str | None:
-        """One attempt: None if the part file is now the whole jar, else why another attempt is worth it."""
+        """Try once: return None if the part file is now the complete jar, else the problem that another attempt may
+        solve."""
         try:
             self._continue_part(jar, part, client, progress)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
-            raise DownloadError(f"{self.url(jar)}: {error}. {_next_step()}") from error
+            raise DownloadError(f"{self.build_url(jar)}: {error}. {_suggest_next_step()}") from error
         except OSError as error:
-            raise _cannot_be_written(part, error) from error
+            raise _build_write_error(part, error) from error
         except httpx.TransportError as error:
             return f"connection broken ({str(error) or type(error).__name__})"
         except httpx.HTTPStatusError as error:
-            return _passing_status(error)
+            return _describe_passing_status(error)
         if part.stat().st_size < jar.size:
             return f"only {part.stat().st_size} of {jar.size} bytes arrived"
         if is_intact(part, jar):
             return None
         # The bytes that are there are wrong, so continuing the file would never make it right.
         part.unlink()
-        progress.at(jar.path, 0)
+        progress.report(jar.path, 0)
         return "the SHA-256 differs from the lock file"
 
     def _continue_part(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> None:
@@ -136,14 +137,14 @@ class Repository:
             return
         # Compressed on the way, a range would count bytes of the compressed form.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        with client.stream("GET", self.url(jar), headers=headers) as response:
+        with client.stream("GET", self.build_url(jar), headers=headers) as response:
             response.raise_for_status()
             # A server that does not support ranges answers 200 and sends the whole file.
             resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
             with part.open("ab" if resumed else "wb") as file:
                 for chunk in response.iter_raw():
                     file.write(chunk)
-                    progress.at(jar.path, file.tell())
+                    progress.report(jar.path, file.tell())
                     if file.tell() > jar.size:
                         return  # more bytes than the jar has: the caller finds a wrong hash
 
@@ -165,26 +166,26 @@ def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -
             future.result()
 
 
-def _passing_status(error: httpx.HTTPStatusError) -> str:
-    """A description of a status that may pass by itself; raises DownloadError for any other."""
+def _describe_passing_status(error: httpx.HTTPStatusError) -> str:
+    """Describe a status that may pass by itself; raises DownloadError for any other."""
     status = error.response.status_code
     # 416: the repository's file is shorter than the part that we have.
     if status in {408, 416, 425, 429} or status >= 500:
         return f"the repository answered {status}"
-    raise DownloadError(f"{error.request.url}: the repository answered {status}. {_next_step()}") from error
+    raise DownloadError(f"{error.request.url}: the repository answered {status}. {_suggest_next_step()}") from error
 
 
-def _cannot_be_written(place: Path, error: OSError) -> DownloadError:
+def _build_write_error(path: Path, error: OSError) -> DownloadError:
     return DownloadError(
-        f"{place}: cannot be written ({error}). Free disk space there, or name another folder with XDG_CACHE_HOME."
+        f"{path}: cannot be written ({error}). Free disk space there, or name another folder with XDG_CACHE_HOME."
     )
 
 
-def _next_step() -> str:
+def _suggest_next_step() -> str:
     return f"Check the network, or set {REPOSITORY_VARIABLE} to the base URL of a repository that has it."
 
 
-def _sha256(file: Path) -> str:
+def _hash_file(file: Path) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
@@ -196,5 +197,5 @@ def _one_install_at_a_time(cache: Path, progress: Progress) -> Iterator[None]:
         try:
             held.enter_context(lock)
         except OSError as error:
-            raise _cannot_be_written(cache, error) from error
+            raise _build_write_error(cache, error) from error
         yield

@@ -1,4 +1,4 @@
-"""What can go wrong in this package, named for what the caller can do about it.
+"""Errors of this package, named for what the caller can do about them.
 
 EmbeddedError
 ├── LockError             the lock file is damaged: restore it from the repository

@@ -1,4 +1,4 @@
-"""What the command line does: servers of a folder that keep running when the command has ended."""
+"""Work of the command line: servers of a folder that keep running when the command has ended."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,30 +7,30 @@ from pathlib import Path
 
 from dev.embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends
 from dev.embedded.errors import EmbeddedError, NotRunningError
-from dev.embedded.installed import installed_jvms
-from dev.embedded.jvm import settings_from
+from dev.embedded.installed import install_jvms
+from dev.embedded.jvm import read_settings
 from dev.embedded.lock import ServerKind
 from dev.embedded.locking import file_lock
-from dev.embedded.plan import plan
+from dev.embedded.plan import plan_servers
 from dev.embedded.process import ProcessId
 from dev.embedded.progress import Progress
 from dev.embedded.server import GRACE_SECONDS
 from dev.embedded.state import ServerRecord, read_state, write_state
-from dev.embedded.status import Status, status_of
+from dev.embedded.status import Status, read_status
 
 
-def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
+def start(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
     """Start the servers that do not run, and leave them running; raises EmbeddedError."""
-    jvms = installed_jvms(settings_from(os.environ), progress)
+    jvms = install_jvms(read_settings(os.environ), progress)
     with file_lock(folder / "lock"):
-        running = Backends(folder, plan(folder, read_state(folder), kinds, brokers), jvms)
+        running = Backends(folder, plan_servers(folder, read_state(folder), kinds, brokers), jvms)
         running.start(kinds)
         running.remember()
         return running
 
 
-def down(folder: Path) -> list[str]:
-    """Stop all servers and return the names of those that ran. Data, logs and ports are kept for the next ``up``."""
+def stop(folder: Path) -> list[str]:
+    """Stop all servers and return the names of those that ran. Data, logs and ports are kept for the next ``start``."""
     if not folder.is_dir():
         return []
     with file_lock(folder / "lock"):
@@ -40,39 +40,39 @@ def down(folder: Path) -> list[str]:
         running = {
             record.name: record.process for record in state.servers if record.process and record.process.is_alive()
         }
-        _stop(running, folder)
+        _stop_processes(running, folder)
         stopped = tuple(replace(record, process=None) for record in state.servers)
         write_state(folder, replace(state, servers=stopped))
         return sorted(running)
 
 
-def status(folder: Path) -> list[Status]:
-    """Every server that was ever started in this folder."""
-    return [status_of(folder, record.name, record.port, record.process) for record in _records(folder)]
+def list_statuses(folder: Path) -> list[Status]:
+    """List the status of every server that was ever started in this folder."""
+    return [read_status(folder, record.name, record.port, record.process) for record in _read_records(folder)]
 
 
-def _records(folder: Path) -> tuple[ServerRecord, ...]:
+def _read_records(folder: Path) -> tuple[ServerRecord, ...]:
     state = read_state(folder)
     return state.servers if state else ()
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The environment variables with which schedulerlog's services find the running servers.
+def build_environment(folder: Path) -> dict[str, str]:
+    """Build the environment variables with which schedulerlog's services find the running servers.
 
     Raises NotRunningError if one of them does not run: a service would wait for an address that never answers.
     """
-    servers = status(folder)
+    servers = list_statuses(folder)
     dead = [server.name for server in servers if not server.is_up]
     if dead or not servers:
         what = f"{', '.join(dead)} not running" if dead else "nothing was started"
         raise NotRunningError(f"{what} in {folder}; start with: schedulerlog embedded up --dir {folder}")
-    brokers = [f"127.0.0.1:{record.port}" for record in _records(folder) if record.kind == "kafka"]
-    urls = [f"http://127.0.0.1:{record.port}" for record in _records(folder) if record.kind == "opensearch"]
+    brokers = [f"127.0.0.1:{record.port}" for record in _read_records(folder) if record.kind == "kafka"]
+    urls = [f"http://127.0.0.1:{record.port}" for record in _read_records(folder) if record.kind == "opensearch"]
     variables = {KAFKA_VARIABLE: ",".join(brokers), OPENSEARCH_VARIABLE: "".join(urls)}
     return {name: value for name, value in variables.items() if value}
 
 
-def _stop(running: Mapping[str, ProcessId], folder: Path) -> None:
+def _stop_processes(running: Mapping[str, ProcessId], folder: Path) -> None:
     for process in running.values():
         # All first, so that they stop at the same time.
         process.ask_to_stop()

@@ -7,35 +7,38 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from dev.embedded.download import cache_folder, install, repository
+from dev.embedded.download import get_repository, install, locate_cache
 from dev.embedded.jvm import Jvm, JvmSettings
-from dev.embedded.lock import KINDS, Jar, ServerKind, all_jars, read_lock
+from dev.embedded.lock import KINDS, Jar, ServerKind, list_jars, read_lock
 from dev.embedded.progress import Progress
 
 
-def installed_jvms(
+def install_jvms(
     settings: JvmSettings, progress: Progress | None = None, kinds: Sequence[ServerKind] = KINDS
 ) -> dict[ServerKind, Jvm]:
-    """How to run each server, after downloading and verifying its jars; raises DownloadError, LockError."""
-    lock, cache = read_lock(), cache_folder(os.environ)
-    install(all_jars(lock, kinds), cache, repository(os.environ), progress)
+    """Install the jars of each server, verified, and return its Java virtual machine; raises DownloadError,
+    LockError."""
+    lock, cache = read_lock(), locate_cache(os.environ)
+    install(list_jars(lock, kinds), cache, get_repository(os.environ), progress)
     heap = settings.opensearch_heap
     heaps: dict[ServerKind, str] = {"kafka": settings.kafka_heap, "opensearch": heap, "secured-opensearch": heap}
     aot = cache.with_name("aot")
-    return {kind: Jvm(heaps[kind], settings.flags, _class_path(lock[kind], cache), aot) for kind in kinds}
+    return {kind: Jvm(heaps[kind], settings.flags, _build_class_path(lock[kind], cache), aot) for kind in kinds}
 
 
-def _class_path(locked: Sequence[Jar], cache: Path) -> tuple[Path, ...]:
-    """The jars, and those of the zips that are not among them: a plugin brings some of its server's again."""
+def _build_class_path(locked: Sequence[Jar], cache: Path) -> tuple[Path, ...]:
+    """Build the class path of the jars, and of the zips' jars that are not among them: a plugin repeats some of its
+    server's."""
     files = [cache / jar.path for jar in locked]
     jars = [file for file in files if file.suffix == ".jar"]
     names = {file.name for file in jars}
-    plugins = [_unpacked(file, cache.with_name("plugins")) for file in files if file.suffix == ".zip"]
+    plugins = [_unpack(file, cache.with_name("plugins")) for file in files if file.suffix == ".zip"]
     return (*jars, *(jar for folder in plugins for jar in sorted(folder.glob("*.jar")) if jar.name not in names))
 
 
-def _unpacked(plugin: Path, folder: Path) -> Path:
-    """The folder of a plugin's jars. It gets its name when it is whole, also where two processes unpack it at once."""
+def _unpack(plugin: Path, folder: Path) -> Path:
+    """Unpack a plugin and return the folder of its jars. It gets its name when it is complete, also if two processes
+    unpack it at once."""
     target = folder / plugin.stem
     if target.is_dir():
         return target

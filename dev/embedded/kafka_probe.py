@@ -1,4 +1,4 @@
-"""Whether a broker can do real work: it makes a topic, takes a record and gives it back.
+"""Probe of a broker's real work: it creates a topic, takes a record and gives it back.
 
 The only module here that knows aiokafka (docs/decisions/0027-embedded-servers-have-their-own-client.md).
 """
@@ -80,7 +80,7 @@ async def _started(admin: Any) -> AsyncIterator[None]:
 
 
 def is_ready(bootstrap_server: str, node: int, cluster_id: str | None = None) -> bool:
-    """Whether ``probe`` succeeds now. It runs in a thread, because the caller may be inside an event loop."""
+    """Tell whether ``probe`` succeeds now. It runs in a thread, because the caller may be inside an event loop."""
     with ThreadPoolExecutor(1) as thread:
         try:
             thread.submit(asyncio.run, probe(bootstrap_server, node, cluster_id)).result()

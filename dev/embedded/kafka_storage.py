@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dev.embedded.jvm import Jvm, java_environment
+from dev.embedded.jvm import Jvm, build_java_environment
 
 CHECKPOINT: Final = "bootstrap.checkpoint"
 META: Final = "meta.properties"
@@ -25,8 +25,8 @@ class FormatError(Exception):
     """Kafka's tool could not format the folder; the message is what it wrote."""
 
 
-def new_id() -> str:
-    """An id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded, the first bit 0.
+def generate_id() -> str:
+    """Generate an id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded, the first bit 0.
 
     If the first bit were 1, the id could begin with a dash, and Kafka's tools would read it as an option.
     """
@@ -37,41 +37,41 @@ def new_id() -> str:
 
 def copy_formatted(log_dir: Path, node: int, cluster_id: str, jvm: Jvm) -> bool:
     """Format the folder as Kafka's tool did before with the same jars; False where it did not."""
-    kept = _kept(jvm)
-    if not kept.exists():
+    checkpoint = _locate_checkpoint(jvm)
+    if not checkpoint.exists():
         return False
     log_dir.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(kept, log_dir / CHECKPOINT)
+    shutil.copyfile(checkpoint, log_dir / CHECKPOINT)
     # Last: a folder that has this file is formatted.
     (log_dir / META).write_text(
-        f"version=1\nnode.id={node}\ncluster.id={cluster_id}\ndirectory.id={new_id()}\n", encoding="utf-8"
+        f"version=1\nnode.id={node}\ncluster.id={cluster_id}\ndirectory.id={generate_id()}\n", encoding="utf-8"
     )
     return True
 
 
 def keep_formatted(log_dir: Path, jvm: Jvm) -> None:
     """Keep what Kafka's tool has just written into the folder, for ``copy_formatted``."""
-    kept = _kept(jvm)
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint = _locate_checkpoint(jvm)
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
     # It gets its name when it is whole, also where two processes write it at once.
-    with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as unfinished:
+    with tempfile.NamedTemporaryFile(dir=checkpoint.parent, delete=False) as unfinished:
         unfinished.write((log_dir / CHECKPOINT).read_bytes())
-    Path(unfinished.name).replace(kept)
+    Path(unfinished.name).replace(checkpoint)
 
 
 def format_with_tool(properties_file: Path, cluster_id: str, jvm: Jvm, arguments: tuple[str, ...]) -> str:
     """Run Kafka's tool on the folder that the file names; returns what it wrote. Raises FormatError."""
     # In training (``aot_cache``) Java would write an ahead-of-time cache of the tool too.
     quick = replace(jvm, flags=tuple(flag for flag in jvm.flags if not flag.startswith("-XX:AOTCacheOutput")))
-    given = ("--ignore-formatted", "-t", cluster_id, "-c", str(properties_file), *arguments)
-    command = quick.command("kafka.tools.StorageTool", "format", *given)
-    environment = java_environment(os.environ)
+    options = ("--ignore-formatted", "-t", cluster_id, "-c", str(properties_file), *arguments)
+    command = quick.build_command("kafka.tools.StorageTool", "format", *options)
+    environment = build_java_environment(os.environ)
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise FormatError(done.stdout + done.stderr)
     return done.stdout + done.stderr
 
 
-def _kept(jvm: Jvm) -> Path:
+def _locate_checkpoint(jvm: Jvm) -> Path:
     digest = hashlib.sha256("\0".join(map(str, jvm.class_path)).encode()).hexdigest()
     return jvm.aot_folder.with_name("kafka-format") / f"{digest[:16]}.checkpoint"

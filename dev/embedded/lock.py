@@ -41,44 +41,44 @@ Lock = dict[ServerKind, tuple[Jar, ...]]
 
 def parse_lock(text: str, source: str = "jars.lock") -> Lock:
     """Read a lock file; raises LockError with the line."""
-    found: dict[ServerKind, list[Jar]] = {kind: [] for kind in LOCKED}
+    jars_by_kind: dict[ServerKind, list[Jar]] = {kind: [] for kind in LOCKED}
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             kind, jar = _parse_line(line, f"{source}:{number}")
-            found[kind].append(jar)
-    return {kind: tuple(jars) for kind, jars in found.items()}
+            jars_by_kind[kind].append(jar)
+    return {kind: tuple(jars) for kind, jars in jars_by_kind.items()}
 
 
 def read_lock(file: Path = LOCK_FILE) -> Lock:
-    """The lock file of this version; raises LockError."""
+    """Read the lock file of this version; raises LockError."""
     try:
         return parse_lock(file.read_text(encoding="ascii"), str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise LockError(f"{file}: cannot be read ({error}). Restore it: git checkout -- {file}") from error
 
 
-def all_jars(lock: Lock, kinds: Iterable[ServerKind] = KINDS) -> tuple[Jar, ...]:
-    """Every jar that these servers need, without duplicates, sorted by path."""
+def list_jars(lock: Lock, kinds: Iterable[ServerKind] = KINDS) -> tuple[Jar, ...]:
+    """List every jar that these servers need, without duplicates, sorted by path."""
     # Both servers need some of the same jars (log4j, HdrHistogram): each is downloaded once.
     return tuple(sorted({jar for kind in kinds for jar in lock[kind]}))
 
 
-def _parse_line(line: str, place: str) -> tuple[ServerKind, Jar]:
+def _parse_line(line: str, location: str) -> tuple[ServerKind, Jar]:
     match line.split():
         case [("kafka" | "opensearch" | "secured-opensearch") as kind, path, size, sha256]:
             pass
         case _:
-            raise LockError(f"{place}: expected '{'|'.join(LOCKED)} path size sha256', found {line!r}")
+            raise LockError(f"{location}: expected '{'|'.join(LOCKED)} path size sha256', found {line!r}")
     if not _PATH.fullmatch(path):
-        raise LockError(f"{place}: {path!r} is not the path of a jar or zip in a Maven repository")
+        raise LockError(f"{location}: {path!r} is not the path of a jar or zip in a Maven repository")
     if not (size.isascii() and size.isdigit() and int(size) > 0):
-        raise LockError(f"{place}: {size!r} is not a size in bytes")
+        raise LockError(f"{location}: {size!r} is not a size in bytes")
     if not _SHA256.fullmatch(sha256):
-        raise LockError(f"{place}: {sha256!r} is not a SHA-256 in lower-case hex")
+        raise LockError(f"{location}: {sha256!r} is not a SHA-256 in lower-case hex")
     return kind, Jar(path, int(size), sha256)
 
 
-def _lock_lines(kind: str, folder: Path) -> Iterator[str]:
+def _write_lines(kind: str, folder: Path) -> Iterator[str]:
     for file in sorted(file for file in folder.rglob("*") if file.suffix in {".jar", ".zip"}):
         data = file.read_bytes()
         path = file.relative_to(folder).as_posix()
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
         usage = " ".join(f"{kind}=FOLDER" for kind in LOCKED)
         sys.stderr.write(f"usage: python -m dev.embedded.lock {usage} (Maven repository layout)\n")
         return 2
-    lines = [line for kind in LOCKED for line in _lock_lines(kind, Path(folders[kind]))]
+    lines = [line for kind in LOCKED for line in _write_lines(kind, Path(folders[kind]))]
     # What is written must be what can be read.
     parse_lock("\n".join(lines))
     header = "# server path size sha256 (written by python -m dev.embedded.lock; see docs/backends.md)\n"

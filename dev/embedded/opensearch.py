@@ -10,7 +10,7 @@ import httpx
 from dev.embedded.errors import PortTakenError, ServerError
 from dev.embedded.jvm import Jvm
 from dev.embedded.lock import ServerKind
-from dev.embedded.process import ParentWatch, ProcessId, first_text, last_lines
+from dev.embedded.process import ParentWatch, ProcessId, read_beginning, read_last_lines
 from dev.embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
@@ -72,8 +72,8 @@ class OpenSearchNode(JavaServer):
         (folder / "opensearch.yml").write_text(CONFIGURATION.format(home=self.home), encoding="utf-8")
         (folder / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
 
-    def command(self) -> list[str]:
-        return self._jvm.command(
+    def build_command(self) -> list[str]:
+        return self._jvm.build_command(
             "--enable-native-access=ALL-UNNAMED", MAIN,
             "-basePath", str(self.home), "-clusterName", "schedulerlog", "-numOfNode", "1",
             # The runner listens on the base port plus the number of the node, and the first node is 1.
@@ -84,26 +84,27 @@ class OpenSearchNode(JavaServer):
         return self._has_its_port() and is_ready(self.url)
 
     def _has_its_port(self) -> bool:
-        """Whether its log shows that it listens at our port; raises PortTakenError if it listens elsewhere.
+        """Tell whether its log shows that it listens at our port; raises PortTakenError if it listens elsewhere.
 
         If another process has taken the port, the runner silently takes the next one.
         """
-        address = _HTTP_ADDRESS.search(first_text(self.log))
+        address = _HTTP_ADDRESS.search(read_beginning(self.log))
         if address and int(address[1]) != self.port:
             taken = f"{self.name}: port {self.port} was taken by another process while it started"
-            raise PortTakenError(taken, self.log, last_lines(self.log))
+            raise PortTakenError(taken, self.log, read_last_lines(self.log))
         return address is not None
 
-    def _failure(self, what: str) -> ServerError:
-        """Where the runner finds no port for HTTP it ends without a word about it, after the node was there."""
-        failure, text = super()._failure(what), first_text(self.log)
+    def _build_failure(self, what: str) -> ServerError:
+        """Build the failure; a taken port if the runner ended silently after the node's start, because it found no port
+        for HTTP."""
+        failure, text = super()._build_failure(what), read_beginning(self.log)
         if _CLOSED in text and _NODE_STARTED in text and not _HTTP_ADDRESS.search(text):
-            return PortTakenError(what, self.log, last_lines(self.log))
+            return PortTakenError(what, self.log, read_last_lines(self.log))
         return failure
 
 
 def is_ready(url: str) -> bool:
-    """Whether ``probe`` succeeds now."""
+    """Tell whether ``probe`` succeeds now."""
     try:
         probe(url)
     except httpx.HTTPError:
@@ -125,11 +126,11 @@ def probe(url: str) -> None:
         try:
             # Searchable at once; without the refresh the search would miss it for up to a second.
             _expect(client.put(f"{index}/_doc/1", params={"refresh": "true"}, json={"probe": True}))
-            found = _expect(client.get(f"{index}/_search", params={"q": "probe:true"})).json()["hits"]["total"]["value"]
+            hits = _expect(client.get(f"{index}/_search", params={"q": "probe:true"})).json()["hits"]["total"]["value"]
         finally:
             client.delete(index)
-    if found != 1:
-        raise httpx.HTTPError(f"wrote one document, found {found}")
+    if hits != 1:
+        raise httpx.HTTPError(f"wrote one document, found {hits}")
 
 
 def _expect(response: httpx.Response) -> httpx.Response:

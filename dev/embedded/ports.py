@@ -18,7 +18,7 @@ OPENSEARCH_PORTS = range(9_201, 9_300)
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on 127.0.0.1 at this port now."""
+    """Tell whether a server could listen on 127.0.0.1 at this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # As servers do: closing connections of the previous server do not make the port taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,15 +32,15 @@ def is_free(port: int) -> bool:
 
 
 def is_listening(port: int) -> bool:
-    """Whether a server accepts connections on 127.0.0.1 at this port now."""
+    """Tell whether a server accepts connections on 127.0.0.1 at this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # A paused server (SIGSTOP) accepts nothing once its queue is full.
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port(candidates: range, besides: Iterable[int] = ()) -> int:
-    """A free port out of these, chosen at random so that two processes that ask at once rarely get the same."""
+def find_free_port(candidates: range, besides: Iterable[int] = ()) -> int:
+    """Find a free port among the candidates, at random, so that two processes at the same time rarely get the same."""
     left = [port for port in candidates if port not in set(besides)]
     # In order, two processes that start together would both choose the first free port.
     random.shuffle(left)

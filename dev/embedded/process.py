@@ -27,8 +27,8 @@ class ProcessId:
     started: str
 
     def is_alive(self) -> bool:
-        """Whether this process runs; a zombie does not count as running."""
-        return start_time_of(self.pid) == self.started
+        """Tell whether this process runs; a zombie does not count as running."""
+        return read_start_time(self.pid) == self.started
 
     def send(self, number: signal.Signals) -> None:
         """Signal it; does nothing if it has ended."""
@@ -38,7 +38,7 @@ class ProcessId:
                 os.kill(self.pid, number)
 
     def wait_for_end(self, timeout_seconds: float) -> bool:
-        """Whether it has ended within that time."""
+        """Wait for the end of the process; return whether it has ended within that time."""
         deadline = time.monotonic() + timeout_seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -47,35 +47,38 @@ class ProcessId:
         return True
 
     def pause(self) -> None:
-        """SIGSTOP. Returns when all its threads stand still: on a busy machine one may still answer for a while."""
+        """Pause the process (SIGSTOP), and return when all its threads stand still: on a busy machine some run on for a
+        while."""
         self.send(signal.SIGSTOP)
         deadline = time.monotonic() + KILL_SECONDS
         while _runs(self.pid) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
 
     def ask_to_stop(self) -> None:
-        """SIGTERM without waiting."""
+        """Ask the process to stop (SIGTERM) without waiting."""
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)  # a paused process receives SIGTERM only when it is resumed
 
     def stop(self, grace_seconds: float) -> bool:
-        """SIGTERM, then SIGKILL if it still runs after ``grace_seconds``; whether it has ended."""
+        """Stop the process: SIGTERM, then SIGKILL if it still runs after ``grace_seconds``; return whether it has
+        ended."""
         self.ask_to_stop()
         return self.wait_for_end(grace_seconds) or self.kill()
 
     def kill(self) -> bool:
-        """SIGKILL; whether it has ended. Only a process stuck in the kernel has not."""
+        """Kill the process (SIGKILL); return whether it has ended. Only a process that is stuck in the kernel has
+        not."""
         self.send(signal.SIGKILL)
         return self.wait_for_end(KILL_SECONDS)
 
-    def memory_mib(self) -> float | None:
-        """Resident memory in MiB; None when it has ended."""
-        resident_kib = _resident_kib(self.pid)
+    def measure_memory_mib(self) -> float | None:
+        """Measure the resident memory in MiB; None when the process has ended."""
+        resident_kib = _read_resident_kib(self.pid)
         return resident_kib / 1024 if resident_kib is not None and self.is_alive() else None
 
 
 def _runs(pid: int) -> bool:
-    """Whether a thread of it is not stopped; False where the system shows no threads."""
+    """Tell whether a thread of it is not stopped; False if the system shows no threads."""
     with contextlib.suppress(OSError):
         stats = [file.read_text(errors="replace") for file in Path(f"/proc/{pid}/task").glob("*/stat")]
         return any(stat.rpartition(")")[2].split()[0] not in ("T", "t", "Z", "X") for stat in stats)
@@ -83,33 +86,33 @@ def _runs(pid: int) -> bool:
     return Path(f"/proc/{pid}/task").exists()
 
 
-def start_time_of(pid: int) -> str | None:
-    """When the process started, in a form that does not change while it runs; None if there is no such process."""
+def read_start_time(pid: int) -> str | None:
+    """Read the start time of the process, in a form that does not change while it runs; None without such a process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return None if Path("/proc/self/stat").exists() else _started_at_without_proc(pid)
+        return None if Path("/proc/self/stat").exists() else _ask_start_time(pid)
     # The second field is the name in parentheses and may hold spaces and parentheses itself: proc_pid_stat(5).
     state, *fields = stat.rpartition(")")[2].split()
     return None if state in "ZX" else fields[18]
 
 
-def _resident_kib(pid: int) -> int | None:
+def _read_resident_kib(pid: int) -> int | None:
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        columns = "" if Path("/proc/self/status").exists() else _ps(pid, "rss")
+        columns = "" if Path("/proc/self/status").exists() else _run_ps(pid, "rss")
         return int(columns) if columns else None
     sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
     return int(sizes[0]) if sizes else None
 
 
-def _started_at_without_proc(pid: int) -> str | None:
-    state, _, started = _ps(pid, "stat,lstart").strip().partition(" ")
+def _ask_start_time(pid: int) -> str | None:
+    state, _, started = _run_ps(pid, "stat,lstart").strip().partition(" ")
     return started.strip() if state and not state.startswith("Z") else None
 
 
-def _ps(pid: int, columns: str) -> str:
+def _run_ps(pid: int, columns: str) -> str:
     headless = [f"{column}=" for column in columns.split(",")]
     command = ["ps", "-p", str(pid), *(option for column in headless for option in ("-o", column))]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -124,8 +127,8 @@ class ParentWatch:
     def __init__(self) -> None:
         self._read_end, self._write_end = os.pipe()
 
-    def command(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs ``command`` under watch; pass it the descriptors ``inherited``."""
+    def build_command(self, command: Sequence[str]) -> list[str]:
+        """Build the command line that runs ``command`` under watch; pass it the descriptors ``inherited``."""
         return [sys.executable, "-I", "-S", str(WATCH_SCRIPT), str(self._read_end), *command]
 
     @property
@@ -145,7 +148,7 @@ class Child:
     popen: subprocess.Popen[bytes]
 
     def exit_status(self, timeout_seconds: float = 0) -> int | None:
-        """None while it runs; negative is the number of the signal that ended it.
+        """Return the exit status: None while it runs; negative is the number of the signal that ended it.
 
         The system may report the exit status a moment after the process was seen to be dead.
         """
@@ -162,7 +165,7 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], par
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         popen = subprocess.Popen(
-            parent_watch.command(command) if parent_watch else command,
+            parent_watch.build_command(command) if parent_watch else command,
             # A server that reads the terminal would take what its user types.
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -172,11 +175,11 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], par
             start_new_session=True,
         )
     # A process that has died already is a zombie, for which there is no start time.
-    return Child(ProcessId(popen.pid, start_time_of(popen.pid) or "ended"), popen)
+    return Child(ProcessId(popen.pid, read_start_time(popen.pid) or "ended"), popen)
 
 
-def last_lines(file: Path, count: int = 20) -> list[str]:
-    """The last lines of a log, each cut to a readable length; empty if there is no such file."""
+def read_last_lines(file: Path, count: int = 20) -> list[str]:
+    """Read the last lines of a log, each cut to a readable length; empty without such a file."""
     try:
         with file.open("rb") as opened:
             # A log may have gigabytes; twenty lines are in its last 64 KiB.
@@ -187,8 +190,8 @@ def last_lines(file: Path, count: int = 20) -> list[str]:
     return [line[:400] for line in lines[-count:]]
 
 
-def first_text(file: Path, limit_bytes: int = 1 << 20) -> str:
-    """The beginning of a log; empty if there is no such file."""
+def read_beginning(file: Path, limit_bytes: int = 1 << 20) -> str:
+    """Read the beginning of a log; empty without such a file."""
     try:
         with file.open("rb") as opened:
             return opened.read(limit_bytes).decode(errors="replace")

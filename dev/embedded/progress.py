@@ -18,16 +18,16 @@ class Progress(Protocol):
     """Receives what a download reports; called from several threads."""
 
     def note(self, text: str) -> None:
-        """One line for the person who waits."""
+        """Write one line for the person who waits."""
 
     def start(self, files: int, total_bytes: int) -> None:
-        """The download begins; these are its totals."""
+        """Begin the download; the arguments are its totals."""
 
-    def at(self, path: str, have_bytes: int) -> None:
-        """This file has so many bytes now; fewer than before if its download started again."""
+    def report(self, path: str, have_bytes: int) -> None:
+        """Report the present bytes of this file; fewer than before if its download started again."""
 
     def stop(self) -> None:
-        """The download has ended, complete or not."""
+        """Stop the display: the download has ended, complete or not."""
 
 
 class NoProgress:
@@ -39,7 +39,7 @@ class NoProgress:
     def start(self, files: int, total_bytes: int) -> None:
         pass
 
-    def at(self, path: str, have_bytes: int) -> None:
+    def report(self, path: str, have_bytes: int) -> None:
         pass
 
     def stop(self) -> None:
@@ -82,7 +82,7 @@ class ProgressBar:
         self._task = self._bar.add_task(f"Downloading {files} jars", total=total_bytes)
         self._bar.start()
 
-    def at(self, path: str, have_bytes: int) -> None:
+    def report(self, path: str, have_bytes: int) -> None:
         with self._sum.lock:
             self._bar.update(self._task, completed=self._sum.set(path, have_bytes))
 
@@ -108,7 +108,7 @@ class ProgressLines:
         self._next_line = self._clock() + LINE_EVERY_SECONDS
         self._write_line(f"Downloading {files} jars, {total_bytes / _MB:.0f} MB")
 
-    def at(self, path: str, have_bytes: int) -> None:
+    def report(self, path: str, have_bytes: int) -> None:
         with self._sum.lock:
             have = self._sum.set(path, have_bytes)
             if have >= self._total or self._clock() >= self._next_line:
@@ -119,8 +119,8 @@ class ProgressLines:
         pass
 
 
-def progress_on(console: Console) -> Progress:
-    """The bar on a terminal, else lines."""
+def create_progress(console: Console) -> Progress:
+    """Create the bar for a terminal, else lines."""
     if console.is_terminal:
         return ProgressBar(console)
     return ProgressLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))

@@ -18,13 +18,13 @@ from rich.console import Console
 
 from dev.embedded.backends import PORT_ATTEMPTS
 from dev.embedded.errors import PortTakenError
-from dev.embedded.installed import installed_jvms
-from dev.embedded.jvm import Jvm, settings_from
+from dev.embedded.installed import install_jvms
+from dev.embedded.jvm import Jvm, read_settings
 from dev.embedded.lock import ServerKind
 from dev.embedded.opensearch import OpenSearchNode
-from dev.embedded.ports import OPENSEARCH_PORTS, free_port
+from dev.embedded.ports import OPENSEARCH_PORTS, find_free_port
 from dev.embedded.process import ParentWatch
-from dev.embedded.progress import progress_on
+from dev.embedded.progress import create_progress
 from runtime.http.certificate_authority import CLIENT, SERVER, Authority
 
 PLUGIN: Final = "org.opensearch.security.OpenSearchSecurityPlugin"
@@ -95,7 +95,7 @@ class SecuredOpenSearch(OpenSearchNode):
         return self._folder / "ca.crt"
 
     def issue(self, user: str) -> tuple[Path, Path]:
-        """The files of a new certificate and its key, by which the node knows this user."""
+        """Issue a certificate, by which the node knows this user; return the files of the certificate and its key."""
         files = self._folder / f"{user}.crt", self._folder / f"{user}.key"
         for file, content in zip(files, self._authority.issue(user, usages=CLIENT), strict=True):
             file.write_bytes(content)
@@ -122,8 +122,8 @@ class SecuredOpenSearch(OpenSearchNode):
         for name, text in (empty | {"config": AUTHENTICATION}).items():
             (folder / "opensearch-security" / f"{name}.yml").write_text(text, encoding="utf-8")
 
-    def command(self) -> list[str]:
-        return [*super().command(), "-pluginTypes", PLUGIN]
+    def build_command(self) -> list[str]:
+        return [*super().build_command(), "-pluginTypes", PLUGIN]
 
     def is_answering(self) -> bool:
         if not self._has_its_port():
@@ -143,12 +143,12 @@ def secured_opensearch() -> Iterator[SecuredOpenSearch]:
     Raises DownloadError, UnusableSettingError, ServerError.
     """
     kind = SecuredOpenSearch.kind
-    jvm = installed_jvms(settings_from(os.environ), progress_on(Console(stderr=True)), [kind])[kind]
+    jvm = install_jvms(read_settings(os.environ), create_progress(Console(stderr=True)), [kind])[kind]
     with (
         closing(ParentWatch()) as parent_watch,
         TemporaryDirectory(prefix="schedulerlog-", ignore_cleanup_errors=True) as folder,
     ):
-        node = _started(Path(folder).resolve(), jvm, parent_watch)
+        node = _start_node(Path(folder).resolve(), jvm, parent_watch)
         try:
             yield node
         finally:
@@ -156,10 +156,10 @@ def secured_opensearch() -> Iterator[SecuredOpenSearch]:
             node.kill()
 
 
-def _started(home: Path, jvm: Jvm, parent_watch: ParentWatch) -> SecuredOpenSearch:
-    """A node that is ready, at a port that was free; raises ServerError."""
+def _start_node(home: Path, jvm: Jvm, parent_watch: ParentWatch) -> SecuredOpenSearch:
+    """Start a node and wait until it is ready, at a port that was free; raises ServerError."""
     for attempts_left in reversed(range(PORT_ATTEMPTS)):
-        node = SecuredOpenSearch(home, free_port(OPENSEARCH_PORTS), jvm, parent_watch)
+        node = SecuredOpenSearch(home, find_free_port(OPENSEARCH_PORTS), jvm, parent_watch)
         try:
             node.start()
         except PortTakenError:

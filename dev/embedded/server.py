@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from dev.embedded.errors import NotRunningError, PortTakenError, ServerError
-from dev.embedded.jvm import java_environment
+from dev.embedded.jvm import build_java_environment
 from dev.embedded.lock import ServerKind
 from dev.embedded.ports import is_free
-from dev.embedded.process import Child, ParentWatch, ProcessId, last_lines, spawn
+from dev.embedded.process import Child, ParentWatch, ProcessId, read_last_lines, spawn
 
 # OpenSearch takes 7 to 18 s on two cores that are otherwise idle.
 START_SECONDS: Final = 90.0
@@ -50,15 +50,15 @@ class Server(ABC):
         """Write configuration and format storage; called before every start."""
 
     @abstractmethod
-    def command(self) -> list[str]:
-        """The command line of the server."""
+    def build_command(self) -> list[str]:
+        """Build the command line of the server."""
 
     @abstractmethod
     def is_answering(self) -> bool:
-        """Whether a client can do real work with this server now; never raises."""
+        """Tell whether a client can do real work with this server now; never raises."""
 
-    def environment(self) -> dict[str, str]:
-        """The environment variables of the server."""
+    def build_environment(self) -> dict[str, str]:
+        """Build the environment variables of the server."""
         return dict(os.environ)
 
     @property
@@ -69,7 +69,7 @@ class Server(ABC):
     @property
     def pid(self) -> int:
         """The process id; raises NotRunningError."""
-        return self._running().pid
+        return self._require_process().pid
 
     @property
     def is_alive(self) -> bool:
@@ -93,67 +93,67 @@ class Server(ABC):
         # Otherwise an error of this run could show the last lines of the run before.
         self.log.unlink(missing_ok=True)
         self.prepare()
-        self._child = spawn(self.command(), self.log, self.environment(), self._parent_watch)
+        self._child = spawn(self.build_command(), self.log, self.build_environment(), self._parent_watch)
         self._process = self._child.id
 
     def wait_until_ready(self, timeout_seconds: float = START_SECONDS) -> None:
-        """Raises ServerError when it dies or takes longer."""
+        """Wait until the server is ready. Raises ServerError when it dies or takes longer."""
         deadline = time.monotonic() + timeout_seconds
         # Work and not only a listening port: both servers accept connections before they can store anything.
         while not self.is_answering():
             if not self.is_alive:
-                raise self._failure(f"{self.name} died while starting{self._exit_text()}")
+                raise self._build_failure(f"{self.name} died while starting{self._describe_exit()}")
             if time.monotonic() > deadline:
-                raise self._failure(f"{self.name} (pid {self.pid}) was not ready after {timeout_seconds:.0f} s")
+                raise self._build_failure(f"{self.name} (pid {self.pid}) was not ready after {timeout_seconds:.0f} s")
             time.sleep(_POLL_SECONDS)
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """SIGTERM, and SIGKILL if it still runs after ``grace_seconds``; does nothing if it does not run."""
+        """Stop it: SIGTERM, and SIGKILL if it still runs after ``grace_seconds``; do nothing if it does not run."""
         if self._process:
-            self._ended(self._process.stop(grace_seconds))
+            self._finish_end(self._process.stop(grace_seconds))
 
     def ask_to_stop(self) -> None:
-        """SIGTERM without waiting."""
+        """Ask it to stop (SIGTERM) without waiting."""
         if self._process:
             self._process.ask_to_stop()
 
     def kill(self) -> None:
-        """SIGKILL, then wait for the end; its data remain as they are."""
+        """Kill it (SIGKILL), then wait for the end; its data remain as they are."""
         if self._process:
-            self._ended(self._process.kill())
+            self._finish_end(self._process.kill())
 
     def pause(self) -> None:
-        """SIGSTOP: connections remain open, and no request is answered."""
-        self._running().pause()
+        """Pause it (SIGSTOP): connections remain open, and it answers no request."""
+        self._require_process().pause()
 
     def resume(self) -> None:
-        """SIGCONT: the opposite of pause."""
-        self._running().send(signal.SIGCONT)
+        """Resume it (SIGCONT) after a pause."""
+        self._require_process().send(signal.SIGCONT)
 
-    def memory_mib(self) -> float | None:
-        """Resident memory; None when it does not run."""
-        return self._process.memory_mib() if self._process else None
+    def measure_memory_mib(self) -> float | None:
+        """Measure its resident memory in MiB; None when it does not run."""
+        return self._process.measure_memory_mib() if self._process else None
 
-    def _running(self) -> ProcessId:
+    def _require_process(self) -> ProcessId:
         if self._process is None or not self.is_alive:
             raise NotRunningError(f"{self.name} does not run; start it first")
         return self._process
 
-    def _ended(self, has_ended: bool) -> None:
+    def _finish_end(self, has_ended: bool) -> None:
         if not has_ended:
-            raise self._failure(f"{self.name} (pid {self.pid}) does not end even after SIGKILL")
+            raise self._build_failure(f"{self.name} (pid {self.pid}) does not end even after SIGKILL")
         if self._child is not None:
             # Collects the exit status; else it remains a zombie until we end.
             self._child.popen.wait()
 
-    def _exit_text(self) -> str:
+    def _describe_exit(self) -> str:
         status = self._child.exit_status(timeout_seconds=2) if self._child else None
         if status is None:
             return ""
         return f" (exit status {status})" if status >= 0 else f" (by {signal.Signals(-status).name})"
 
-    def _failure(self, what: str) -> ServerError:
-        tail = last_lines(self.log, count=1000)
+    def _build_failure(self, what: str) -> ServerError:
+        tail = read_last_lines(self.log, count=1000)
         lines = tail[-20:]
         busy = [line for line in tail if any(sign in line for sign in _BUSY_PORT_SIGNS)]
         # Kafka's other threads may still print their whole configuration below the line that names the port.
@@ -167,5 +167,5 @@ class JavaServer(Server):
 
     kind: ServerKind
 
-    def environment(self) -> dict[str, str]:
-        return java_environment(os.environ)
+    def build_environment(self) -> dict[str, str]:
+        return build_java_environment(os.environ)

@@ -30,16 +30,17 @@ class State:
     kafka_cluster_id: str
     servers: tuple[ServerRecord, ...] = ()
 
-    def of(self, kind: ServerKind) -> list[ServerRecord]:
-        """Sorted by name, which for Kafka is the order of node numbers."""
+    def list_servers(self, kind: ServerKind) -> list[ServerRecord]:
+        """List the servers of a kind by name, which for Kafka is the order of node numbers."""
         return sorted((server for server in self.servers if server.kind == kind), key=lambda server: server.name)
 
 
 def read_state(folder: Path) -> State | None:
-    """None if no server was ever started here; raises EmbeddedError if the file cannot be understood."""
+    """Read the state; None if no server was ever started here. Raises EmbeddedError for a file that cannot be
+    understood."""
     file = folder / FILE_NAME
     try:
-        return _state(json.loads(file.read_bytes()))
+        return _parse_state(json.loads(file.read_bytes()))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -56,12 +57,12 @@ def write_state(folder: Path, state: State) -> None:
     part.replace(folder / FILE_NAME)
 
 
-def _state(document: Any) -> State:
-    servers = tuple(_record(server) for server in document["servers"])
+def _parse_state(document: Any) -> State:
+    servers = tuple(_parse_record(server) for server in document["servers"])
     return State(kafka_cluster_id=str(document["kafka_cluster_id"]), servers=servers)
 
 
-def _record(document: Any) -> ServerRecord:
+def _parse_record(document: Any) -> ServerRecord:
     kind = document["kind"]
     if kind not in KINDS:
         raise ValueError(f"unknown kind of server {kind!r}")

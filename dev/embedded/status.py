@@ -31,20 +31,20 @@ class Status:
     def is_up(self) -> bool:
         return self.memory_mib is not None
 
-    def json_line(self) -> str:
-        """For programs."""
-        found = {"name": self.name, "is_up": self.is_up, "pid": self.pid, "port": self.port}
-        return json.dumps(found | {"memory_mib": self.memory_mib, "log": str(self.log)})
+    def to_json_line(self) -> str:
+        """Convert the status to a line of JSON."""
+        fields = {"name": self.name, "is_up": self.is_up, "pid": self.pid, "port": self.port}
+        return json.dumps(fields | {"memory_mib": self.memory_mib, "log": str(self.log)})
 
-    def line(self, width: int) -> str:
-        """``width``: characters for the name."""
+    def to_line(self, width: int) -> str:
+        """Convert the status to a line of text. ``width``: characters for the name."""
         state = "up" if self.is_up else "dead"
-        rest = f"pid {self.pid}  {self.memory_mib:.0f} MiB" if self.memory_mib is not None else f"log {self.log}"
-        return f"{self.name:<{width}} {state:<5} 127.0.0.1:{self.port}  {rest}"
+        details = f"pid {self.pid}  {self.memory_mib:.0f} MiB" if self.memory_mib is not None else f"log {self.log}"
+        return f"{self.name:<{width}} {state:<5} 127.0.0.1:{self.port}  {details}"
 
 
-def status_of(folder: Path, name: str, port: int, process: ProcessId | None) -> Status:
-    memory = process.memory_mib() if process else None
+def read_status(folder: Path, name: str, port: int, process: ProcessId | None) -> Status:
+    memory = process.measure_memory_mib() if process else None
     pid = process.pid if process and memory is not None else None
     return Status(name, pid, port, memory, folder / name / "server.log")
 
@@ -63,20 +63,20 @@ Output = Annotated[
 ]
 
 
-def show(found: Sequence[Status], folder: Path, output: Output = "text") -> None:
+def show(statuses: Sequence[Status], folder: Path, output: Output = "text") -> None:
     """Print a line for each server; raises ``typer.Exit(1)`` if one is dead or none was started."""
-    for status in found:
-        typer.echo(status.json_line() if output == "json" else status.line(_width(found)))
-    if not found:
+    for status in statuses:
+        typer.echo(status.to_json_line() if output == "json" else status.to_line(_measure_width(statuses)))
+    if not statuses:
         say(f"nothing was started in {folder}")
-    if not found or not all(status.is_up for status in found):
+    if not statuses or not all(status.is_up for status in statuses):
         raise typer.Exit(1)
 
 
-def say_started(found: Sequence[Status]) -> None:
-    for status in found:
-        say(status.line(_width(found)))
+def say_started(statuses: Sequence[Status]) -> None:
+    for status in statuses:
+        say(status.to_line(_measure_width(statuses)))
 
 
-def _width(found: Sequence[Status]) -> int:
-    return max((len(status.name) for status in found), default=0)
+def _measure_width(statuses: Sequence[Status]) -> int:
+    return max((len(status.name) for status in statuses), default=0)

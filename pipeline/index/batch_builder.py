@@ -18,7 +18,7 @@ from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, find_event_type
 from schemas.codec.trace_context import Trace, trace_of
-from schemas.documents.devices import JudgedNodes
+from schemas.documents.devices import DevicesJudgedHead
 from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, Event
 
@@ -42,7 +42,7 @@ class Batch:
     """Documents by index and id: of several versions the index needs only the greatest."""
     pod_states: dict[str, Document] = field(default_factory=dict)
     """Documents by id: of several states of a pod the index needs only the latest."""
-    verdicts: list[JudgedNodes] = field(default_factory=list)
+    verdicts: list[DevicesJudgedHead] = field(default_factory=list)
     """Verdicts whose documents are in the batch: they refer to node states."""
     rejected: list[DeadLetter] = field(default_factory=list)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -140,7 +140,7 @@ class DocumentBatchBuilder:
             return self._reject([record], str(event))
         if isinstance(event, AttemptSummarized):
             return self._add_part(partition, SummaryPart(event, record))
-        if isinstance(event, JudgedNodes):
+        if isinstance(event, DevicesJudgedHead):
             self._batch.verdicts.append(event)
         if isinstance(event, AttemptRepeated):
             self._note_attempt(record)
@@ -186,4 +186,4 @@ def _decode(value: bytes, headers: Sequence[tuple[str, bytes]]) -> Event | Rejec
     if isinstance(kind, Rejected):
         return kind
     # The worker has checked the columns before it forwarded the record; the document holds them as they are.
-    return decode_value(JudgedNodes if kind is DevicesJudged else kind, value)
+    return decode_value(DevicesJudgedHead if kind is DevicesJudged else kind, value)

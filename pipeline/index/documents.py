@@ -11,7 +11,7 @@ from engine.summaries.messages import build_search_text
 from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, encode_source
 from schemas.documents.attempts import build_attempt_document, build_repeated_document
-from schemas.documents.devices import JudgedNodes, build_devices_document
+from schemas.documents.devices import DevicesJudgedHead, build_devices_document
 from schemas.documents.findings import build_finding_document
 from schemas.documents.node_states import build_node_state_document
 from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
@@ -80,7 +80,7 @@ def make_state_document_after(read: ReadEvent) -> Document | None:
 def make_documents(read: ReadEvent) -> Iterator[Document] | None:
     """Make the documents of an event that needs no other record; None for one that the index does not hold."""
     event = read.event
-    if isinstance(event, JudgedNodes):
+    if isinstance(event, DevicesJudgedHead):
         return iter((make_device_document(event, read),))
     if isinstance(event, AttemptRepeated):
         return iter((make_repetition_document(event, read),))
@@ -91,7 +91,7 @@ def make_documents(read: ReadEvent) -> Iterator[Document] | None:
     return make_row_documents(event, read) if isinstance(event, TrendsCounted) else None
 
 
-def make_device_document(event: JudgedNodes, read: ReadEvent) -> Document:
+def make_device_document(event: DevicesJudgedHead, read: ReadEvent) -> Document:
     """Make the document of a device record. It has no version: the record is published once and never changes."""
     return Document(
         DEVICES.name(event.started_at),

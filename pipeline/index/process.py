@@ -38,7 +38,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
-from schemas.documents.devices import JudgedNodes
+from schemas.documents.devices import DevicesJudgedHead
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class _StatePositions:
 class StateReferences(Protocol):
     """Receiver of verdicts after their documents are written."""
 
-    def refer(self, event: JudgedNodes) -> None: ...
+    def refer(self, event: DevicesJudgedHead) -> None: ...
     def clear(self) -> None: ...
 
 

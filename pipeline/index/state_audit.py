@@ -16,7 +16,7 @@ from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
 from runtime.kafka.record import Outgoing, identify_attempt
 from schemas.codec.records import encode
-from schemas.documents.devices import JudgedNodes
+from schemas.documents.devices import DevicesJudgedHead
 from schemas.events import NO_STATE, FindingReported
 from schemas.events.node_states import build_state_id
 from schemas.indices import NODE_STATES
@@ -71,15 +71,15 @@ class StateAudit:
         self._index, self._topics, self._positions, self._now = index, topics, positions, now
         self._revisions: dict[_Life, dict[str, int]] = {}
         """The latest revision that a verdict referred to, by node."""
-        self._waiting: dict[str, JudgedNodes] = {}
+        self._waiting: dict[str, DevicesJudgedHead] = {}
         """The first verdict that refers to a state, by the id of the state."""
-        self._checked: dict[str, JudgedNodes] = {}
+        self._checked: dict[str, DevicesJudgedHead] = {}
         """Like ``_waiting``, for states that the topic has already passed (``_ends``)."""
         self._ends: Ends = {}
         self._missed: set[str] = set()
         """States that the last search did not find: a refresh of the index may have been due."""
 
-    def refer(self, event: JudgedNodes) -> None:
+    def refer(self, event: DevicesJudgedHead) -> None:
         """Note the states that the verdict refers to, unless the index is certain to have them."""
         # The topic keeps every state for a day: of an older verdict that is read again, some may be gone by right.
         if event.started_at < self._now() - _CHECKED:
@@ -150,7 +150,7 @@ def _search_ids(ids: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _make_findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
+def _make_findings(lost: Mapping[str, DevicesJudgedHead]) -> list[FindingReported]:
     """Make a finding for each attempt; ``lost`` has the verdicts by the id of the state, in the order of the ids."""
     by_attempt: dict[str, list[str]] = {}
     events = {event.attempt_id: event for event in lost.values()}
@@ -164,7 +164,7 @@ def _make_findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
     return [_make_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
 
 
-def _make_finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
+def _make_finding(event: DevicesJudgedHead, names: Sequence[str]) -> FindingReported:
     return FindingReported(
         cluster=event.cluster,
         attempt_id=event.attempt_id,

@@ -1,4 +1,4 @@
-"""The documents of device verdicts."""
+"""Documents of device verdicts."""
 
 from typing import Annotated, Any
 
@@ -10,15 +10,15 @@ from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, R
 from .head import build_attempt_fields
 
 
-class JudgedNodes(AttemptEvent):
-    """The fields of ``DevicesJudged`` that its document is found by, and the states that it refers to."""
+class DevicesJudgedHead(AttemptEvent):
+    """Fields of ``DevicesJudged`` by which searches find its document, and the states that it refers to."""
 
     part: Count
     request: Request
     epoch: Count = 0
     verdicts: Words
     nodes: Words
-    # A list, because nothing is computed from it: a column would be laid out as an array, and all others with it.
+    # A list, because nobody computes with it: as a column it would become an array, and all other fields with it.
     revision: Annotated[list[Integer], FailFast()]
 
     @property
@@ -26,7 +26,7 @@ class JudgedNodes(AttemptEvent):
         return f"{self.attempt_id}/devices/{self.part}"
 
 
-def build_devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[str, Any]:
+def build_devices_document(event: DevicesJudged | DevicesJudgedHead, value: bytes) -> dict[str, Any]:
     """Build the document of one record of devices judged; its id is the event's id. ``value`` is the record's own
     JSON."""
     return build_attempt_fields(event) | {

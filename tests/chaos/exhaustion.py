@@ -40,7 +40,7 @@ def exhaust_descriptors(ground: Ground, load: Load, chance: random.Random) -> No
     """Leave scheduler, worker and index writer without descriptors, each in turn."""
     for name in ("scheduler", "worker", "index"):
         wait_for_pods(load, chance)
-        with without_descriptors(ground.processes.pid(name)):
+        with without_descriptors(ground.processes.get_pid(name)):
             wait_for_pods(load, chance)
             time.sleep(chance.uniform(2, 5))
     wait_for_pods(load, chance)

@@ -167,7 +167,7 @@ def _stop(what: str, seconds: float) -> Fault:
         wait_for_pods(load, chance)
         with ground.stopped(_get_pid(ground, what)):
             time.sleep(seconds)
-        if what == "worker" and ground.processes.has_ended("worker"):
+        if what == "worker" and ground.processes.release_if_ended("worker"):
             ground.start_worker()
         ground.wait_ready("worker")
         ground.wait_ready("index")
@@ -178,7 +178,7 @@ def _stop(what: str, seconds: float) -> Fault:
 
 def _get_pid(ground: Ground, what: str) -> int:
     if what in ("worker", "index", "scheduler"):
-        return ground.processes.pid(what)
+        return ground.processes.get_pid(what)
     server = ground.servers.opensearch if what == "opensearch" else ground.servers.kafka[0]
     if server.process is None:
         raise AssertionError(f"{what} does not run")
@@ -190,7 +190,7 @@ def _continue_as_zombie(ground: Ground, load: Load, chance: random.Random) -> No
     ground.start_worker("second")
     ground.wait_ready("second")
     wait_for_pods(load, chance)
-    with ground.stopped(ground.processes.pid("worker")):
+    with ground.stopped(ground.processes.get_pid("worker")):
         time.sleep(LONGER_THAN_A_SESSION)
     wait_for_pods(load, chance)
     ground.processes.stop("second")

@@ -17,7 +17,7 @@ import yaml
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from dev import embedded
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 from tests.chaos.load import Load
@@ -58,7 +58,7 @@ class Ground:
     client: httpx.Client
     default_environment: dict[str, str] = field(default_factory=dict)
     """Variables of every worker and index writer."""
-    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "index", "api"))
+    ports: dict[str, str] = field(default_factory=lambda: find_free_ports("scheduler", "index", "api"))
     spool: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Ground:
 
     def start_index(self, name: str = "index", **environment: str) -> None:
         """Start an index writer called ``name``, with the faults or bugs of ``environment``. It may not be ready."""
-        self.ports.setdefault(name, free_ports(name)[name])
+        self.ports.setdefault(name, find_free_ports(name)[name])
         self.processes.start(
             name, "tests.chaos.worker_with_faults", "index", "--metrics-address", self.ports[name],
             **self.default_environment | environment,
@@ -98,7 +98,7 @@ class Ground:
 
     def start_worker(self, name: str = "worker", **environment: str) -> None:
         """Start a worker called ``name``, with the faults or bugs of ``environment``. It may not be ready yet."""
-        self.ports.setdefault(name, free_ports(name)[name])
+        self.ports.setdefault(name, find_free_ports(name)[name])
         self.processes.start(
             name, "tests.chaos.worker_with_faults", "worker",
             "--metrics-address", self.ports[name], "--instance-id", name,
@@ -119,7 +119,7 @@ class Ground:
         """Tell whether the service ends by itself within the time. Then it may be started again."""
         deadline = time.monotonic() + timeout_seconds
         while time.monotonic() < deadline:
-            if self.processes.has_ended(name):
+            if self.processes.release_if_ended(name):
                 return True
             time.sleep(0.05)
         return False
@@ -206,11 +206,11 @@ class Ground:
 
     def is_frozen(self, name: str) -> bool:
         """Tell whether the service is stopped (SIGSTOP)."""
-        status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()
+        status = Path(f"/proc/{self.processes.get_pid(name)}/stat").read_text()
         return status.rpartition(")")[2].split()[0] == "T"
 
     def thaw(self, name: str) -> None:
-        os.kill(self.processes.pid(name), signal.SIGCONT)
+        os.kill(self.processes.get_pid(name), signal.SIGCONT)
 
     @contextmanager
     def no_more_shards(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from dev.embedded.control_plane.credentials import kubeconfig as nowhere
+from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection

@@ -15,7 +15,7 @@ import pytest
 
 from dev import embedded
 from dev.embedded import kafka_probe, opensearch
-from dev.embedded.ports import KAFKA_PORTS, free_port
+from dev.embedded.ports import KAFKA_PORTS, find_free_port
 
 SETTING: Final = "SCHEDULERLOG_TEST_BACKENDS"
 KAFKA_IMAGE: Final = "apache/kafka:4.3.1"
@@ -76,7 +76,7 @@ def containers() -> Iterator[Addresses]:
 @contextmanager
 def _kafka_container() -> Iterator[str]:
     # The broker gives clients its own address, so the port on this side has to be known before it starts.
-    port = free_port(KAFKA_PORTS)
+    port = find_free_port(KAFKA_PORTS)
     variables = {
         "KAFKA_NODE_ID": "1",
         "KAFKA_PROCESS_ROLES": "broker,controller",
@@ -97,7 +97,7 @@ def _kafka_container() -> Iterator[str]:
 
 @contextmanager
 def _opensearch_container() -> Iterator[str]:
-    port = free_port(KAFKA_PORTS)
+    port = find_free_port(KAFKA_PORTS)
     variables = {
         "discovery.type": "single-node",
         "DISABLE_SECURITY_PLUGIN": "true",

@@ -20,7 +20,7 @@ from typing import Final
 from dev.embedded.control_plane.commands import Commands
 from dev.embedded.control_plane.steps import NoSteps, SharedSteps, Steps
 from dev.embedded.control_plane.toolchain import Go, choose_toolchain, install
-from dev.embedded.download import user_cache
+from dev.embedded.download import locate_user_cache
 from dev.embedded.locking import file_lock
 
 SOURCES: Final = Path(__file__).with_name("go")
@@ -48,14 +48,14 @@ class Builder:
 
     @property
     def binary(self) -> Path:
-        return self.cache / f"control-plane-{self._fingerprint()}"
+        return self.cache / f"control-plane-{self._compute_fingerprint()}"
 
     def build(self, steps: Steps) -> None:
         """Build ``binary`` unless it exists; raises BuildError."""
         shared = SharedSteps(steps, self.cache / "progress.json")
         on_wait = partial(steps.note, "another process is building; waiting for it")
         try:
-            with file_lock(self.cache / "lock", on_wait, shared.show_the_builder):
+            with file_lock(self.cache / "lock", on_wait, shared.report_builder):
                 if not self.binary.is_file():
                     log = self.cache / "build.log"
                     log.unlink(missing_ok=True)
@@ -71,21 +71,21 @@ class Builder:
         # A killed build leaves a part file, never half an executable under the final name.
         part = self.binary.with_suffix(".part")
         compiling = _Counted(steps, "compiling Kubernetes (packages)", len(packages))
-        commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.at_line)
+        commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.count_line)
         part.replace(self.binary)
 
     def _download(self, commands: Commands, steps: Steps) -> Sequence[str]:
         """Download all modules; returns the import paths of all packages."""
         modules = len(_REQUIRED_MODULE.findall((SOURCES / "go.mod").read_text(encoding="utf-8")))
         downloading = _Counted(steps, "downloading Go modules (at most)", modules, "go: downloading ")
-        return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.at_line)
+        return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.count_line)
 
     def _go_environment(self) -> dict[str, str]:
-        """The caller's environment, for its proxies and mirrors, with our own flags and folders."""
-        places = {"GOCACHE": self._places / "build", "GOMODCACHE": self._places / "modules"}
-        own = {name: str(self.environment.get(name) or place) for name, place in places.items()}
+        """Build the environment of Go: the caller's, for its proxies and mirrors, with our flags and folders."""
+        folders = {"GOCACHE": self._go_folder / "build", "GOMODCACHE": self._go_folder / "modules"}
+        variables = {name: str(self.environment.get(name) or folder) for name, folder in folders.items()}
         return {
-            **self.environment, **own,
+            **self.environment, **variables,
             # Rare garbage collection halves the CPU time of the compiler; without cgo the machine needs no C compiler.
             # ``readonly``: go.mod and go.sum are what was committed, or the build fails. ``modcacherw``: else the
             # module cache could not be deleted. ``local``: no other toolchain is downloaded.
@@ -94,13 +94,13 @@ class Builder:
         }  # fmt: skip
 
     @property
-    def _places(self) -> Path:
+    def _go_folder(self) -> Path:
         return self.cache / "go"
 
     def _delete_intermediate_files(self) -> None:
-        shutil.rmtree(self._places, ignore_errors=True)
+        shutil.rmtree(self._go_folder, ignore_errors=True)
 
-    def _fingerprint(self) -> str:
+    def _compute_fingerprint(self) -> str:
         sources = [file.read_bytes() for file in sorted(SOURCES.iterdir()) if file.suffix in {".go", ".mod", ".sum"}]
         others = [self.go.version, sys.platform, platform.machine(), *BUILD_FLAGS]
         digest = hashlib.sha256(b"\0".join([*sources, *(text.encode() for text in others)]))
@@ -114,15 +114,15 @@ class _Counted:
         self._steps, self._what, self._total, self._prefix = steps, what, total, prefix
         self._done = 0
 
-    def at_line(self, line: str) -> None:
+    def count_line(self, line: str) -> None:
         if line.startswith(self._prefix):
             self._done = min(self._done + 1, self._total)
-            self._steps.at(self._what, self._done, self._total)
+            self._steps.report(self._what, self._done, self._total)
 
 
-def installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The executable, built now if it is not in the cache; raises BuildError."""
-    cache = user_cache(environment) / "control-plane"
+def ensure_installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Ensure that the executable is in the cache, and return it; builds it if it is missing. Raises BuildError."""
+    cache = locate_user_cache(environment) / "control-plane"
     builder = Builder(cache, choose_toolchain(environment, cache), environment)
     if not builder.binary.is_file():
         builder.build(steps or NoSteps())

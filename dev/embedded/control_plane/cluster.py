@@ -16,11 +16,11 @@ from typing import Any, Final
 import httpx
 from rich.console import Console
 
-from dev.embedded.control_plane.build import installed
+from dev.embedded.control_plane.build import ensure_installed
 from dev.embedded.control_plane.credentials import Credentials
 from dev.embedded.control_plane.programs import ApiServer, ControllerManager, Etcd, KubeScheduler, Kwok, Program
-from dev.embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, new_records, write_records
-from dev.embedded.control_plane.steps import steps_on
+from dev.embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, create_records, write_records
+from dev.embedded.control_plane.steps import create_steps
 from dev.embedded.errors import PortTakenError
 from dev.embedded.process import ParentWatch
 
@@ -49,7 +49,7 @@ class ControlPlane:
     @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig; it contains the CA and the token."""
-        return self.credentials.kubeconfig("admin")
+        return self.credentials.locate_kubeconfig("admin")
 
     @property
     def ca(self) -> Path:
@@ -59,7 +59,7 @@ class ControlPlane:
     @property
     def admin_token(self) -> str:
         """A bearer token of the group system:masters."""
-        return self.credentials.token("admin")
+        return self.credentials.read_token("admin")
 
     @property
     def programs(self) -> dict[ProgramName, Program]:
@@ -89,7 +89,7 @@ class ControlPlane:
                 if not (may_move and attempts_left):
                     raise
                 # All ports move together: between choosing and listening any of them may be taken.
-                self._records = {record.name: record for record in new_records()}
+                self._records = {record.name: record for record in create_records()}
                 self._make_programs(self.scheduler.configuration)
             except BaseException:
                 self.kill()
@@ -109,12 +109,13 @@ class ControlPlane:
         self.scheduler.start()
         return self.scheduler
 
-    def client(self, user: str = "admin") -> httpx.Client:
-        """An HTTP client of the API server, as this user; the caller closes it."""
-        return self.api_server.client(user)
+    def open_client(self, user: str = "admin") -> httpx.Client:
+        """Open an HTTP client of the API server, as this user; the caller closes it."""
+        return self.api_server.open_client(user)
 
-    def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        """What kubectl prints when the administrator runs it; raises subprocess.CalledProcessError with its stderr."""
+    def run_kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """Run kubectl as the administrator and return its output; raises subprocess.CalledProcessError with its
+        stderr."""
         command = [str(self.binary), "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -130,17 +131,17 @@ class ControlPlane:
             program.stop()
 
     def kill(self) -> None:
-        """SIGKILL all."""
+        """Kill all programs (SIGKILL)."""
         for program in reversed(self.programs.values()):
             program.kill()
 
-    def records(self) -> list[ProgramRecord]:
-        """What the state file holds about them."""
+    def list_records(self) -> list[ProgramRecord]:
+        """List the records for the state file."""
         return [replace(self._records[name], process=program.process) for name, program in self.programs.items()]
 
     def remember(self) -> None:
         """Write the state file, so that the next command finds the programs that run."""
-        write_records(self.folder, self.records())
+        write_records(self.folder, self.list_records())
 
     def _start(self, names: Sequence[ProgramName]) -> None:
         self.credentials.write_kubeconfigs(self.url)
@@ -155,21 +156,18 @@ class ControlPlane:
 
     def _make_programs(self, scheduler_configuration: Mapping[str, Any]) -> None:
         files = self.credentials
-        etcd = self._records["etcd"]
-        self.etcd = Etcd(*self._place(etcd), peer_port=etcd.peer_port)
-        self.api_server = ApiServer(*self._place_of("kube-apiserver"), etcd=self.etcd, credentials=files)
+        self.etcd = Etcd(*self._list_arguments("etcd"), peer_port=self._records["etcd"].peer_port)
+        self.api_server = ApiServer(*self._list_arguments("kube-apiserver"), etcd=self.etcd, credentials=files)
         self.controller_manager = ControllerManager(
-            *self._place_of("kube-controller-manager"), api_server=self.api_server, credentials=files
+            *self._list_arguments("kube-controller-manager"), api_server=self.api_server, credentials=files
         )
         self.scheduler = KubeScheduler(
-            *self._place_of("kube-scheduler"), credentials=files, configuration=scheduler_configuration
+            *self._list_arguments("kube-scheduler"), credentials=files, configuration=scheduler_configuration
         )
-        self.kwok = Kwok(*self._place_of("kwok"), credentials=files)
+        self.kwok = Kwok(*self._list_arguments("kwok"), credentials=files)
 
-    def _place_of(self, name: ProgramName) -> tuple[Any, ...]:
-        return self._place(self._records[name])
-
-    def _place(self, record: ProgramRecord) -> tuple[Any, ...]:
+    def _list_arguments(self, name: ProgramName) -> tuple[Any, ...]:
+        record = self._records[name]
         return record.name, self.folder / record.name, record.port, self.binary, self._parent_watch, record.process
 
 
@@ -182,13 +180,13 @@ def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = COR
 
     Raises BuildError, ServerError.
     """
-    binary = installed(steps_on(Console(stderr=True)))
+    binary = ensure_installed(create_steps(Console(stderr=True)))
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="schedulerlog-kubernetes-", dir=folder)).resolve()
     parent_watch = ParentWatch()
     try:
-        cluster = ControlPlane(home, binary, new_records(), parent_watch)
+        cluster = ControlPlane(home, binary, create_records(), parent_watch)
         try:
             cluster.start(names)
             yield cluster

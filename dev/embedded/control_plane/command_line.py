@@ -7,10 +7,10 @@ import typer
 import yaml
 
 from dev.embedded.control_plane import folder as folders
-from dev.embedded.control_plane.build import KUBERNETES_VERSION, installed
+from dev.embedded.control_plane.build import KUBERNETES_VERSION, ensure_installed
 from dev.embedded.control_plane.cluster import CORE
 from dev.embedded.control_plane.state import ProgramName
-from dev.embedded.control_plane.steps import steps_on
+from dev.embedded.control_plane.steps import create_steps
 from dev.embedded.errors import UnusableSettingError
 from dev.embedded.status import Output, messages, say, say_started, say_stopped, show
 
@@ -22,14 +22,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Folder = Annotated[Path, typer.Option("--dir", help="Where data, logs and state are kept.", resolve_path=True)]
+Folder = Annotated[Path, typer.Option("--dir", help="Folder of data, logs and state.", resolve_path=True)]
 DEFAULT_FOLDER = Path(".run/kubernetes")
 
 
 @app.command("install")
 def install_command() -> None:
     """Build the programs from Go modules into the user's cache; takes minutes the first time only."""
-    say(f"Kubernetes {KUBERNETES_VERSION} in {installed(steps_on(messages))}")
+    say(f"Kubernetes {KUBERNETES_VERSION} in {ensure_installed(create_steps(messages))}")
 
 
 @app.command()
@@ -48,31 +48,31 @@ def up(
         names.append("kube-scheduler")
     if kwok:
         names.append("kwok")
-    folders.up(folder, names, _configuration(scheduler_config), steps_on(messages))
-    say_started(folders.status(folder))
+    folders.start(folder, names, _read_configuration(scheduler_config), create_steps(messages))
+    say_started(folders.list_statuses(folder))
 
 
 @app.command()
 def down(folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop all programs of this folder; keep objects, credentials and logs."""
-    say_stopped(folders.down(folder), folder)
+    say_stopped(folders.stop(folder), folder)
 
 
 @app.command()
 def status(folder: Folder = DEFAULT_FOLDER, output: Output = "text") -> None:
     """Print for each program: up or dead, process id, port, memory. Exit status 1 if one is dead or none started."""
-    show(folders.status(folder), folder, output)
+    show(folders.list_statuses(folder), folder, output)
 
 
 @app.command()
 def env(folder: Folder = DEFAULT_FOLDER) -> None:
     """Print the environment variables that kubectl needs, for ``eval "$(python -m dev.embedded kubernetes env)"``."""
-    for name, value in folders.environment(folder).items():
+    for name, value in folders.build_environment(folder).items():
         # Double quotes, so that the shell replaces $PATH with its own.
         typer.echo(f'export {name}="{value}"')
 
 
-def _configuration(file: Path | None) -> dict[str, Any]:
+def _read_configuration(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.embedded.errors import BuildError
-from dev.embedded.process import ParentWatch, last_lines
+from dev.embedded.process import ParentWatch, read_last_lines
 
 NICE = ("/usr/bin/env", "nice", "-n", "10")
 
@@ -23,7 +23,8 @@ class Commands:
     log: Path
 
     def run(self, command: Sequence[str], at_line: Callable[[str], None] = lambda _: None) -> list[str]:
-        """The lines of its standard output; ``at_line`` gets every line of its standard error as it is printed.
+        """Run the command and return the lines of its standard output; ``at_line`` gets every line of its standard
+        error as it is printed.
 
         Raises BuildError with the last lines of the log if it fails.
         """
@@ -38,7 +39,7 @@ class Commands:
         with self.log.open("a", encoding="utf-8") as log, output.open("w+", encoding="utf-8") as out:
             log.write(f"$ {' '.join(command)}\n")
             with subprocess.Popen(
-                parent_watch.command([*NICE, *command]),
+                parent_watch.build_command([*NICE, *command]),
                 cwd=self.folder,
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
@@ -59,10 +60,10 @@ class Commands:
                     # An interrupted build must not keep all cores busy.
                     process.kill()
                     raise
-            # ``last_lines`` reads the file, not our buffer.
+            # ``read_last_lines`` reads the file, not our buffer.
             log.flush()
             if process.returncode:
                 what = f"{' '.join(command[:2])} failed (exit status {process.returncode})"
-                raise BuildError(what, self.log, last_lines(self.log))
+                raise BuildError(what, self.log, read_last_lines(self.log))
             out.seek(0)
             return out.read().splitlines()

@@ -68,7 +68,7 @@ class Credentials:
 
     @property
     def front_proxy_flags(self) -> list[str]:
-        """How the API server shows aggregated APIs who it is, and who asks; kubeadm has the same names."""
+        """Flags by which the API server shows aggregated APIs its identity and the caller's, with kubeadm's names."""
         return [
             f"--proxy-client-cert-file={self.front_proxy_certificate}",
             f"--proxy-client-key-file={self.front_proxy_key}",
@@ -79,12 +79,12 @@ class Credentials:
             "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         ]
 
-    def kubeconfig(self, user: str) -> Path:
-        """The kubeconfig of a key of ``USERS``; ``write_kubeconfigs`` writes it."""
+    def locate_kubeconfig(self, user: str) -> Path:
+        """Locate the kubeconfig of a key of ``USERS``; ``write_kubeconfigs`` writes it."""
         return self.folder / f"{user}.kubeconfig"
 
-    def token(self, user: str) -> str:
-        """The bearer token of a key of ``USERS``."""
+    def read_token(self, user: str) -> str:
+        """Read the bearer token of a key of ``USERS``."""
         rows = [line.split(",") for line in self.tokens.read_text(encoding="ascii").splitlines()]
         return next(row[0] for row in rows if row[2] == user)
 
@@ -121,12 +121,12 @@ class Credentials:
     def write_kubeconfigs(self, url: str) -> None:
         """Write a kubeconfig for each user; it contains the CA, so that the file can be copied."""
         for user in USERS:
-            text = kubeconfig(url, self.ca.read_text(encoding="ascii"), self.token(user))
-            self.kubeconfig(user).write_text(text, encoding="utf-8")
+            text = build_kubeconfig(url, self.ca.read_text(encoding="ascii"), self.read_token(user))
+            self.locate_kubeconfig(user).write_text(text, encoding="utf-8")
 
 
-def kubeconfig(url: str, ca_pem: str, token: str) -> str:
-    """A kubeconfig for one server and one bearer token."""
+def build_kubeconfig(url: str, ca_pem: str, token: str) -> str:
+    """Build a kubeconfig for one server and one bearer token."""
     cluster = {"server": url, "certificate-authority-data": b64encode(ca_pem.encode()).decode()}
     return yaml.safe_dump(
         {

@@ -70,7 +70,7 @@ class Etcd(Program):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
         peer = f"http://127.0.0.1:{self.peer_port}"
         return self.run(
             "etcd", f"--data-dir={self.home / 'data'}", "--log-level=warn",
@@ -109,7 +109,7 @@ class ApiServer(Program):
     def _audit_policy(self) -> Path:
         return self.home / "audit-policy.json"
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
         files = self._credentials
         return self.run(
             "kube-apiserver", f"--etcd-servers={self._etcd.url}",
@@ -131,12 +131,12 @@ class ApiServer(Program):
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        """Whether it can store an object and delete it again."""
+        """Tell whether the API server can store an object and delete it again."""
         configmaps = "/api/v1/namespaces/kube-system/configmaps"
         name = f"embedded-probe-{uuid.uuid4().hex}"
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
         try:
-            with self.client() as client:
+            with self.open_client() as client:
                 client.get("/readyz").raise_for_status()
                 # ``/readyz`` alone does not show that kube-system exists and that etcd takes writes.
                 client.post(configmaps, json=body).raise_for_status()
@@ -145,12 +145,12 @@ class ApiServer(Program):
             return False
         return True
 
-    def client(self, user: str = "admin") -> httpx.Client:
-        """An HTTP client with the token of this user; the caller closes it."""
+    def open_client(self, user: str = "admin") -> httpx.Client:
+        """Open an HTTP client with the token of this user; the caller closes it."""
         return httpx.Client(
             base_url=self.url,
             verify=ssl.create_default_context(cafile=self._credentials.ca),
-            headers={"Authorization": f"Bearer {self._credentials.token(user)}"},
+            headers={"Authorization": f"Bearer {self._credentials.read_token(user)}"},
             # A proxy of the environment does not reach the loopback interface of this machine.
             trust_env=False,
             timeout=10.0,
@@ -165,10 +165,10 @@ class ControllerManager(Program):
         self._api_server = api_server
         self._credentials = credentials
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
         files = self._credentials
         return self.run(
-            "kube-controller-manager", f"--kubeconfig={files.kubeconfig('controller-manager')}",
+            "kube-controller-manager", f"--kubeconfig={files.locate_kubeconfig('controller-manager')}",
             f"--controllers={','.join(CONTROLLERS)}",
             # Its own role is for starting alone: without these accounts it may create neither a pod nor a ReplicaSet.
             "--use-service-account-credentials=true",
@@ -180,9 +180,9 @@ class ControllerManager(Program):
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        """Whether a pod could be created, which needs the default service account."""
+        """Tell whether a pod could be created, which needs the default service account."""
         try:
-            with self._api_server.client() as client:
+            with self._api_server.open_client() as client:
                 return client.get("/api/v1/namespaces/default/serviceaccounts/default").status_code == httpx.codes.OK
         except httpx.HTTPError:
             return False
@@ -198,7 +198,7 @@ class KubeScheduler(Program):
 
     def prepare(self) -> None:
         # The default of 50 requests a second would bound what a test of scheduling measures.
-        connection = {"kubeconfig": str(self._credentials.kubeconfig("scheduler")), "qps": 1000, "burst": 2000}
+        connection = {"kubeconfig": str(self._credentials.locate_kubeconfig("scheduler")), "qps": 1000, "burst": 2000}
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
@@ -209,14 +209,14 @@ class KubeScheduler(Program):
         # Through JSON, because ``safe_dump`` refuses mappings that are not plain dictionaries.
         (self.home / "configuration.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(document))))
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
         return self.run(
             "kube-scheduler", f"--config={self.home / 'configuration.yaml'}", "--v=3",
             "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        """Whether its caches are in sync, so that it schedules."""
+        """Tell whether its caches are in sync, so that it schedules."""
         return answers(f"https://127.0.0.1:{self.port}/readyz")
 
 
@@ -232,9 +232,10 @@ class Kwok(Program):
         stages = subprocess.run(self.run("kwok-stages"), capture_output=True, check=True).stdout
         (self.home / "stages.yaml").write_bytes(stages)
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
+        kubeconfig = self._credentials.locate_kubeconfig("admin")
         return self.run(
-            "kwok", f"--config={self.home / 'stages.yaml'}", f"--kubeconfig={self._credentials.kubeconfig('admin')}",
+            "kwok", f"--config={self.home / 'stages.yaml'}", f"--kubeconfig={kubeconfig}",
             "--manage-all-nodes=true", f"--server-address=127.0.0.1:{self.port}",
         )  # fmt: skip
 
@@ -243,7 +244,7 @@ class Kwok(Program):
 
 
 def answers(url: str) -> bool:
-    """Whether it answers 200 now; its certificate is not checked, because it is on the loopback interface."""
+    """Tell whether the URL answers 200 now; its certificate is not checked, because it is on the loopback interface."""
     try:
         return httpx.get(url, verify=False, trust_env=False, timeout=5.0).status_code == httpx.codes.OK  # noqa: S501
     except httpx.HTTPError:

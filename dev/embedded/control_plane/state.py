@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from dev.embedded.errors import EmbeddedError
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from dev.embedded.process import ProcessId
 
 FILE_NAME: Final = "state.json"
@@ -25,20 +25,20 @@ class ProgramRecord:
     process: ProcessId | None = None
 
 
-def new_records() -> tuple[ProgramRecord, ...]:
-    """All programs, never started, on ports that are free now."""
+def create_records() -> tuple[ProgramRecord, ...]:
+    """Create records of all programs, never started, on ports that are free now."""
     ports: list[int] = []
     # Two for every program, so that a record has one form; only etcd uses the second.
     for _ in range(2 * len(NAMES)):
-        ports.append(free_port(KUBERNETES_PORTS, besides=ports))
-    return tuple(ProgramRecord(name, ports[2 * place], ports[2 * place + 1]) for place, name in enumerate(NAMES))
+        ports.append(find_free_port(KUBERNETES_PORTS, besides=ports))
+    return tuple(ProgramRecord(name, ports[2 * index], ports[2 * index + 1]) for index, name in enumerate(NAMES))
 
 
 def read_records(folder: Path) -> tuple[ProgramRecord, ...]:
     """Empty if no program was ever started here; raises EmbeddedError if the file cannot be understood."""
     file = folder / FILE_NAME
     try:
-        return _records(json.loads(file.read_bytes()))
+        return _parse_records(json.loads(file.read_bytes()))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -55,14 +55,14 @@ def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
     part.replace(folder / FILE_NAME)
 
 
-def _records(document: Any) -> tuple[ProgramRecord, ...]:
+def _parse_records(document: Any) -> tuple[ProgramRecord, ...]:
     # Written by another version: guessing which process is which could stop the wrong one.
     if [entry["name"] for entry in document] != list(NAMES):
         raise ValueError(f"expected the programs {', '.join(NAMES)}")
-    return tuple(_record(entry) for entry in document)
+    return tuple(_parse_record(entry) for entry in document)
 
 
-def _record(document: Any) -> ProgramRecord:
+def _parse_record(document: Any) -> ProgramRecord:
     process = document["process"]
     return ProgramRecord(
         name=document["name"],

@@ -17,13 +17,13 @@ class Steps(Protocol):
     """Receives what a build reports."""
 
     def note(self, text: str) -> None:
-        """One line for the person who waits."""
+        """Write one line for the person who waits."""
 
-    def at(self, what: str, done: int, total: int) -> None:
-        """``done`` of ``total`` units of this part of the build are done."""
+    def report(self, what: str, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` units of this part of the build are done."""
 
     def stop(self) -> None:
-        """The build has ended, complete or not."""
+        """Stop the display: the build has ended, complete or not."""
 
 
 class NoSteps:
@@ -32,7 +32,7 @@ class NoSteps:
     def note(self, text: str) -> None:
         pass
 
-    def at(self, what: str, done: int, total: int) -> None:
+    def report(self, what: str, done: int, total: int) -> None:
         pass
 
     def stop(self) -> None:
@@ -52,7 +52,7 @@ class StepsBar:
     def note(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def at(self, what: str, done: int, total: int) -> None:
+    def report(self, what: str, done: int, total: int) -> None:
         # Only now: a build that is in the cache already should draw nothing. Starting twice does nothing.
         self._bar.start()
         self._bar.update(self._task, description=what, completed=done, total=total, visible=True)
@@ -73,7 +73,7 @@ class StepsLines:
     def note(self, text: str) -> None:
         self._write_line(text)
 
-    def at(self, what: str, done: int, total: int) -> None:
+    def report(self, what: str, done: int, total: int) -> None:
         # The last step is always shown, or a log would end below 100 %.
         if what != self._part or done == total or self._clock() >= self._next_line:
             self._part = what
@@ -87,34 +87,34 @@ class StepsLines:
 class SharedSteps:
     """Also writes every step to a file, so that another process that waits for this build can show it."""
 
-    def __init__(self, own: Steps, file: Path) -> None:
-        self._own = own
+    def __init__(self, steps: Steps, file: Path) -> None:
+        self._steps = steps
         self._file = file
 
     def note(self, text: str) -> None:
-        self._own.note(text)
+        self._steps.note(text)
 
-    def at(self, what: str, done: int, total: int) -> None:
-        self._own.at(what, done, total)
+    def report(self, what: str, done: int, total: int) -> None:
+        self._steps.report(what, done, total)
         part = self._file.with_suffix(".part")
         part.write_text(json.dumps([what, done, total]), encoding="utf-8")
         part.replace(self._file)
 
     def stop(self) -> None:
-        self._own.stop()
+        self._steps.stop()
 
-    def show_the_builder(self) -> None:
+    def report_builder(self) -> None:
         """Report the step that the process which builds has reached."""
         try:
             what, done, total = json.loads(self._file.read_bytes())
         # The builder has not begun to report, or has just finished.
         except (OSError, ValueError):
             return
-        self._own.at(str(what), int(done), int(total))
+        self._steps.report(str(what), int(done), int(total))
 
 
-def steps_on(console: Console) -> Steps:
-    """The bar on a terminal, else lines."""
+def create_steps(console: Console) -> Steps:
+    """Create the bar for a terminal, else lines."""
     if console.is_terminal:
         return StepsBar(console)
     return StepsLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))

@@ -32,23 +32,23 @@ class Go:
 
 
 def choose_toolchain(environment: Mapping[str, str], cache: Path) -> Go:
-    """The machine's Go if it is new enough, else the pinned one, which may not be installed yet."""
-    found = shutil.which("go", path=environment.get("PATH"))
-    if found:
-        version = _version_of(found, environment)
+    """Choose the machine's Go if it is new enough, else the pinned one, which may not be installed yet."""
+    executable = shutil.which("go", path=environment.get("PATH"))
+    if executable:
+        version = _read_version(executable, environment)
         if is_new_enough(version):
-            return Go(Path(found), version)
-    return pinned(cache)
+            return Go(Path(executable), version)
+    return get_pinned_toolchain(cache)
 
 
-def pinned(cache: Path) -> Go:
-    """The toolchain that go.txt names, below ``cache``."""
+def get_pinned_toolchain(cache: Path) -> Go:
+    """Get the toolchain that go.txt names, below ``cache``."""
     (version,) = _PINNED.findall(REQUIREMENTS.read_text(encoding="ascii"))
     return Go(cache / f"go-{version}" / "go" / "bin" / "go", f"go{version}")
 
 
 def is_new_enough(version: str) -> bool:
-    """Whether a version such as ``go1.26.8`` is at least the minimum; development versions do not count."""
+    """Tell whether a version such as ``go1.26.8`` is at least the minimum; development versions do not count."""
     match = _VERSION.fullmatch(version)
     # As numbers: as text 1.9 would be newer than 1.26.
     return match is not None and (int(match[1]), int(match[2])) >= MINIMUM
@@ -75,7 +75,7 @@ def install(go: Go, commands: Commands, steps: Steps) -> None:
         raise BuildError(f"the package of {REQUIREMENTS} does not contain {go.executable}", commands.log, [])
 
 
-def _version_of(executable: str, environment: Mapping[str, str]) -> str:
+def _read_version(executable: str, environment: Mapping[str, str]) -> str:
     # Without GOTOOLCHAIN=local an old Go would download a newer one just to answer.
     local = {**environment, "GOTOOLCHAIN": "local"}
     done = subprocess.run([executable, "env", "GOVERSION"], env=local, capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from runtime.http.certificate_authority import Authority
 from tests.support.waiting import eventually
 
@@ -77,7 +77,7 @@ def test_a_renewed_certificate_is_served_without_a_restart(authority: Authority,
 
 
 def test_probes_succeed_while_no_store_answers(tmp_path: Path) -> None:
-    port = free_port(KUBERNETES_PORTS)
+    port = find_free_port(KUBERNETES_PORTS)
     with started(SCHEDULERLOG_METRICS_ADDRESS=str(port)) as (url, process):
         probes = f"http://127.0.0.1:{port}"
         eventually(lambda: answers(f"{probes}/healthz"), "it is not alive")

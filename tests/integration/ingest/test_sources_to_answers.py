@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
 from tests.support.builders.sniffer_lines import DOCUMENT
@@ -30,7 +30,7 @@ def api(running: Pipeline) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def placements(running: Pipeline) -> None:
     """The process that keeps what was seen, and who is where."""
-    port = free_ports("placements")["placements"]
+    port = find_free_ports("placements")["placements"]
     running.processes.start("placements", "pipeline", "placements", "--metrics-address", port)
     running.processes.wait_ready("placements", f"http://127.0.0.1:{port}/readyz")
 

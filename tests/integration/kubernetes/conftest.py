@@ -10,9 +10,9 @@ from rich.console import Console
 
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane import control_plane as running_control_plane
-from dev.embedded.control_plane.build import installed
+from dev.embedded.control_plane.build import ensure_installed
 from dev.embedded.control_plane.cluster import CORE
-from dev.embedded.control_plane.steps import steps_on
+from dev.embedded.control_plane.steps import create_steps
 from tests.support.control_plane.objects import created_namespace
 
 FIRST_BUILD_SECONDS = 1800
@@ -34,7 +34,7 @@ def control_plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     """
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
-        installed(steps_on(Console(stderr=True)))
+        ensure_installed(create_steps(Console(stderr=True)))
     with running_control_plane(names=(*CORE, "kwok")) as running:
         yield running
 

@@ -95,7 +95,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         )
         with created_namespace(control_plane, NAMESPACE), created_nodes(control_plane, nodes), extender, api as served:
             control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
-            with DevicePlugins(control_plane, NAMESPACE), control_plane.client() as client:
+            with DevicePlugins(control_plane, NAMESPACE), control_plane.open_client() as client:
                 yield World(client, served, extender.log)
 
 

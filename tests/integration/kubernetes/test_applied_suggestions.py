@@ -102,7 +102,13 @@ def world(
     cordoned = a_gpu_node(large, devices=1)
     cordoned["metadata"]["annotations"][CORDON] = f"GPU-{large}-0"
     nodes = created_nodes(control_plane, [cordoned, a_gpu_node(small, devices=2, devmem=16_000)])
-    with created_namespace(control_plane, namespace), nodes, extender, api as served, control_plane.client() as client:
+    with (
+        created_namespace(control_plane, namespace),
+        nodes,
+        extender,
+        api as served,
+        control_plane.open_client() as client,
+    ):
         control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
         with DevicePlugins(control_plane, namespace):
             yield World(client, served, extender.log, namespace)

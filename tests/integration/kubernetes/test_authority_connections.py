@@ -170,7 +170,7 @@ def let_in(cluster: ControlPlane, world: Tenants) -> None:
     subjects = [{"kind": "User", "name": CALLER, "apiGroup": api}, {"kind": "Group", "name": GROUP, "apiGroup": api}]
     binding = {"metadata": {"name": "certificates"}, "subjects": subjects}
     reference = {"apiGroup": api, "kind": "Role", "name": "certificates"}
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         create(client, f"{RBAC}/namespaces/{world.team_a}/roles", role)
         create(client, f"{RBAC}/namespaces/{world.team_a}/rolebindings", binding | {"roleRef": reference})
 
@@ -450,7 +450,7 @@ def test_only_kube_scheduler_may_ask_the_scheduler(
     with (
         created_nodes(control_plane, [node]) as (node_name,),
         Extender(tmp_path / "extender", control_plane.kubeconfig, servers, name, *flags) as extender,
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
 
         def get_status(path: str, who: str = "") -> int:

@@ -245,7 +245,7 @@ def test_a_list_of_everything_costs_one_review_however_many_namespaces_a_caller_
     subject = {"kind": "ServiceAccount", "name": "many", "namespace": world.team_a}
     binding = {"metadata": {"name": role}, "subjects": [subject]}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-    with world.control_plane.client() as client, ThreadPoolExecutor(8) as threads:
+    with world.control_plane.open_client() as client, ThreadPoolExecutor(8) as threads:
         create(client, f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": [build_rule(PODS, "list")]})
 
         def bind(name: str) -> None:

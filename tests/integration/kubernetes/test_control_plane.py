@@ -11,7 +11,7 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.errors import ServerError
-from dev.embedded.process import start_time_of
+from dev.embedded.process import read_start_time
 from tests.support.control_plane.objects import create, created_nodes
 from tests.support.waiting import eventually
 
@@ -30,7 +30,7 @@ def run_embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_says_the_version_that_it_was_built_from(control_plane: ControlPlane) -> None:
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         assert client.get("/version").json()["gitVersion"] == "v1.36.3"
 
 
@@ -38,7 +38,7 @@ def test_a_pod_is_scheduled_and_runs(control_plane: ControlPlane, namespace: str
     control_plane.start_scheduler({})
     pods = f"/api/v1/namespaces/{namespace}/pods"
     container = {"name": "main", "image": "none"}
-    with created_nodes(control_plane, [{"metadata": {"name": "smoke-node"}}]), control_plane.client() as client:
+    with created_nodes(control_plane, [{"metadata": {"name": "smoke-node"}}]), control_plane.open_client() as client:
         create(client, pods, {"metadata": {"name": "smoke"}, "spec": {"containers": [container]}})
         eventually(lambda: client.get(f"{pods}/smoke").json()["status"]["phase"] == "Running", "the pod does not run")
 
@@ -46,7 +46,7 @@ def test_a_pod_is_scheduled_and_runs(control_plane: ControlPlane, namespace: str
 def test_what_was_written_is_there_after_a_kill(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.api_server.kill()
     control_plane.api_server.start()
-    assert namespace in control_plane.kubectl("get", "namespaces", "--output", "name")
+    assert namespace in control_plane.run_kubectl("get", "namespaces", "--output", "name")
 
 
 def test_a_configuration_that_is_refused_is_shown_with_the_words_of_kube_scheduler(control_plane: ControlPlane) -> None:
@@ -64,7 +64,7 @@ def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane, 
         pids: list[int] = json.loads(holder.stdout.readline())
         assert len(pids) == 3
         holder.send_signal(signal.SIGKILL)
-        eventually(lambda: not any(start_time_of(pid) for pid in pids), "some of it still runs")
+        eventually(lambda: not any(read_start_time(pid) for pid in pids), "some of it still runs")
 
 
 def test_from_the_command_line_it_runs_until_it_is_stopped(control_plane: ControlPlane, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
-from dev.embedded.control_plane.credentials import kubeconfig
+from dev.embedded.control_plane.credentials import build_kubeconfig
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
@@ -31,7 +31,7 @@ def wire(control_plane: ControlPlane) -> Iterator[TcpProxy]:
 def extender(control_plane: ControlPlane, wire: TcpProxy, tmp_path: Path) -> Iterator[Extender]:
     file = tmp_path / "through-the-wire.kubeconfig"
     file.write_text(
-        kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
+        build_kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
     )
     flags = "--no-publish", "--no-leader-elect", "--bind-timeout", "1s", "--kube-timeout", "60s"
     with Extender(tmp_path / "extender", file, Authority.create("the tests' authority"), NAME, *flags) as running:
@@ -45,7 +45,7 @@ def test_h2_a_bind_that_takes_too_long_is_answered_and_never_ends_on_another_nod
     with (
         created_nodes(control_plane, [a_gpu_node(name, devices=1) for name in nodes]),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
         httpx.Client(base_url=extender.url, verify=False, timeout=60) as caller,  # noqa: S501 - not about certificates
     ):
         create_pods(client, namespace, [a_gpu_pod("late", NAME)])
@@ -78,7 +78,7 @@ def test_h2_a_bind_that_takes_too_long_is_answered_and_never_ends_on_another_nod
 def test_h3_the_api_server_refuses_a_binding_and_a_decision_from_an_older_version(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    with control_plane.client() as client, created_nodes(control_plane, [a_gpu_node(f"{namespace}-a")]):
+    with control_plane.open_client() as client, created_nodes(control_plane, [a_gpu_node(f"{namespace}-a")]):
         create_pods(client, namespace, [a_gpu_pod("late", NAME)])
         path = f"/api/v1/namespaces/{namespace}/pods/late"
         metadata = client.get(path).json()["metadata"]

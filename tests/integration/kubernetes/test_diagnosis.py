@@ -115,7 +115,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             label(a_gpu_node(prepared.cordoned)) | {"spec": {"unschedulable": True}},
             without_place(label(a_gpu_node(prepared.crowded))),
         ]
-        with created_nodes(control_plane, nodes), control_plane.client() as client:
+        with created_nodes(control_plane, nodes), control_plane.open_client() as client:
             pods = f"/api/v1/namespaces/{namespace}/pods"
             for pod in build_pods(prepared.free, prepared.tainted, prepared.cordoned, prepared.crowded):
                 create(client, pods, pod)

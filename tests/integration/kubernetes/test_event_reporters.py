@@ -86,7 +86,7 @@ async def test_h8_the_reader_leaves_out_reporters_that_are_not_named(
     def list_concluded() -> list[str]:
         return [event.pod.name for event in sink.events if isinstance(event, AttemptConcluded)]
 
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         for name, reporter in (("forged", "innocent-app"), ("true", "default-scheduler")):
             assert client.post(path, json=build_refusal(namespace, name, reporter)).is_success

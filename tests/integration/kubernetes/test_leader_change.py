@@ -91,7 +91,7 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
         TcpProxy(build_port_finder(both)) as service,
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         url = f"https://127.0.0.1:{service.port}"
         control_plane.start_scheduler(build_scheduler_configuration(url, both[0].ca, NAME))

@@ -54,7 +54,7 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
         created_nodes(control_plane, nodes),
         Extender(tmp_path, control_plane.kubeconfig, authority, NAME, *flags) as extender,
         DevicePlugins(control_plane, namespace) as plugins,
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         control_plane.start_scheduler(build_scheduler_configuration(extender.url, extender.ca, NAME))
         began, cpu = time.monotonic(), extender.get_cpu_seconds()

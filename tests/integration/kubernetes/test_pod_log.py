@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dev.embedded.control_plane import ControlPlane
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
 from tests.support.builders.hami_lines import a_line, write_failure, write_request, write_start, write_unfit
@@ -56,7 +56,7 @@ class Reader:
     """``python -m ingest hami-log --pod`` as a process."""
 
     def __init__(self, kubeconfig: Path, pod: str, kafka: str, folder: Path) -> None:
-        self._metrics_port = free_port(KUBERNETES_PORTS)
+        self._metrics_port = find_free_port(KUBERNETES_PORTS)
         self.log = folder / "reader.log"
         command = ["ingest", "hami-log", "--pod", pod, "--kafka", kafka]
         command += ["--kubeconfig", str(kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]

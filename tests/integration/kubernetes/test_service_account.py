@@ -53,7 +53,7 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
 ) -> None:
     node, calls = f"{namespace}-node", list[tuple[str, str]]()
     client = Client(await ApiCredentials.open(from_kubeconfig(kubeconfig)), count=lambda *call: calls.append(call))
-    with control_plane.client() as admin, created_nodes(control_plane, [a_gpu_node(node)]):
+    with control_plane.open_client() as admin, created_nodes(control_plane, [a_gpu_node(node)]):
         pod = create(admin, f"/api/v1/namespaces/{namespace}/pods", a_gpu_pod("pod1", "nobody", gpumem=3000))
         on_api = OnApi(tmp_path, client, "me", PATIENT)
         running = asyncio.create_task(on_api.cluster.run())
@@ -90,7 +90,7 @@ def test_l7_until_quotas_are_listed_no_pod_is_let_past_them(
     pod, pods = a_gpu_pod("pod1", NAME, gpumem=3000), f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
     del pod["spec"]["schedulerName"]
     folder = tmp_path / "account"
-    with service_account(control_plane, namespace, others, folder) as account, control_plane.client() as client:
+    with service_account(control_plane, namespace, others, folder) as account, control_plane.open_client() as client:
         kubeconfig, authority = a_kubeconfig(folder, control_plane), Authority.create("the tests' authority")
         extender = Extender(tmp_path / "extender", kubeconfig, authority, NAME, "--no-publish")
         extender.start(until_ready=False)

@@ -86,7 +86,11 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
 ) -> None:
     authority, log = Authority.create("the tests' authority"), tmp_path / "readers.log"
     nodes = [a_gpu_node(f"{namespace}-a", devices=1), a_gpu_node(f"{namespace}-b", devices=2, devmem=8192)]
-    with reused_backends.taken() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+    with (
+        reused_backends.taken() as servers,
+        pipeline(tmp_path, servers) as running,
+        control_plane.open_client() as client,
+    ):
         running.start()
         running.wait_ready()
         kafka, kubeconfig = servers.bootstrap_servers, str(control_plane.kubeconfig)

@@ -63,7 +63,7 @@ def test_the_example_of_every_vendor_is_placed_on_its_vendors_node(
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
         webhook_of(control_plane, extender, namespace, probe),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         create_pods(client, namespace, map(build_pod, NAMES))
 

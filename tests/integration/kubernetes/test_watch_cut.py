@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
-from dev.embedded.control_plane.credentials import kubeconfig
+from dev.embedded.control_plane.credentials import build_kubeconfig
 from runtime.http.certificate_authority import Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
@@ -46,7 +46,7 @@ async def extender(
     await provision_all(backends.bootstrap_servers)
     file = tmp_path / "through-the-wire.kubeconfig"
     file.write_text(
-        kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
+        build_kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
     )
     authority = Authority.create("the tests' authority")
     with Extender(tmp_path / "extender", file, authority, NAME, "--kafka", backends.bootstrap_servers) as running:
@@ -65,7 +65,7 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
     with (
         created_nodes(control_plane, [a_gpu_node(old, devices=1)]),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         create_pods(client, namespace, [a_pod_for_one_device("first")])
         eventually(lambda: "first" in list_placements(list_pods(client, namespace)), extender.log.read_text)
@@ -95,7 +95,7 @@ async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
     with (
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         create_pods(client, namespace, [a_pod_for_one_device(f"pod-{number}") for number in range(count)])
 
@@ -121,7 +121,7 @@ async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_tha
     with (
         created_nodes(control_plane, [a_gpu_node(f"{namespace}-a", devices=2)]),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         create_pods(client, namespace, [a_pod_for_one_device("before")])
         eventually(lambda: "before" in list_placements(list_pods(client, namespace)), extender.log.read_text)

@@ -13,7 +13,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import encode
 from schemas.events import BindOutcome, Event, FindingReported, PickedDevice, PodObserved, PodRef
@@ -40,7 +40,7 @@ def running(provisioned: Pipeline) -> Iterator[Pipeline]:
 
 def start(running: Pipeline) -> None:
     running.start_index()
-    replace(running, port=int(free_ports("placements")["placements"])).start_placements()
+    replace(running, port=int(find_free_ports("placements")["placements"])).start_placements()
     running.wait_index_ready()
 
 

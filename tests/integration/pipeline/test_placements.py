@@ -14,7 +14,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
 from schemas.documents.placements import read_placement
@@ -207,7 +207,7 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
 
 def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pipeline) -> None:
     ends = [PodRef(namespace="lease", name=name, uid=f"uid-{name}") for name in ("one", "two", "three")]
-    waiting = replace(running, port=int(free_ports("waiting")["waiting"]))
+    waiting = replace(running, port=int(find_free_ports("waiting")["waiting"]))
     running.start_placements()
     running.processes.start("waiting", "pipeline", "placements", "--metrics-address", str(waiting.port))
 
@@ -225,11 +225,11 @@ def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pi
     assert get_readiness(waiting.port) == another
     assert waiting.sum_metric("schedulerlog_placements_records_total") == 0
     # Stopped and not killed: when it continues it finds that another one works, and waits.
-    os.kill(running.processes.pid("placements"), signal.SIGSTOP)
+    os.kill(running.processes.get_pid("placements"), signal.SIGSTOP)
     send(running, bound(ends[1], "node8", "GPU-8-1", 20))
     assert until(lambda: ("two", "uid-two") in read_placements(running))
     waiting.wait_ready("waiting")
-    os.kill(running.processes.pid("placements"), signal.SIGCONT)
+    os.kill(running.processes.get_pid("placements"), signal.SIGCONT)
     # The group may give the lease back to it, but to one of them alone.
     ports = {"placements": running.port, "waiting": waiting.port}
 

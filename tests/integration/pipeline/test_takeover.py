@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dev import embedded
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS
 from tests.support.builders.attempts import an_attempt, build_common
@@ -72,7 +72,7 @@ def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:
     with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT="2") as running:
-        other = replace(running, port=int(free_ports("other")["other"]))
+        other = replace(running, port=int(find_free_ports("other")["other"]))
         running.start("worker", "--instance-id", "first")
         other.start("other", "--instance-id", "second")
         running.wait_ready("worker")

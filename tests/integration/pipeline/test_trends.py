@@ -11,7 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from dev import embedded
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from pipeline.trends.process import GROUP
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptCounted, PodRef, TrendsCounted
@@ -37,7 +37,7 @@ def running(own_backends: Callable[..., embedded.Backends], tmp_path: Path) -> I
         "SCHEDULERLOG_SESSION_TIMEOUT": "2",
     }
     with ForkedProcesses(tmp_path / "logs", settings) as processes:
-        yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
+        yield Pipeline(servers, processes, int(find_free_ports("worker")["worker"]))
 
 
 def build_counts(partition: int, first: int, end: int) -> list[AttemptCounted]:
@@ -105,7 +105,7 @@ def wait_counted(running: Pipeline, attempts: int) -> None:
 
 
 def test_each_attempt_is_counted_once_whichever_workers_are_killed(running: Pipeline) -> None:
-    other = replace(running, port=int(free_ports("other")["other"]))
+    other = replace(running, port=int(find_free_ports("other")["other"]))
     running.start("worker", "--instance-id", "first")
     running.wait_ready("worker")
     # More than are remembered, so that an offset is committed from which a restart reads again.

@@ -52,7 +52,7 @@ def read_version(url: str, index: str) -> int:
 def has_logged_and_ended(running: Pipeline, line: str) -> bool:
     log = running.processes.log("index")
     until(lambda: running.processes.is_running("index"), lambda runs: not runs)
-    ended = running.processes.has_ended("index")
+    ended = running.processes.release_if_ended("index")
     return ended and line in log.read_text()
 
 

@@ -25,7 +25,7 @@ def policy_in(cluster: ControlPlane, component: str, namespace: str, folder: Pat
     try:
         yield
     finally:
-        with cluster.client() as client:
+        with cluster.open_client() as client:
             for path in (_POLICIES.replace("policies/", "policybindings/"), _POLICIES):
                 client.delete(path + component)
 

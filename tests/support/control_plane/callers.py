@@ -30,20 +30,20 @@ class Callers:
         self._numbers = itertools.count()
 
     def create_account(self, name: str) -> None:
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
             create(client, path, {"metadata": {"name": name}})
 
     def build_header(self, name: str, audience: str = AUDIENCE) -> dict[str, str]:
         """Build the header with a new token of the account."""
         path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             token = create(client, path, {"spec": {"audiences": [audience]}})["status"]["token"]
         return {"Authorization": f"Bearer {token}"}
 
     def build_header_of_pod(self, name: str, pod: str) -> dict[str, str]:
         """Build the header with a token that ends with a new pod, as a kubelet asks for one."""
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             # On no node, so that it is gone as soon as it is deleted.
             spec = {
                 "serviceAccountName": name,
@@ -66,7 +66,7 @@ class Callers:
         subject = {"kind": "ServiceAccount", "name": name, "namespace": self._namespace}
         binding = {"metadata": {"name": role}, "subjects": [subject]}
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             create(client, f"{scope}/{kind.lower()}s", {"metadata": {"name": role}, "rules": list(rules)})
             create(client, f"{scope}/{kind.lower()}bindings", binding | {"roleRef": reference})
         paths = [f"{scope}/{kind.lower()}{what}/{role}" for what in ("bindings", "s")]
@@ -80,13 +80,13 @@ class Callers:
         binding = f"{self._namespace}-{name}-{next(self._numbers)}"
         subject = {"kind": "ServiceAccount", "name": name, "namespace": self._namespace}
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role}
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             create(client, scope, {"metadata": {"name": binding}, "subjects": [subject], "roleRef": reference})
         if not namespace:
             self._everywhere.append(f"{scope}/{binding}")
 
     def delete(self, path: str) -> None:
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             client.delete(path).raise_for_status()
 
     def delete_account(self, name: str) -> None:
@@ -96,6 +96,6 @@ class Callers:
         self.delete(f"/api/v1/namespaces/{self._namespace}/pods/{name}")
 
     def remove(self) -> None:
-        with self._cluster.client() as client:
+        with self._cluster.open_client() as client:
             for path in self._everywhere:
                 assert client.delete(path).status_code in (httpx.codes.OK, httpx.codes.NOT_FOUND)

@@ -25,7 +25,7 @@ _TEXTS: Final[dict[Path, str]] = {}
 
 def build(cluster: ControlPlane, folder: Path) -> list[Json]:
     """Build the objects of a kustomization."""
-    text = _TEXTS.get(folder) or cluster.kubectl("kustomize", str(folder))
+    text = _TEXTS.get(folder) or cluster.run_kubectl("kustomize", str(folder))
     if folder.is_relative_to(KUSTOMIZE):
         _TEXTS[folder] = text
     return [item for item in yaml.load_all(text, yaml.CSafeLoader) if item]
@@ -51,7 +51,7 @@ def combine(folder: Path, resource: Path, components: Iterable[str]) -> Path:
 def apply(cluster: ControlPlane, objects: Sequence[Json], *flags: str) -> None:
     """Apply as ``kubectl apply -k`` does on the server's side; a field unknown to the API server is an error."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-    cluster.kubectl("apply", "--server-side", "--validate=strict", *flags, "-f", "-", stdin=text)
+    cluster.run_kubectl("apply", "--server-side", "--validate=strict", *flags, "-f", "-", stdin=text)
 
 
 @contextmanager
@@ -64,17 +64,17 @@ def emptied(cluster: ControlPlane) -> Iterator[None]:
         yield
     finally:
         ours = ("-l", "app.kubernetes.io/part-of=schedulerlog", "--wait=false")
-        cluster.kubectl("delete", "clusterroles,clusterrolebindings,roles,rolebindings", "-A", *ours)
+        cluster.run_kubectl("delete", "clusterroles,clusterrolebindings,roles,rolebindings", "-A", *ours)
         kinds = "deployments,statefulsets,jobs,cronjobs,services,configmaps,serviceaccounts,poddisruptionbudgets"
-        cluster.kubectl("delete", kinds, "-n", NAMESPACE, *ours)
-        cluster.kubectl("delete", "pods", "-n", NAMESPACE, "--all", "--force", "--grace-period=0", "--wait=false")
+        cluster.run_kubectl("delete", kinds, "-n", NAMESPACE, *ours)
+        cluster.run_kubectl("delete", "pods", "-n", NAMESPACE, "--all", "--force", "--grace-period=0", "--wait=false")
 
 
 def define_others_kinds(cluster: ControlPlane) -> None:
     definitions = read_definitions()
     apply(cluster, definitions)
     names = [f"crd/{item['metadata']['name']}" for item in definitions]
-    cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
+    cluster.run_kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
 
 
 def read_definitions() -> list[Json]:

@@ -28,7 +28,7 @@ class DevicePlugins:
         self._ends = threading.Event()
         self.bound: set[str] = set()
         """Names of the pods that were seen on a node."""
-        self._watching = cluster.client()
+        self._watching = cluster.open_client()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
@@ -41,7 +41,7 @@ class DevicePlugins:
         self._watching.close()
 
     def _run(self) -> None:
-        with self._cluster.client() as writing:
+        with self._cluster.open_client() as writing:
             while not self._ends.is_set():
                 # A watch that broke off, or a pod that was deleted meanwhile: from the beginning, with all pods again.
                 with suppress(httpx.HTTPError, json.JSONDecodeError, AssertionError, KeyError):

@@ -15,7 +15,7 @@ import yaml
 
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.programs import answers
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from tests.support.control_plane.objects import create, created_nodes
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually
@@ -58,13 +58,13 @@ class Kubelet:
 def serving_the_log_of(cluster: ControlPlane, namespace: str, pod: str, folder: Path) -> Iterator[Kubelet]:
     """A node with one pod whose log is what the test writes."""
     folder.mkdir()
-    port = free_port(KUBERNETES_PORTS)
+    port = find_free_port(KUBERNETES_PORTS)
     with TcpProxy(lambda: port) as proxy, _kwok(cluster, folder, namespace, pod, port):
         kubelet = Kubelet(folder, proxy)
         kubelet.current.touch()
         with (
             created_nodes(cluster, [_build_node(f"{namespace}-kubelet", proxy.port)]) as (node,),
-            cluster.client() as client,
+            cluster.open_client() as client,
         ):
             container = {"name": CONTAINER, "image": "none"}
             spec = {"nodeName": node, "containers": [container], "terminationGracePeriodSeconds": 0}

@@ -30,7 +30,7 @@ CHOSEN = "hami.io/vgpu-node"
 @contextmanager
 def created_namespace(cluster: ControlPlane, name: str) -> Iterator[None]:
     """A namespace with its default service account; deleted, its pods at once, when the block ends."""
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         create(client, "/api/v1/namespaces", {"metadata": {"name": name}})
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(lambda: client.get(account).status_code == httpx.codes.OK, f"no service account in {name}")
@@ -48,7 +48,7 @@ def created_nodes(cluster: ControlPlane, nodes: Iterable[Json]) -> Iterator[list
     """The names of the nodes, which are deleted when the block ends."""
     bodies = list(nodes)
     names = [node["metadata"]["name"] for node in bodies]
-    with cluster.client() as client, ThreadPoolExecutor(PARALLEL) as threads:
+    with cluster.open_client() as client, ThreadPoolExecutor(PARALLEL) as threads:
         try:
             for done in [threads.submit(create, client, "/api/v1/nodes", node) for node in bodies]:
                 done.result()

@@ -22,7 +22,7 @@ def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json]
     """
     name = f"account-{uuid.uuid4().hex[:8]}"
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         create(client, accounts, {"metadata": {"name": name}})
     with granted(cluster, namespace, name, rules):
         write_token(cluster, namespace, name, folder)
@@ -33,7 +33,7 @@ def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json]
 def granted(cluster: ControlPlane, namespace: str, account: str, rules: Sequence[Json]) -> Iterator[None]:
     """The account is allowed what ``rules`` say, everywhere, besides what it is allowed already."""
     name = f"{account}-{uuid.uuid4().hex[:8]}"
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         create(client, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
         subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
@@ -48,7 +48,7 @@ def granted(cluster: ControlPlane, namespace: str, account: str, rules: Sequence
 
 def write_token(cluster: ControlPlane, namespace: str, name: str, folder: Path) -> None:
     """Write what a pod of this account has at /var/run/secrets/kubernetes.io/serviceaccount."""
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         token = create(client, path, {"spec": {}})["status"]["token"]
     folder.mkdir(exist_ok=True)

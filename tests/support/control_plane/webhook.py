@@ -28,7 +28,7 @@ def registered_webhook(cluster: ControlPlane, extender: Extender, namespace: str
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         create(client, path, {"metadata": {"name": namespace}, "webhooks": [called]})
         try:
             yield
@@ -42,7 +42,7 @@ def webhook_of(cluster: ControlPlane, extender: Extender, namespace: str, probe:
 
     probe: a pod that names no scheduler, and gets the extender's.
     """
-    with registered_webhook(cluster, extender, namespace), cluster.client() as client:
+    with registered_webhook(cluster, extender, namespace), cluster.open_client() as client:
         # The API server learns of it with a delay; until then pods pass unchanged.
         pods = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
         eventually(

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dev.demo.processes import Processes
-from dev.embedded.process import Child, ProcessId, start_time_of
+from dev.embedded.process import Child, ProcessId, read_start_time
 
 PRELOADED: Final = (
     "api.server", "ingest.commands.logs", "ingest.commands.services", "pipeline.admin.provision",
@@ -123,7 +123,7 @@ class ForkedProcesses(Processes):
         module = () if "." in arguments[0] else ("schedulerlog",)
         with self.log(name).open("ab") as log:
             forked = Forked(*module, *arguments, stdout=log, stderr=log, env=self.environment | environment)
-        return Child(ProcessId(forked.pid, start_time_of(forked.pid) or "ended"), forked)
+        return Child(ProcessId(forked.pid, read_start_time(forked.pid) or "ended"), forked)
 
 
 def _open_file(

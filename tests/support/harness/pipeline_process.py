@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from dev import embedded
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
@@ -103,7 +103,7 @@ class Pipeline:
         return asyncio.run(_count_unacknowledged(self.servers.bootstrap_servers, group, topics))
 
     def stop_all(self) -> None:
-        for name in self.processes.running():
+        for name in self.processes.list_running():
             self.processes.stop(name)
 
     def put_right(self) -> None:
@@ -111,9 +111,9 @@ class Pipeline:
         for server in self.servers.servers:
             if not server.is_alive:
                 server.start()
-        for name in self.processes.running() - {"worker", "index"}:
+        for name in self.processes.list_running() - {"worker", "index"}:
             self.processes.stop(name)
-        if missing := {"worker", "index"} - self.processes.running():
+        if missing := {"worker", "index"} - self.processes.list_running():
             self.processes.run("provision", "pipeline", "provision")
         if "worker" in missing:
             self.start()
@@ -143,7 +143,7 @@ class Pipeline:
 
     def get_peak_memory_bytes(self, name: str) -> int:
         """Return the most memory that the process has had."""
-        status = Path(f"/proc/{self.processes.pid(name)}/status").read_text(encoding="ascii")
+        status = Path(f"/proc/{self.processes.get_pid(name)}/status").read_text(encoding="ascii")
         return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
 
     def sum_metric(self, name: str) -> float:
@@ -159,7 +159,7 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
     }
     with ForkedProcesses(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")
-        ports = free_ports("worker", "index")
+        ports = find_free_ports("worker", "index")
         yield Pipeline(servers, processes, int(ports["worker"]), int(ports["index"]))
 
 

@@ -11,11 +11,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from dev.embedded.installed import installed_jvms
-from dev.embedded.jvm import settings_from
+from dev.embedded.installed import install_jvms
+from dev.embedded.jvm import read_settings
 from dev.embedded.kafka import Address, BrokerOptions, KafkaBroker
-from dev.embedded.kafka_storage import new_id
-from dev.embedded.ports import KAFKA_PORTS, free_port
+from dev.embedded.kafka_storage import generate_id
+from dev.embedded.ports import KAFKA_PORTS, find_free_port
 from dev.embedded.process import ParentWatch
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer, token_server
@@ -98,15 +98,15 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     folder.mkdir(parents=True, exist_ok=True)
     ports: list[int] = []
     for _ in range(4):
-        ports.append(free_port(KAFKA_PORTS, ports))
+        ports.append(find_free_port(KAFKA_PORTS, ports))
     authority, tokens = Authority(folder / "authority"), TokenIssuer()
     jwks = folder / "jwks.json"
     jwks.write_text(json.dumps(tokens.build_key_set()))
     options = _options(folder, authority, ports, jwks, users)
     with closing(ParentWatch()) as watch:
         broker = KafkaBroker(
-            folder / "kafka", [Address(0, ports[0], ports[1])], 0, new_id(),
-            installed_jvms(settings_from(os.environ))["kafka"], watch, options=options,
+            folder / "kafka", [Address(0, ports[0], ports[1])], 0, generate_id(),
+            install_jvms(read_settings(os.environ))["kafka"], watch, options=options,
         )  # fmt: skip
         kafka = SecuredKafka(folder, broker, ports[2], ports[3], users)
         kafka.authority, kafka.tokens = authority, tokens

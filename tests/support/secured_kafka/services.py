@@ -10,7 +10,7 @@ import httpx
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from dev.demo.processes import Processes, free_ports
+from dev.demo.processes import Processes, find_free_ports
 from schemas.topics import Topic
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.forked import ForkedProcesses
@@ -45,7 +45,7 @@ class Services:
 
     def start(self, name: str, *arguments: str) -> None:
         """Start a process of the pipeline; returns when it is ready."""
-        port = free_ports(name)[name]
+        port = find_free_ports(name)[name]
         self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.get_settings(name))
         self.processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
 

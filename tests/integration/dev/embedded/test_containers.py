@@ -23,7 +23,7 @@ from testcontainers.core.docker_client import DockerClient
 
 from dev.demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
 from dev.embedded import kafka_probe, opensearch
-from dev.embedded.ports import KAFKA_PORTS, free_port
+from dev.embedded.ports import KAFKA_PORTS, find_free_port
 from runtime.cli.version import VERSION
 from tests.support.backends import containers
 
@@ -57,7 +57,7 @@ def engine() -> None:
 
 def free_ports() -> dict[str, str]:
     names = ("KAFKA", "OPENSEARCH", "SCHEDULER", "API")
-    return {f"SCHEDULERLOG_{name}_PORT": str(free_port(KAFKA_PORTS)) for name in names}
+    return {f"SCHEDULERLOG_{name}_PORT": str(find_free_port(KAFKA_PORTS)) for name in names}
 
 
 @contextmanager

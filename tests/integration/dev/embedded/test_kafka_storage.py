@@ -4,10 +4,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from dev.embedded.installed import installed_jvms
-from dev.embedded.jvm import settings_from
+from dev.embedded.installed import install_jvms
+from dev.embedded.jvm import read_settings
 from dev.embedded.kafka import Address, KafkaBroker
-from dev.embedded.kafka_storage import CHECKPOINT, META, new_id
+from dev.embedded.kafka_storage import CHECKPOINT, META, generate_id
 
 DIRECTORY_ID = "directory.id"
 
@@ -18,9 +18,9 @@ def read_meta(data: Path) -> dict[str, str]:
 
 
 def test_the_copy_is_what_the_tool_writes(tmp_path: Path) -> None:
-    installed = installed_jvms(settings_from(os.environ), kinds=("kafka",))["kafka"]
+    installed = install_jvms(read_settings(os.environ), kinds=("kafka",))["kafka"]
     jvm = replace(installed, aot_folder=tmp_path / "cache" / "aot")  # nothing is kept there yet
-    cluster_id = new_id()
+    cluster_id = generate_id()
     folders = [tmp_path / "by the tool", tmp_path / "copied"]
     for folder in folders:
         folder.mkdir()

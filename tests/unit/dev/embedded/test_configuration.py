@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dev.embedded.errors import EmbeddedError, UnusableSettingError
-from dev.embedded.jvm import Jvm, JvmSettings, java_environment, settings_from
-from dev.embedded.kafka import Address, properties
-from dev.embedded.ports import free_port
+from dev.embedded.jvm import Jvm, JvmSettings, build_java_environment, read_settings
+from dev.embedded.kafka import Address, format_properties
+from dev.embedded.ports import find_free_port
 
 
 def a_cluster(brokers: int) -> list[Address]:
@@ -24,7 +24,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def test_a_single_broker_is_content_with_itself() -> None:
-    read = read_properties(properties(0, a_cluster(1), Path("/data")))
+    read = read_properties(format_properties(0, a_cluster(1), Path("/data")))
     assert read["listeners"] == "PLAINTEXT://127.0.0.1:19000,CONTROLLER://127.0.0.1:20000"
     assert read["controller.quorum.voters"] == "0@127.0.0.1:20000"
     for name in ("default.replication.factor", "offsets.topic.replication.factor", "min.insync.replicas"):
@@ -32,7 +32,7 @@ def test_a_single_broker_is_content_with_itself() -> None:
 
 
 def test_three_brokers_keep_three_copies_and_continue_with_two() -> None:
-    read = read_properties(properties(2, a_cluster(3), Path("/data")))
+    read = read_properties(format_properties(2, a_cluster(3), Path("/data")))
     assert read["node.id"] == "2"
     assert read["listeners"] == "PLAINTEXT://127.0.0.1:19002,CONTROLLER://127.0.0.1:20002"
     assert read["controller.quorum.voters"] == "0@127.0.0.1:20000,1@127.0.0.1:20001,2@127.0.0.1:20002"
@@ -43,35 +43,35 @@ def test_three_brokers_keep_three_copies_and_continue_with_two() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0,"), min_size=1))
 def test_any_folder_name_survives_the_properties_file(name: str) -> None:
     folder = Path("/data", name)
-    assert read_properties(properties(0, a_cluster(1), folder))["log.dirs"] == str(folder)
+    assert read_properties(format_properties(0, a_cluster(1), folder))["log.dirs"] == str(folder)
 
 
 def test_a_comma_in_the_folder_would_be_two_folders_to_kafka() -> None:
     with pytest.raises(EmbeddedError, match="comma"):
-        properties(0, a_cluster(1), Path("/data,more"))
+        format_properties(0, a_cluster(1), Path("/data,more"))
 
 
 def test_heaps_and_flags_come_from_the_environment() -> None:
-    assert settings_from({}) == JvmSettings()
-    assert settings_from(
+    assert read_settings({}) == JvmSettings()
+    assert read_settings(
         {
             "SCHEDULERLOG_EMBEDDED_KAFKA_HEAP": "2g",
             "SCHEDULERLOG_EMBEDDED_OPENSEARCH_HEAP": "1024M",
             "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": "-XX:+UseG1GC '-Da=b c'",
         }
     ) == JvmSettings("2g", "1024M", ("-XX:+UseG1GC", "-Da=b c"))
-    assert settings_from({"SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": ""}).flags == ()
+    assert read_settings({"SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": ""}).flags == ()
 
 
 @pytest.mark.parametrize("heap", ["512", "0m", "-1m", "lots", "1.5g", "512m -Dx=y"])
 def test_a_senseless_heap_names_the_setting(heap: str) -> None:
     with pytest.raises(UnusableSettingError, match=r"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP=.*512m or 2g"):
-        settings_from({"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP": heap})
+        read_settings({"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP": heap})
 
 
 def test_unbalanced_quotes_in_flags_name_the_setting() -> None:
     with pytest.raises(UnusableSettingError, match="SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"):
-        settings_from({"SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": "-Da='b"})
+        read_settings({"SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": "-Da='b"})
 
 
 def a_jvm(folder: Path, *flags: str) -> Jvm:
@@ -79,7 +79,7 @@ def a_jvm(folder: Path, *flags: str) -> Jvm:
 
 
 def test_the_command_line_holds_heap_flags_and_jars_in_order(tmp_path: Path) -> None:
-    command = a_jvm(tmp_path, "-XX:+UseSerialGC").command("some.Main", "argument")
+    command = a_jvm(tmp_path, "-XX:+UseSerialGC").build_command("some.Main", "argument")
     assert command[1:3] == ["-Xmx512m", "-XX:+UseSerialGC"]
     assert command[-4:] == ["-cp", "/a.jar:/b.jar", "some.Main", "argument"]
     assert not [argument for argument in command if "AOT" in argument]
@@ -88,15 +88,17 @@ def test_the_command_line_holds_heap_flags_and_jars_in_order(tmp_path: Path) -> 
 def test_an_ahead_of_time_cache_is_used_by_the_flags_that_it_was_written_with(tmp_path: Path) -> None:
     jvm = a_jvm(tmp_path, "-XX:+UseSerialGC")
     jvm.aot_cache.touch()
-    assert f"-XX:AOTCache={jvm.aot_cache}" in jvm.command("some.Main")
-    assert not [argument for argument in a_jvm(tmp_path, "-XX:+UseG1GC").command("some.Main") if "AOT" in argument]
+    assert f"-XX:AOTCache={jvm.aot_cache}" in jvm.build_command("some.Main")
+    assert not [
+        argument for argument in a_jvm(tmp_path, "-XX:+UseG1GC").build_command("some.Main") if "AOT" in argument
+    ]
 
 
 def test_java_options_of_the_surroundings_do_not_reach_the_servers() -> None:
     surroundings = {"JAVA_TOOL_OPTIONS": "-javaagent:x", "CLASSPATH": "y", "JDK_JAVA_OPTIONS": "-ea", "HOME": "/root"}
-    assert java_environment(surroundings) == {"HOME": "/root", "LC_ALL": "C.UTF-8"}
+    assert build_java_environment(surroundings) == {"HOME": "/root", "LC_ALL": "C.UTF-8"}
 
 
 def test_a_range_without_a_free_port_is_named() -> None:
     with pytest.raises(EmbeddedError, match="every port from 5 to 7"):
-        free_port(range(5, 8), besides=[5, 6, 7])
+        find_free_port(range(5, 8), besides=[5, 6, 7])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dev.embedded.download import cache_folder, install, missing, repository
+from dev.embedded.download import get_repository, install, list_missing, locate_cache
 from dev.embedded.errors import DownloadError
 from dev.embedded.lock import Jar
 from dev.embedded.progress import NoProgress, ProgressLines
@@ -30,7 +30,7 @@ class Remembering(NoProgress):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def at(self, path: str, have_bytes: int) -> None:
+    def report(self, path: str, have_bytes: int) -> None:
         self.sizes.append(have_bytes)
 
 
@@ -116,7 +116,7 @@ def test_more_bytes_than_the_lock_says_are_not_read_to_the_end(source: FakeRepos
 def test_a_jar_damaged_in_the_cache_is_downloaded_again(source: FakeRepository, tmp_path: Path) -> None:
     fetch(source, tmp_path)
     (tmp_path / a_jar().path).write_bytes(b"w" * len(CONTENT))
-    assert missing([a_jar()], tmp_path) == [a_jar()]
+    assert list_missing([a_jar()], tmp_path) == [a_jar()]
     fetch(source, tmp_path)
     assert (tmp_path / a_jar().path).read_bytes() == CONTENT
 
@@ -204,13 +204,13 @@ def test_a_waiting_install_says_so(source: FakeRepository, tmp_path: Path) -> No
 
 def test_the_cache_follows_the_xdg_specification(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
-    assert cache_folder({"XDG_CACHE_HOME": "/var/caches"}) == Path("/var/caches/schedulerlog/jars")
-    assert cache_folder({}) == Path("/home/someone/.cache/schedulerlog/jars")
-    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == Path("/home/someone/.cache/schedulerlog/jars")
+    assert locate_cache({"XDG_CACHE_HOME": "/var/caches"}) == Path("/var/caches/schedulerlog/jars")
+    assert locate_cache({}) == Path("/home/someone/.cache/schedulerlog/jars")
+    assert locate_cache({"XDG_CACHE_HOME": "relative"}) == Path("/home/someone/.cache/schedulerlog/jars")
 
 
 def test_another_repository_can_be_named() -> None:
-    assert repository({"SCHEDULERLOG_MAVEN_REPOSITORY": "https://mirror.example/maven/"}) == (
+    assert get_repository({"SCHEDULERLOG_MAVEN_REPOSITORY": "https://mirror.example/maven/"}) == (
         "https://mirror.example/maven"
     )
-    assert repository({"SCHEDULERLOG_MAVEN_REPOSITORY": ""}) == repository({})
+    assert get_repository({"SCHEDULERLOG_MAVEN_REPOSITORY": ""}) == get_repository({})

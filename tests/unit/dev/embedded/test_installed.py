@@ -35,7 +35,7 @@ def test_the_jars_of_a_plugin_follow_those_of_its_server_which_come_first(
     lock: Lock = {"kafka": (), "opensearch": (), "secured-opensearch": jars}
     monkeypatch.setattr(installed, "read_lock", lambda: lock)
     for _ in range(2):
-        jvm = installed.installed_jvms(JvmSettings(), kinds=["secured-opensearch"])["secured-opensearch"]
+        jvm = installed.install_jvms(JvmSettings(), kinds=["secured-opensearch"])["secured-opensearch"]
         unpacked = cache.with_name("plugins") / "plugin-1"
         assert jvm.class_path == (cache / "org/shared-1.jar", unpacked / "own.jar")
         # What another folder would get is not unpacked, and nothing unfinished is left.

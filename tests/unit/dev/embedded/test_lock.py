@@ -5,7 +5,7 @@ import pytest
 
 from dev.embedded import lock as lock_module
 from dev.embedded.errors import LockError
-from dev.embedded.lock import Jar, all_jars, main, parse_lock, read_lock
+from dev.embedded.lock import Jar, list_jars, main, parse_lock, read_lock
 
 HASH = "ab" * 32
 
@@ -25,8 +25,8 @@ def test_every_server_has_its_jars_in_the_order_of_the_file() -> None:
 
 def test_a_jar_of_both_servers_is_downloaded_once() -> None:
     both = parse_lock("\n".join([a_line(), a_line("opensearch"), a_line("opensearch", path="c/c.jar")]))
-    assert [jar.path for jar in all_jars(both)] == ["a/b/1/b-1.jar", "c/c.jar"]
-    assert [jar.path for jar in all_jars(both, ["kafka"])] == ["a/b/1/b-1.jar"]
+    assert [jar.path for jar in list_jars(both)] == ["a/b/1/b-1.jar", "c/c.jar"]
+    assert [jar.path for jar in list_jars(both, ["kafka"])] == ["a/b/1/b-1.jar"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_lock_of_this_version_pins_every_server() -> None:
 
 
 def test_what_only_tests_need_is_not_installed_for_the_demo() -> None:
-    names = {jar.path for jar in all_jars(read_lock())}
+    names = {jar.path for jar in list_jars(read_lock())}
     assert not any("security" in name for name in names)
 
 

@@ -27,4 +27,4 @@ def test_a_node_that_got_no_port_for_http_may_be_started_at_another(
 ) -> None:
     node = OpenSearchNode(tmp_path, 9201, Jvm("64m", (), (), tmp_path))
     node.log.write_text("\n".join(lines))
-    assert isinstance(node._failure("opensearch died while starting"), PortTakenError) is may_move
+    assert isinstance(node._build_failure("opensearch died while starting"), PortTakenError) is may_move

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dev.embedded.process import Child, ParentWatch, ProcessId, last_lines, spawn, start_time_of
+from dev.embedded.process import Child, ParentWatch, ProcessId, read_last_lines, read_start_time, spawn
 from tests.support.waiting import eventually
 
 SLEEPS = [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
@@ -26,10 +26,10 @@ def start_child(command: list[str], folder: Path, parent_watch: ParentWatch | No
 def test_a_process_is_known_by_its_id_and_its_start(tmp_path: Path) -> None:
     child = start_child(SLEEPS, tmp_path)
     assert child.id.is_alive()
-    assert (child.id.memory_mib() or 0) > 1
+    assert (child.id.measure_memory_mib() or 0) > 1
     assert child.id.kill()
     assert not child.id.is_alive()
-    assert child.id.memory_mib() is None
+    assert child.id.measure_memory_mib() is None
     assert child.popen.wait() == -signal.SIGKILL
 
 
@@ -47,7 +47,7 @@ def test_a_stranger_with_a_recycled_id_is_never_signalled(tmp_path: Path) -> Non
 def test_a_zombie_is_not_alive(tmp_path: Path) -> None:
     child = spawn([sys.executable, "-c", ""], tmp_path / "log", os.environ, None)
     eventually(lambda: not child.id.is_alive())
-    assert start_time_of(child.id.pid) is None
+    assert read_start_time(child.id.pid) is None
     assert child.exit_status() == 0
 
 
@@ -55,10 +55,10 @@ def test_a_name_with_spaces_and_parentheses_does_not_confuse(tmp_path: Path) -> 
     odd = tmp_path / "a) R 1 (b"
     odd.symlink_to("/bin/sleep")
     with subprocess.Popen([str(odd), "600"]) as process:
-        first = start_time_of(process.pid)
+        first = read_start_time(process.pid)
         assert first is not None
         assert first.isdigit()
-        assert start_time_of(process.pid) == first
+        assert read_start_time(process.pid) == first
         process.kill()
 
 
@@ -98,7 +98,7 @@ def test_the_watcher_ends_with_the_process_that_it_watches(tmp_path: Path) -> No
     watcher = int(children.read_text())
     child.id.kill()
     child.popen.wait()
-    eventually(lambda: start_time_of(watcher) is None)
+    eventually(lambda: read_start_time(watcher) is None)
     parent_watch.close()
 
 
@@ -115,14 +115,14 @@ def test_a_watched_process_does_not_survive_its_parent(tmp_path: Path, number: s
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         eventually(lambda: (tmp_path / "log").read_text() == "here\n")
-        assert start_time_of(pid) is not None
+        assert read_start_time(pid) is not None
         starter.send_signal(number)
-        eventually(lambda: start_time_of(pid) is None)
+        eventually(lambda: read_start_time(pid) is None)
 
 
 def test_the_last_lines_of_a_log_are_cut_to_a_readable_length(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"".join(b"line %d\n" % number for number in range(100_000)) + b"x" * 1000 + b"\n\xff\xfe end")
-    lines = last_lines(log, 3)
+    lines = read_last_lines(log, 3)
     assert lines == ["line 99999", "x" * 400, "\ufffd\ufffd end"]
-    assert last_lines(tmp_path / "nothing") == []
+    assert read_last_lines(tmp_path / "nothing") == []

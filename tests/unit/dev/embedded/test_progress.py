@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from dev.embedded.progress import ProgressBar, ProgressLines, progress_on, started
+from dev.embedded.progress import ProgressBar, ProgressLines, create_progress, started
 
 
 def test_a_log_gets_a_line_every_few_seconds_and_one_at_the_end() -> None:
@@ -12,8 +12,8 @@ def test_a_log_gets_a_line_every_few_seconds_and_one_at_the_end() -> None:
     with started(progress, files=2, total_bytes=10_000_000):
         for second in range(12):
             now = float(second)
-            progress.at("a.jar", second * 500_000)
-        progress.at("b.jar", 4_500_000)
+            progress.report("a.jar", second * 500_000)
+        progress.report("b.jar", 4_500_000)
     assert lines == ["Downloading 2 jars, 10 MB", "2 of 10 MB", "5 of 10 MB", "10 of 10 MB"]
 
 
@@ -21,22 +21,22 @@ def test_a_file_that_starts_again_is_counted_once() -> None:
     lines: list[str] = []
     progress = ProgressLines(lines.append, lambda: 0.0)
     with started(progress, files=1, total_bytes=10_000_000):
-        progress.at("a.jar", 9_000_000)
-        progress.at("a.jar", 0)
-        progress.at("a.jar", 9_000_000)
+        progress.report("a.jar", 9_000_000)
+        progress.report("a.jar", 0)
+        progress.report("a.jar", 9_000_000)
     assert lines == ["Downloading 1 jars, 10 MB"]
 
 
 def test_a_terminal_gets_a_bar() -> None:
     screen = io.StringIO()
-    progress = progress_on(Console(file=screen, force_terminal=True, width=100))
+    progress = create_progress(Console(file=screen, force_terminal=True, width=100))
     assert isinstance(progress, ProgressBar)
     with started(progress, files=2, total_bytes=10_000_000):
-        progress.at("a.jar", 4_000_000)
+        progress.report("a.jar", 4_000_000)
         progress.note("something [odd]")
     assert "Downloading 2 jars" in screen.getvalue()
     assert "something [odd]" in screen.getvalue()
 
 
 def test_no_terminal_gets_lines() -> None:
-    assert isinstance(progress_on(Console(file=io.StringIO())), ProgressLines)
+    assert isinstance(create_progress(Console(file=io.StringIO())), ProgressLines)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dev.embedded.errors import NotRunningError, PortTakenError, ServerError
-from dev.embedded.ports import KAFKA_PORTS, free_port
+from dev.embedded.ports import KAFKA_PORTS, find_free_port
 from dev.embedded.server import Server
 
 
@@ -16,13 +16,13 @@ class Program(Server):
     kind = "kafka"
 
     def __init__(self, home: Path, program: str, port: int = 0) -> None:
-        super().__init__("program", home, port or free_port(KAFKA_PORTS), parent_watch=None)
+        super().__init__("program", home, port or find_free_port(KAFKA_PORTS), parent_watch=None)
         self._program = program
 
     def prepare(self) -> None:
         (self.home / "ready").unlink(missing_ok=True)
 
-    def command(self) -> list[str]:
+    def build_command(self) -> list[str]:
         return [sys.executable, "-c", self._program, str(self.home / "ready")]
 
     def is_answering(self) -> bool:
@@ -109,4 +109,4 @@ def test_what_does_not_run_cannot_be_paused(tmp_path: Path) -> None:
     for action in (server.pause, server.resume):
         with pytest.raises(NotRunningError, match="program does not run"):
             action()
-    assert server.memory_mib() is None
+    assert server.measure_memory_mib() is None

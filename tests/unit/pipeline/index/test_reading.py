@@ -15,7 +15,7 @@ from pipeline.sinks.bulk import Document, WriteResult
 from runtime.errors import NotProvisionedError
 from runtime.kafka.consumer import TopicPartition
 from schemas import indices
-from schemas.documents.devices import JudgedNodes
+from schemas.documents.devices import DevicesJudgedHead
 from schemas.topics import ATTEMPTS
 from tests.support.builders.events import a_summary
 from tests.support.builders.summary_parts import build_parts
@@ -75,7 +75,7 @@ def a_log(attempts: int) -> TopicLog:
 
 
 class NoReferences:
-    def refer(self, event: JudgedNodes) -> None: ...
+    def refer(self, event: DevicesJudgedHead) -> None: ...
     def clear(self) -> None: ...
 
 

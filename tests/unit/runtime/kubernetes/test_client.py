@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from dev.embedded.control_plane.credentials import kubeconfig
+from dev.embedded.control_plane.credentials import build_kubeconfig
 from runtime.http.certificate_authority import Authority
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig
@@ -35,7 +35,7 @@ class SilentServer:
         self.reached = threading.Event()
         url = f"https://127.0.0.1:{self._listening.getsockname()[1]}"
         self.kubeconfig = folder / "kubeconfig"
-        self.kubeconfig.write_text(kubeconfig(url, authority.certificate_pem.decode(), "token"))
+        self.kubeconfig.write_text(build_kubeconfig(url, authority.certificate_pem.decode(), "token"))
 
     def serve(self, stack: ExitStack) -> None:
         connection, _ = stack.enter_context(self._listening).accept()

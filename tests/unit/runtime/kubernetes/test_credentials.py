@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dev.embedded.control_plane.credentials import kubeconfig
+from dev.embedded.control_plane.credentials import build_kubeconfig
 from runtime.http.certificate_authority import Authority
 from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig
 
@@ -18,7 +18,7 @@ async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     authority = Authority.create("the tests' authority")
-    file.write_text(kubeconfig("https://127.0.0.1:6443", authority.certificate_pem.decode(), "secret"))
+    file.write_text(build_kubeconfig("https://127.0.0.1:6443", authority.certificate_pem.decode(), "secret"))
     credentials = await ApiCredentials.open(from_kubeconfig(file))
     assert credentials.tls is not None
     (trusted,) = credentials.tls.get_ca_certs()

@@ -8,7 +8,7 @@ import pytest
 
 from dev.embedded.control_plane.build import Builder
 from dev.embedded.control_plane.steps import NoSteps, SharedSteps, StepsLines
-from dev.embedded.control_plane.toolchain import Go, choose_toolchain, is_new_enough, pinned
+from dev.embedded.control_plane.toolchain import Go, choose_toolchain, get_pinned_toolchain, is_new_enough
 from dev.embedded.errors import BuildError
 
 BUILDS = """\
@@ -51,9 +51,9 @@ def test_the_go_of_the_machine_is_taken_when_it_is_new_enough(tmp_path: Path) ->
 
 def test_an_old_go_and_none_at_all_are_the_same(tmp_path: Path) -> None:
     old = a_program(tmp_path / "bin" / "go", "echo go1.19.8")
-    assert choose_toolchain({"PATH": str(old.parent)}, tmp_path) == pinned(tmp_path)
-    assert choose_toolchain({"PATH": str(tmp_path)}, tmp_path) == pinned(tmp_path)
-    assert not pinned(tmp_path).is_installed
+    assert choose_toolchain({"PATH": str(old.parent)}, tmp_path) == get_pinned_toolchain(tmp_path)
+    assert choose_toolchain({"PATH": str(tmp_path)}, tmp_path) == get_pinned_toolchain(tmp_path)
+    assert not get_pinned_toolchain(tmp_path).is_installed
 
 
 def test_what_is_built_once_is_not_built_again(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ def test_progress_names_the_part_and_how_far_it_is(tmp_path: Path) -> None:
 
 def test_a_process_that_waits_sees_the_steps_of_the_builder(tmp_path: Path) -> None:
     lines: list[str] = []
-    SharedSteps(NoSteps(), tmp_path / "progress.json").at("compiling", 3, 7)
-    SharedSteps(StepsLines(lines.append), tmp_path / "progress.json").show_the_builder()
+    SharedSteps(NoSteps(), tmp_path / "progress.json").report("compiling", 3, 7)
+    SharedSteps(StepsLines(lines.append), tmp_path / "progress.json").report_builder()
     assert lines == ["compiling: 3 of 7"]
 
 
 def test_a_process_that_waits_for_a_build_without_progress_prints_nothing(tmp_path: Path) -> None:
     lines: list[str] = []
-    SharedSteps(StepsLines(lines.append), tmp_path / "progress.json").show_the_builder()
+    SharedSteps(StepsLines(lines.append), tmp_path / "progress.json").report_builder()
     assert lines == []

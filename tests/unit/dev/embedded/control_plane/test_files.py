@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dev.embedded.__main__ import app
 from dev.embedded.control_plane.credentials import Credentials
-from dev.embedded.control_plane.state import new_records, read_records, write_records
+from dev.embedded.control_plane.state import create_records, read_records, write_records
 from dev.embedded.errors import EmbeddedError
 from dev.embedded.ports import KUBERNETES_PORTS
 from runtime.http.certificate_authority import Authority
@@ -33,10 +33,10 @@ def test_a_kubeconfig_names_the_server_and_carries_the_users_token(tmp_path: Pat
     files = Credentials(tmp_path)
     files.write()
     files.write_kubeconfigs("https://127.0.0.1:16443")
-    document = yaml.safe_load(files.kubeconfig("admin").read_text())
+    document = yaml.safe_load(files.locate_kubeconfig("admin").read_text())
     assert document["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:16443"
-    assert document["users"][0]["user"] == {"token": files.token("admin")}
-    assert files.token("admin") != files.token("scheduler")
+    assert document["users"][0]["user"] == {"token": files.read_token("admin")}
+    assert files.read_token("admin") != files.read_token("scheduler")
 
 
 def test_an_issued_certificate_is_good_for_this_machine_under_its_authority(tmp_path: Path) -> None:
@@ -52,13 +52,13 @@ def test_an_issued_certificate_is_good_for_this_machine_under_its_authority(tmp_
 
 
 def test_what_runs_is_remembered(tmp_path: Path) -> None:
-    records = new_records()
+    records = create_records()
     write_records(tmp_path, records)
     assert read_records(tmp_path) == records
 
 
 def test_every_program_gets_ports_of_its_own() -> None:
-    ports = [port for record in new_records() for port in (record.port, record.peer_port)]
+    ports = [port for record in create_records() for port in (record.port, record.peer_port)]
     assert len(set(ports)) == len(ports)
     assert all(port in KUBERNETES_PORTS for port in ports)
 
