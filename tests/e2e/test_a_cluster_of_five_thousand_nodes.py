@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from dev.bench import cluster
-from dev.demo.reader import schedulerlog_path, until
+from dev.demo.reader import build_schedulerlog_path, until
 from dev.demo.stack import Stack, stack
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 
@@ -24,12 +24,12 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     names = cluster.write(NODES, folder / "source.json")
     with stack(folder, folder / "source.json") as running:
         assert running.kube_scheduler.filter(cluster.a_hopeless_pod(), names) is None
-        until(lambda: running.reader.status(POD), "failed", timeout_seconds=120)
+        until(lambda: running.reader.get_status(POD), "failed", timeout_seconds=120)
         yield running
 
 
 def test_the_api_answers_with_every_node_and_its_counted_reasons(judged: Stack) -> None:
-    log = judged.reader.schedulerlog(POD)
+    log = judged.reader.get_schedulerlog(POD)
     assert log["status"] == "failed"
     assert log["filter"]["summary"] == f"no available node, {NODES} nodes do not meet"
     nodes = log["filter"]["nodes"]
@@ -93,14 +93,14 @@ def test_a_verdict_takes_less_than_two_bytes_on_the_wire(judged: Stack) -> None:
 
 
 def test_a_page_of_the_answer_is_what_it_says(judged: Stack) -> None:
-    page = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")
+    page = judged.reader.get(build_schedulerlog_path(POD), node="gpu-node-04999", detail="full")
     assert [node["name"] for node in page["filter"]["nodes"]] == ["gpu-node-04999"]
     assert page["detail"]["judged_devices"] == VERDICTS
 
 
 def test_the_devices_of_a_node_are_shown_with_what_was_in_use_of_them(judged: Stack) -> None:
     def count_devices() -> int:
-        devices = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")["devices"] or []
+        devices = judged.reader.get(build_schedulerlog_path(POD), node="gpu-node-04999", detail="full")["devices"] or []
         return len({device["uuid"] for device in devices if device["uuid"] and device["memory_used_mib"] is not None})
 
     assert until(count_devices, cluster.DEVICES_PER_NODE) == cluster.DEVICES_PER_NODE

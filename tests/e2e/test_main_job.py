@@ -17,7 +17,7 @@ import pytest
 from deploy.dashboards.overview import export
 from dev.demo import scenarios
 from dev.demo.kube_scheduler import read_pod
-from dev.demo.reader import schedulerlog_path, until
+from dev.demo.reader import build_schedulerlog_path, until
 from dev.demo.stack import Stack, stack
 from tests.support.panel_search import Imported, search_body
 from tests.support.promql import list_selected, parse
@@ -54,7 +54,7 @@ def test_the_answer_is_the_one_worked_out_by_hand(answers: dict[str, scenarios.S
 
 
 def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, scenarios.ScenarioAnswer]) -> None:
-    for answer in scenarios.messages(running):
+    for answer in scenarios.compare_messages(running):
         assert answer.actual == answer.expected, answer.pod
 
 
@@ -98,10 +98,11 @@ def assert_each_is_there_exactly_once(running: Stack, numbers: range) -> None:
 
     assert until(count_attempts, wanted, timeout_seconds=60) == wanted
     sample = f"faults/hopeless-{numbers[-1]}"
-    log = until(lambda: running.reader.status(sample), "failed")
+    log = until(lambda: running.reader.get_status(sample), "failed")
     assert log == "failed"
     assert (
-        running.reader.get(schedulerlog_path(sample))["filter"]["summary"] == "no available node, 10 nodes do not meet"
+        running.reader.get(build_schedulerlog_path(sample))["filter"]["summary"]
+        == "no available node, 10 nodes do not meet"
     )
 
 
@@ -129,10 +130,10 @@ def test_an_index_that_restarts_in_the_middle_loses_and_repeats_nothing(running:
 
 def test_while_the_index_is_down_the_latest_pods_are_still_answered(running: Stack) -> None:
     running.kube_scheduler.filter(a_hopeless_pod(3000), NODES)
-    assert until(lambda: running.reader.status("faults/hopeless-3000"), "failed") == "failed"
+    assert until(lambda: running.reader.get_status("faults/hopeless-3000"), "failed") == "failed"
     running.backends.opensearch.kill()
     try:
-        assert running.reader.status("faults/hopeless-3000") == "failed"
+        assert running.reader.get_status("faults/hopeless-3000") == "failed"
     finally:
         running.backends.opensearch.start()
 
@@ -150,17 +151,17 @@ def test_while_the_broker_is_down_scheduling_continues_and_nothing_is_lost(runni
 
 
 def read_metric(running: Stack, name: str) -> float:
-    lines = httpx.get(running.url("scheduler") + "/metrics", timeout=5).text.splitlines()
+    lines = httpx.get(running.build_url("scheduler") + "/metrics", timeout=5).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 
 def fetch_exposition(running: Stack, service: str) -> str:
-    return httpx.get(f"{running.url(service)}/metrics", timeout=5).text
+    return httpx.get(f"{running.build_url(service)}/metrics", timeout=5).text
 
 
 def test_the_delay_of_decisions_is_measured_where_they_arrive(running: Stack) -> None:
     running.kube_scheduler.filter(a_hopeless_pod(5000), NODES)
-    assert until(lambda: running.reader.status("faults/hopeless-5000"), "failed") == "failed"
+    assert until(lambda: running.reader.get_status("faults/hopeless-5000"), "failed") == "failed"
     series = 'schedulerlog_api_decision_delay_seconds_bucket{le="5.0",source="scheduler"}'
     assert read_number(fetch_exposition(running, "api"), series) >= 1
     arrived = until(

@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from cli.terminal.kubectl import app
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.folder import link_kubectl
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from runtime.http.certificate_authority import CLIENT, Authority
 from schemas.json_types import Json
 from tests.support.backends import Addresses
@@ -57,7 +57,9 @@ class World(NamedTuple):
 
     def get(self, caller: str, path: str) -> Any:
         """Get an answer as ``kubectl get --raw`` prints it."""
-        return json.loads(self.cluster.kubectl("get", "--raw", self.build_path(path), "--token", self.tokens[caller]))
+        return json.loads(
+            self.cluster.run_kubectl("get", "--raw", self.build_path(path), "--token", self.tokens[caller])
+        )
 
     def get_refusal(self, caller: str, path: str) -> str:
         """Return what kubectl prints in place of an answer."""
@@ -81,13 +83,13 @@ def world(
     filling.index(*(an_attempt(pod, started_at=started_at).model_copy(update={"cluster": mark}) for pod in pods))
     filling.publish_states(a_node_state("node1", cluster=mark, observed_at=started_at))
     objects = build(control_plane, combine(folder / "all", KUSTOMIZE / "base", ["aggregated-api"]))
-    port = free_port(KUBERNETES_PORTS)
+    port = find_free_port(KUBERNETES_PORTS)
     with ExitStack() as stack:
         stack.enter_context(emptied(control_plane))
         apply(control_plane, select_kinds(objects, *RIGHTS))
         # While an APIService has no server, no namespace can be deleted to its end: first of all it has to go.
-        stack.callback(control_plane.kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
-        stack.callback(control_plane.kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
+        stack.callback(control_plane.run_kubectl, "delete", "apiservice", API_SERVICE, "--ignore-not-found")
+        stack.callback(control_plane.run_kubectl, "delete", "secret", "-n", NAMESPACE, "schedulerlog-api-tls")
         apply(control_plane, [to_this_machine(item, port) for item in select_kinds(objects, "APIService", "Service")])
         certificate = make_certificate(control_plane, objects, folder)
         write_token(control_plane, NAMESPACE, "schedulerlog-api", folder / "api")
@@ -106,10 +108,10 @@ def world(
         api = stack.enter_context(
             serving(backends.bootstrap_servers, backends.opensearch_url, certificate / "ca.crt", **settings)
         )
-        control_plane.kubectl("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=60s")
+        control_plane.run_kubectl("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=60s")
         yield World(control_plane, objects, api.client, tokens, team_a, team_b, folder)
         # Before the API ends.
-        control_plane.kubectl("delete", "apiservice", API_SERVICE)
+        control_plane.run_kubectl("delete", "apiservice", API_SERVICE)
 
 
 def to_this_machine(manifest: Json, port: int) -> Json:
@@ -134,7 +136,7 @@ def make_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -
     command = [sys.executable, "-m", *arguments, "--kubeconfig", str(kubeconfig)]
     lines = [subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout for _ in range(2)]
     assert [("made for" in line, "is there already" in line) for line in lines] == [(True, False), (False, True)]
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         secret = client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/schedulerlog-api-tls").json()
     for name, content in secret["data"].items():
         (folder / "certificate" / name).write_bytes(b64decode(content))
@@ -200,7 +202,7 @@ def test_who_looks_after_the_cluster_reads_everything(world: World) -> None:
 def test_who_may_view_a_namespace_watches_its_pods_with_kubectl(world: World) -> None:
     def watch(path: str) -> list[Json]:
         raw = world.build_path(path + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
-        printed = world.cluster.kubectl("get", "--raw", raw, "--token", world.tokens["viewer"])
+        printed = world.cluster.run_kubectl("get", "--raw", raw, "--token", world.tokens["viewer"])
         return [json.loads(line) for line in printed.splitlines()]
 
     pod = watch("/namespaces/{a}/pods/train-0/schedulerlog")
@@ -221,7 +223,7 @@ def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: 
         (file := world.folder / "pod.json").write_text(json.dumps(pod))
         raw = world.build_path(path + "/simulations")
         simulation: Json = json.loads(
-            world.cluster.kubectl("create", "--raw", raw, "-f", str(file), "--token", world.tokens[caller])
+            world.cluster.run_kubectl("create", "--raw", raw, "-f", str(file), "--token", world.tokens[caller])
         )
         return simulation
 
@@ -253,14 +255,14 @@ def test_impersonation_is_kubernetes_own(world: World) -> None:
     viewer = f"system:serviceaccount:{world.team_a}:viewer"
     as_viewer = ("get", "--raw", world.build_path(OTHER), "--as", viewer)
     with pytest.raises(subprocess.CalledProcessError, match="Forbidden") as caught:
-        world.cluster.kubectl(*as_viewer)
+        world.cluster.run_kubectl(*as_viewer)
     assert viewer in caught.value.stderr
-    assert world.cluster.kubectl("get", "--raw", world.build_path(POD), "--as", viewer)
+    assert world.cluster.run_kubectl("get", "--raw", world.build_path(POD), "--as", viewer)
 
 
 def test_kubectl_lists_what_there_is(world: World) -> None:
     def list_resources() -> str:
-        return world.cluster.kubectl("api-resources", "--api-group=schedulerlog.io", "-o", "name")
+        return world.cluster.run_kubectl("api-resources", "--api-group=schedulerlog.io", "-o", "name")
 
     eventually(lambda: "schedulerlogs.schedulerlog.io" in list_resources(), list_resources)
 
@@ -353,7 +355,7 @@ def test_the_exit_code_is_the_same_by_the_apis_own_address(world: World) -> None
 
     def run_command(caller: str, *words: str) -> tuple[int, str]:
         of_caller = ("create", "token", caller, "--namespace", world.team_a, "--audience", "schedulerlog")
-        token = world.cluster.kubectl(*of_caller).strip() if caller else ""
+        token = world.cluster.run_kubectl(*of_caller).strip() if caller else ""
         address = {"SCHEDULERLOG_API_URL": str(world.client.base_url), "SCHEDULERLOG_API_CA_FILE": authority}
         done = CliRunner().invoke(app, words, env=address | {"SCHEDULERLOG_API_TOKEN": token})
         assert "Traceback" not in done.output

@@ -42,7 +42,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 def read_pods(cluster: ControlPlane, labels: str = "app.kubernetes.io/part-of=schedulerlog") -> list[Json]:
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         answer = client.get(f"/api/v1/namespaces/{NAMESPACE}/pods", params={"labelSelector": labels})
     items: list[Json] = answer.json()["items"]
     return items
@@ -63,7 +63,7 @@ def list_running_components(cluster: ControlPlane) -> set[str]:
 def explain_pod_refusal(cluster: ControlPlane, spec: Json) -> str:
     """Explain why a pod of this template would be refused; empty for one that the API server takes."""
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried"}, "spec": spec}
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = client.post(f"/api/v1/namespaces/{NAMESPACE}/pods", json=pod, params=query)
     return "" if answer.is_success else str(answer.json()["message"])
@@ -73,7 +73,7 @@ def explain_object_refusal(cluster: ControlPlane, manifest: Json) -> str:
     """Explain why the API server does not take an object of another project's kind; empty for one that it takes."""
     path = f"/apis/{manifest['apiVersion']}/namespaces/{NAMESPACE}/{manifest['kind'].lower()}s"
     named = manifest | {"metadata": manifest["metadata"] | {"name": "tried"}}
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         answer = client.post(path, json=named, params={"dryRun": "All", "fieldValidation": "Strict"})
     return "" if answer.is_success else str(answer.json()["message"])
 
@@ -81,7 +81,7 @@ def explain_object_refusal(cluster: ControlPlane, manifest: Json) -> str:
 def install(cluster: ControlPlane, folder: Path) -> list[Json]:
     objects = build(cluster, folder)
     # As docs/deploy.md has it: a Job can't be changed.
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         for name in ("provision", "certificate", "mcp-certificate"):
             job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-{name}"
             client.delete(job, params={"propagationPolicy": "Background"})

@@ -51,7 +51,7 @@ def test_m8_a_tenant_writes_no_annotation_that_holds_devices_and_takes_none_away
         assert annotate(tenant, f"{pods}/own", {"team": "a"}) == 200
         binding = {"metadata": {"name": "own", "annotations": HELD}, "target": {"kind": "Node", "name": "node1"}}
         assert tenant.post(f"{pods}/own/binding", json=binding).status_code == 403
-        with control_plane.client() as administrator:
+        with control_plane.open_client() as administrator:
             assert annotate(administrator, f"{pods}/own", HELD) == 200
         # What the scheduler wrote remains as it wrote it; everything else is the tenant's as before.
         assert annotate(tenant, f"{pods}/own", {"hami.io/vgpu-node": None}) == 403

@@ -38,7 +38,7 @@ def test_what_deploy_installs_is_sound(installed: ControlPlane) -> None:
 
 
 def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
-    installed.kubectl("delete", "clusterrolebinding", "schedulerlog-events")
+    installed.run_kubectl("delete", "clusterrolebinding", "schedulerlog-events")
     code, findings = run_doctor(installed)
     apply(installed, select_kinds(build(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
     assert code == 1
@@ -57,17 +57,17 @@ def test_secrets_that_were_not_made_and_pods_that_wait_are_named(installed: Cont
         return {fault["about"]: fault["problem"] for fault in findings if fault["about"].startswith("Secret ")}
 
     pods = ("-n", "schedulerlog", "get", "pods", "-o", "name")
-    eventually(lambda: len(installed.kubectl(*pods).split()) >= 9, lambda: installed.kubectl(*pods))
+    eventually(lambda: len(installed.run_kubectl(*pods).split()) >= 9, lambda: installed.run_kubectl(*pods))
     problems = list_missing()
     assert {*problems} == {f"Secret schedulerlog-{name}" for name in ("api-tls", "kafka", "opensearch")}
     assert all(problem.startswith("is missing; schedulerlog-") for problem in problems.values())
     try:
         literals = "--from-literal=ca.crt=x", "--from-literal=cert.pem=x", "--from-literal=tls.key=x"
-        installed.kubectl("create", *secrets, "generic", "schedulerlog-kafka", *literals)
+        installed.run_kubectl("create", *secrets, "generic", "schedulerlog-kafka", *literals)
         assert list_missing()["Secret schedulerlog-kafka"] == "has no tls.crt, but ca.crt, cert.pem, tls.key"
     finally:
-        installed.kubectl("delete", *secrets, "schedulerlog-kafka")
-        installed.kubectl("delete", "-n", "schedulerlog", "deployments", "--all", "--wait=false")
+        installed.run_kubectl("delete", *secrets, "schedulerlog-kafka")
+        installed.run_kubectl("delete", "-n", "schedulerlog", "deployments", "--all", "--wait=false")
 
 
 def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPlane) -> None:
@@ -82,7 +82,7 @@ def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPla
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     metadata = {"name": "hami-scheduler", "namespace": "kube-system", "labels": labels}
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
-    with installed.client() as client:
+    with installed.open_client() as client:
         maps, deployments = (
             "/api/v1/namespaces/kube-system/configmaps",
             "/apis/apps/v1/namespaces/kube-system/deployments",

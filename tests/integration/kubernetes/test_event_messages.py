@@ -40,7 +40,7 @@ async def kafka(backends: Addresses) -> str:
 def pod(control_plane: ControlPlane, namespace: str) -> PodRef:
     container = {"name": "main", "image": "none"}
     body = {"metadata": {"name": "trainer"}, "spec": {"schedulerName": "nobody", "containers": [container]}}
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         created = create(client, f"/api/v1/namespaces/{namespace}/pods", body)
     return PodRef(namespace=namespace, name="trainer", uid=created["metadata"]["uid"])
 
@@ -52,7 +52,7 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
     account, name = f"/api/v1/namespaces/{namespace}/serviceaccounts", f"events-{namespace}"
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         create(client, account, {"metadata": {"name": name}})
         create(client, f"{RBAC}/clusterroles", yaml.safe_load(block) | {"metadata": {"name": name}})
         create(
@@ -136,7 +136,7 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
 ) -> None:
     group, log = f"events-{namespace}", tmp_path / "events.log"
     attempts = build_retries(pod, 1_000)
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         with writing(control_plane, kafka, group, log, "--kube-api-qps", "5", "--kube-api-burst", "1") as process:
             for start in range(0, 500, 50):
                 await send(kafka, attempts[start : start + 50])
@@ -152,7 +152,7 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
             await wait_until_acknowledged(kafka, f"{group}-again", log)
         assert list_written_events(client, namespace) == before
     assert before[0]["eventTime"] == attempts[0].reported_at.isoformat().replace("+00:00", "Z")
-    described = control_plane.kubectl("describe", "pod", "trainer", "-n", namespace)
+    described = control_plane.run_kubectl("describe", "pod", "trainer", "-n", namespace)
     assert REFUSED in described
     assert "x1000 over" in described
     assert "hami-scheduler" in described
@@ -169,7 +169,7 @@ async def test_nothing_is_lost_while_the_api_server_is_down_and_what_it_refuses_
         *build_retries(PodRef(namespace=namespace, name="Bad_Name", uid="u"), 2),
     ]
     allowed = ["--kubeconfig", str(documented_rights)]
-    with control_plane.client() as client, writing(control_plane, kafka, group, log, *allowed):
+    with control_plane.open_client() as client, writing(control_plane, kafka, group, log, *allowed):
         await send(kafka, build_retries(pod, 3))
         eventually(lambda: count_notes(list_written_events(client, namespace)) == {REFUSED: 3}, log.read_text)
         control_plane.api_server.kill()
@@ -193,7 +193,7 @@ async def test_two_processes_that_share_the_partitions_count_together(
 ) -> None:
     group, logs = f"events-{namespace}", [tmp_path / "one.log", tmp_path / "two.log"]
     pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"uid-{number}") for number in range(8)]
-    with control_plane.client() as client, writing(control_plane, kafka, group, logs[0]) as first:
+    with control_plane.open_client() as client, writing(control_plane, kafka, group, logs[0]) as first:
         await send(kafka, [retry for pod in pods for retry in build_retries(pod, 20)])
         eventually(lambda: list_written_events(client, namespace), logs[0].read_text)
         with writing(control_plane, kafka, group, logs[1]):

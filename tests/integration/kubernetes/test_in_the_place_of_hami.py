@@ -64,7 +64,7 @@ def build_hami_objects(namespace: str) -> tuple[Json, Json]:
 def hami(control_plane: ControlPlane, namespace: str) -> str:
     """The namespace of a HAMi that is installed."""
     deployment, service = build_hami_objects(namespace)
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         create(client, f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment)
         create(client, f"/api/v1/namespaces/{namespace}/services", service)
     return namespace
@@ -73,11 +73,11 @@ def hami(control_plane: ControlPlane, namespace: str) -> str:
 def patch(cluster: ControlPlane, namespace: str, kind: str, file: str) -> None:
     """Patch an object as docs/switching-from-hami.md has it."""
     path = str(FILES / f"{kind}-{file}.yaml")
-    cluster.kubectl("patch", kind, NAME, "-n", namespace, "--type=json", f"--patch-file={path}")
+    cluster.run_kubectl("patch", kind, NAME, "-n", namespace, "--type=json", f"--patch-file={path}")
 
 
 def read_specs(cluster: ControlPlane, namespace: str) -> tuple[Json, Json]:
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         deployment = client.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{NAME}").json()
         service = client.get(f"/api/v1/namespaces/{namespace}/services/{NAME}").json()
     return deployment["spec"], service["spec"]
@@ -113,7 +113,7 @@ def test_ours_runs_with_hamis_own_arguments(control_plane: ControlPlane, hami: s
 
 
 def test_a_deployment_of_another_form_is_left_alone(control_plane: ControlPlane, hami: str) -> None:
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         path = f"/apis/apps/v1/namespaces/{hami}/deployments/{NAME}"
         change: list[Any] = [{"op": "remove", "path": "/spec/template/spec/containers/0"}]
         client.patch(path, json=change, headers={"Content-Type": "application/json-patch+json"}).raise_for_status()

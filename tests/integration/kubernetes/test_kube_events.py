@@ -67,7 +67,7 @@ def refused_pods(control_plane: ControlPlane, plain_scheduler: None, namespace: 
     first, tainted = f"{namespace}-a", f"{namespace}-b"
     taint = {"spec": {"taints": [{"key": "gpu", "value": "only", "effect": "NoSchedule"}]}}
     nodes = [label(a_gpu_node(first)), label(a_gpu_node(tainted)) | taint]
-    with created_nodes(control_plane, nodes), control_plane.client() as client:
+    with created_nodes(control_plane, nodes), control_plane.open_client() as client:
         for name, spec in PODS.items():
             create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod(name, **dict(spec)))
         yield first
@@ -115,7 +115,7 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
     for attempt in (cpu, extended):
         assert sum(attempt.refused_nodes.values()) == attempt.offered_nodes >= 2
         assert any("taint" in reason for reason in attempt.refused_nodes)
-    with watching(control_plane, namespace, kafka, log), control_plane.client() as client:
+    with watching(control_plane, namespace, kafka, log), control_plane.open_client() as client:
         for name in PODS:
             await _wait_until_equal(client, kafka, namespace, name)
 
@@ -141,7 +141,7 @@ async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
     pods, important = f"/api/v1/namespaces/{namespace}/pods", f"{namespace}-important"
     here: Json = {"requests": {"cpu": "40"}, "nodeSelector": {"here": refused_pods}}
     log = tmp_path / "kube-events.log"
-    with control_plane.client() as client, watching(control_plane, namespace, kafka, log):
+    with control_plane.open_client() as client, watching(control_plane, namespace, kafka, log):
         create(client, pods, a_pod("low", **dict(here)))
         eventually(lambda: client.get(f"{pods}/low").json()["spec"].get("nodeName"), "the pod is not placed")
         priority = {"metadata": {"name": important}, "value": 1000}
@@ -170,7 +170,11 @@ def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
     control_plane: ControlPlane, refused_pods: str, namespace: str, tmp_path: Path
 ) -> None:
     log, mine = tmp_path / "kube-events.log", {"term": {"namespace": namespace}}
-    with reused_backends.taken() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+    with (
+        reused_backends.taken() as servers,
+        pipeline(tmp_path, servers) as running,
+        control_plane.open_client() as client,
+    ):
         events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler tried nothing")
         # From here on nothing is tried again, so that both watches see the same.
@@ -213,7 +217,7 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
     why = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
     group = a_pod_group(why, pod=f"{namespace}/infer-0")
     group["metadata"]["namespace"] = namespace
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         create(client, definitions, POD_GROUPS)
         try:
             eventually(lambda: client.get(groups).is_success, "the pod groups are not served")

@@ -55,14 +55,14 @@ async def kafka(backends: Addresses) -> str:
 @pytest.fixture
 def pod_of(control_plane: ControlPlane, namespace: str) -> Iterator[Callable[[str], Json]]:
     """Reads a pod of the namespace."""
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         yield lambda name: client.get(f"/api/v1/namespaces/{namespace}/pods/{name}").json()
 
 
 def list_messages(cluster: ControlPlane, namespace: str, pod: str, reason: str) -> list[str]:
     """List the messages that `kubectl describe pod` would show."""
     chosen = f"involvedObject.name={pod},reason={reason}"
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         events = client.get(f"/api/v1/namespaces/{namespace}/events", params={"fieldSelector": chosen}).json()
     return [event["message"] for event in events["items"]]
 
@@ -77,7 +77,7 @@ async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
     node = f"{namespace}-a"
     pod = a_gpu_pod("placed", NAME, gpus=2, gpumem=20480, gpucores=20)
     with created_nodes(control_plane, [a_gpu_node(node)]), DevicePlugins(control_plane, namespace):
-        with control_plane.client() as client:
+        with control_plane.open_client() as client:
             create_pods(client, namespace, [pod])
             eventually(lambda: pod_of("placed")["status"]["phase"] == "Running", extender.log.read_text)
             placed_pod = pod_of("placed")
@@ -100,7 +100,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
 ) -> None:
     small, few = f"{namespace}-small", f"{namespace}-few"
     nodes = [a_gpu_node(small, devices=4, devmem=8192), a_gpu_node(few, devices=1)]
-    with created_nodes(control_plane, nodes), control_plane.client() as client:
+    with created_nodes(control_plane, nodes), control_plane.open_client() as client:
         # kube-scheduler may ask before the nodes' watch has brought both, and then has no reason to try again.
         eventually(lambda: extender.sum_metric("schedulerlog_scheduler_registered_nodes") == len(nodes), "other nodes")
         create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
@@ -126,7 +126,7 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
     node = f"{namespace}-locked"
     # The owner must be there, or its lock would be taken over.
     owner = a_gpu_pod("owner", "nobody", gpumem=1000)
-    with created_nodes(control_plane, [a_gpu_node(node, devices=1)]), control_plane.client() as client:
+    with created_nodes(control_plane, [a_gpu_node(node, devices=1)]), control_plane.open_client() as client:
         create_pods(client, namespace, [owner])
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         annotate(client, f"/api/v1/nodes/{node}", {LOCK: f"{now},{namespace},owner"})
@@ -155,7 +155,7 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
         with (
             created_nodes(control_plane, [a_gpu_node(node), a_gpu_node(other, devmem=1000)]),
             DevicePlugins(control_plane, namespace),
-            control_plane.client() as client,
+            control_plane.open_client() as client,
         ):
             create_pods(client, namespace, [a_gpu_pod("whole", NAME, gpumem=2000, gpucores=10)])
             eventually(lambda: pod_of("whole")["status"]["phase"] == "Running", extender.log.read_text)
@@ -194,7 +194,7 @@ async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_place
     with (
         created_nodes(control_plane, [a_gpu_node(node, devices=1)]),
         DevicePlugins(control_plane, namespace),
-        control_plane.client() as client,
+        control_plane.open_client() as client,
     ):
         create_pods(client, namespace, [_build_unaddressed("hooked")])
         pod = pod_of("hooked")
@@ -209,7 +209,7 @@ async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_place
 def test_the_webhook_lets_pods_of_others_pass(
     control_plane: ControlPlane, webhook: None, namespace: str, pod_of: Callable[[str], Json]
 ) -> None:
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         create_pods(client, namespace, [_build_unaddressed("theirs", schedulerName="another")])
         plain = {"containers": [{"name": "main", "image": "none"}]}
         create_pods(client, namespace, [{"metadata": {"name": "plain"}, "spec": plain}])
@@ -220,7 +220,7 @@ def test_the_webhook_lets_pods_of_others_pass(
 def test_the_webhook_denies_a_pod_that_has_a_node_already(
     control_plane: ControlPlane, webhook: None, namespace: str
 ) -> None:
-    with control_plane.client() as client:
+    with control_plane.open_client() as client:
         refused = client.post(
             f"/api/v1/namespaces/{namespace}/pods", json=_build_unaddressed("assigned", nodeName="any")
         )

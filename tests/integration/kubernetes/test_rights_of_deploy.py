@@ -18,7 +18,7 @@ import yaml
 from aiokafka import AIOKafkaProducer
 
 from dev.embedded.control_plane import ControlPlane
-from dev.embedded.ports import KUBERNETES_PORTS, free_port
+from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.json_types import Json
@@ -118,7 +118,7 @@ def done(
     with ExitStack() as stack:
         stack.enter_context(emptied(control_plane))
         apply(control_plane, [*rights, build_definition("scheduling.run.ai/v2alpha2", "PodGroup")])
-        stack.callback(control_plane.kubectl, "delete", "crd", "podgroups.scheduling.run.ai")
+        stack.callback(control_plane.run_kubectl, "delete", "crd", "podgroups.scheduling.run.ai")
         stack.enter_context(created_namespace(control_plane, "rights-work"))
         stack.enter_context(created_nodes(control_plane, [a_gpu_node(NODE)]))
         _work(deployed, stack)
@@ -128,7 +128,7 @@ def done(
 def _work(deployed: Deployed, stack: ExitStack) -> None:
     """Let every process work until it has used what it is allowed."""
     cluster, folder = deployed.cluster, deployed.folder
-    port = free_port(KUBERNETES_PORTS)
+    port = find_free_port(KUBERNETES_PORTS)
     log = stack.enter_context(serving_the_log_of(cluster, "kube-system", "hami-scheduler-abc", folder / "kubelet"))
     metrics = "--metrics-address=127.0.0.1:0"
     pod = f"--pod=kube-system/hami-scheduler-*/{CONTAINER}"
@@ -141,7 +141,7 @@ def _work(deployed: Deployed, stack: ExitStack) -> None:
     eventually(lambda: "answering kube-scheduler on" in deployed.log("scheduler"), lambda: deployed.log("scheduler"))
     cluster.start_scheduler(_build_kube_scheduler(deployed, port))
     log.write([b"a line"])
-    with cluster.client() as client:
+    with cluster.open_client() as client:
         _work_of_the_scheduler(deployed, client)
         _work_of_kube_events(deployed, client)
         _work_of_events(deployed, client)
@@ -187,7 +187,7 @@ def _work_of_kube_events(deployed: Deployed, client: Any) -> None:
     never = {"schedule": "0 0 30 2 *", "jobTemplate": {"spec": {"template": template}}}
     never["jobTemplate"]["spec"]["template"]["spec"] |= {"restartPolicy": "Never"}  # type: ignore[index]
     create(client, "/apis/batch/v1/namespaces/rights-work/cronjobs", {"metadata": {"name": "c"}, "spec": never})
-    deployed.cluster.kubectl("create", "job", "j", "--from=cronjob/c", "-n", "rights-work")
+    deployed.cluster.run_kubectl("create", "job", "j", "--from=cronjob/c", "-n", "rights-work")
     owners = [("get", name) for name in ("replicasets", "deployments", "jobs", "cronjobs")]
     watched = [(verb, name) for name in ("pods", "nodes", "events", "podgroups") for verb in ("list", "watch")]
     claims = [(verb, "resourceclaims") for verb in ("list", "watch")]

@@ -85,7 +85,7 @@ async def test_the_documented_rights_are_enough(
         return node in nodes and pods.get(namespace) is AttemptConcluded
 
     with (
-        control_plane.client() as client,
+        control_plane.open_client() as client,
         created_nodes(control_plane, [{"metadata": {"name": node}}]),
         service_account(control_plane, namespace, read_documented(), tmp_path),
     ):
@@ -123,7 +123,7 @@ async def test_owners_are_read_as_far_as_the_rights_go(
         return [[str(owner) for owner in pod.description.owners] for pod in pods if pod.description]
 
     rules = [rule for role in roles for rule in read_documented(role)]
-    with control_plane.client() as client, service_account(control_plane, namespace, rules, tmp_path):
+    with control_plane.open_client() as client, service_account(control_plane, namespace, rules, tmp_path):
         batch = f"/apis/batch/v1/namespaces/{namespace}"
         job = {"template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
         # Never due, and suspended besides.
@@ -196,7 +196,7 @@ async def test_devices_of_claims_are_known_where_claims_may_be_read(
 
     rules = [*read_documented(), *(read_documented(2) if may_read else [])]
     with (
-        control_plane.client() as client,
+        control_plane.open_client() as client,
         created_nodes(control_plane, [{"metadata": {"name": node}}]),
         service_account(control_plane, namespace, rules, tmp_path),
     ):

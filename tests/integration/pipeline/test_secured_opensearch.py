@@ -12,7 +12,7 @@ from opensearchpy.exceptions import AuthorizationException
 
 from api.index.reading.client import IndexRefusedError
 from dev import embedded
-from dev.demo.processes import free_ports
+from dev.demo.processes import find_free_ports
 from dev.embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
@@ -80,7 +80,7 @@ def kafka() -> Iterator[embedded.Backends]:
 def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path) -> None:
     """The worker, which makes attempts of decisions, does not know OpenSearch."""
     asyncio.run(provision(build_provision_settings(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
-    ports = free_ports("index", "placements")
+    ports = find_free_ports("index", "placements")
     with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
         services = Pipeline(kafka, processes, 0)
         writers = {"index": connect_by_password(node, WRITER), "placements": connect_by_certificate(node, WRITER)}

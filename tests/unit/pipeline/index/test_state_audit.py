@@ -10,7 +10,7 @@ from pipeline.index.state_audit import Ends, StateAudit
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import KafkaError
 from schemas.codec.records import decode, decode_value, encode
-from schemas.documents.devices import JudgedNodes
+from schemas.documents.devices import DevicesJudgedHead
 from schemas.events import FindingReported
 from schemas.topics import NODE_STATES
 from tests.support.builders.events import ATTEMPT, STARTED, build_devices_judged
@@ -24,10 +24,10 @@ def derive_state_id(node: str, revision: int = 7) -> str:
     return f"default/hami-scheduler/{node}/state/{EPOCH}/{revision}"
 
 
-def build_judged_nodes(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
+def build_judged_nodes(*nodes: str, revision: int = 7, **fields: Any) -> DevicesJudgedHead:
     event = build_devices_judged(nodes, revision=[revision] * len(nodes), **fields)
-    read = decode_value(JudgedNodes, encode(event).value)
-    assert isinstance(read, JudgedNodes)
+    read = decode_value(DevicesJudgedHead, encode(event).value)
+    assert isinstance(read, DevicesJudgedHead)
     assert read.id == event.id
     return read
 
