@@ -219,7 +219,9 @@ async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known()
         build_caller(a_locked_out_attempt(), a_state("n1", used_mib=0), objects=FakeObjects(is_connected=False))
     )
     assert list_constraints(suggestions) == ["lock"]
-    assert any("known of a bind that failed" in unknown["en"] for unknown in suggestions["not_known"])
+    assert any(
+        "A failed bind reported that the node is locked" in unknown["en"] for unknown in suggestions["not_known"]
+    )
 
 
 async def test_who_may_not_read_the_pod_that_left_the_lock_does_not_see_its_name() -> None:
