@@ -38,11 +38,11 @@ class Server:
 
     def __init__(self, *refused: str) -> None:
         self.refused = refused
-        self.asked: list[str] = []
+        self.paths: list[str] = []
 
     def fetch(self, address: str) -> bytes | Problem:
         url = urlsplit(address)
-        self.asked.append(url.path)
+        self.paths.append(url.path)
         if url.path in self.refused:
             return parse_kubectl_problem('Error from server (Forbidden): nodes is forbidden: User "u" cannot list')
         resource = OBJECTS.get(url.path)
@@ -109,4 +109,4 @@ def test_the_cluster_is_asked_itself_only_where_the_api_is_not_installed() -> No
     first = Missing(ObjectReader(server.fetch), lambda: "ml", print)
     fallback = FallbackTransport(first, lambda: create_transport(server, []))
     assert isinstance(fallback.get(DIAGNOSIS), dict)
-    assert server.asked
+    assert server.paths

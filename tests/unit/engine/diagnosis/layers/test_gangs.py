@@ -42,12 +42,12 @@ def test_volcanos_text_on_a_pod_names_the_member_that_fits_nowhere_and_its_nodes
         "taint that the pod does not tolerate."
     )
     # The member itself has the nodes' reasons, and no gang stands before them.
-    own = diagnose_case(
+    member = diagnose_case(
         a_pod("ring-4", spec={"schedulerName": "volcano"}, refusal=COUNTS.replace("available", "unavailable")),
         an_event("FailedScheduling", COUNTS.replace("available", "unavailable"), pod="ring-4", reporter="volcano"),
         name="ring-4",
     )
-    assert get_code(own) == "InsufficientResource"
+    assert get_code(member) == "InsufficientResource"
 
 
 def test_the_number_of_members_explains_a_group_text_without_a_member_to_blame() -> None:

@@ -77,11 +77,11 @@ def test_a_limit_of_a_kai_queue_has_its_numbers() -> None:
     )
 
 
-def build_non_preemptible(asked: str, limit: str, used: str) -> str:
+def build_non_preemptible(requested: str, limit: str, used: str) -> str:
     return (
-        f"NonPreemptibleOverQuota: Non-preemptible workload is over quota. Workload requested {asked} GPUs, but vision "
-        f"quota is {limit} GPUs, while {used} GPUs are already allocated for non-preemptible pods. Use a preemptible "
-        "workload to go over quota."
+        f"NonPreemptibleOverQuota: Non-preemptible workload is over quota. Workload requested {requested} GPUs, "
+        f"but vision quota is {limit} GPUs, while {used} GPUs are already allocated for non-preemptible pods. "
+        "Use a preemptible workload to go over quota."
     )
 
 
