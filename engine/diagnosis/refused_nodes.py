@@ -8,7 +8,7 @@ from typing import Final, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
-from engine.diagnosis.texts import Kind, find_obstacle_of_reason, get_kind
+from engine.diagnosis.texts import OTHER_WORDS, Kind, find_obstacle_of_reason, get_kind
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
 
@@ -29,7 +29,7 @@ NAMES_REQUEST: Final = frozenset(
     )
 )  # fmt: skip
 """Reasons whose sentences name the request, so that each different request is an obstacle of its own."""
-_SEPARATE: Final = frozenset(("InsufficientResource", "RefusedInOtherWords"))
+_SEPARATE: Final = frozenset(("InsufficientResource", OTHER_WORDS))
 """Obstacles that are separate for each resource or text."""
 
 

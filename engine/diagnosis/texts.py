@@ -17,6 +17,8 @@ from schemas.reasons import Language, read_catalogue
 Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration", "last"]
 """Kinds of obstacles, the most important first, as ``engine.diagnosis.tree`` chooses."""
 
+OTHER_WORDS: Final = "RefusedInOtherWords"
+"""Obstacle of a reason that no entry of the words begins."""
 _SOURCE: Final = Path(__file__).with_name("texts.toml")
 _LANGUAGES: Final[tuple[Language, Language]] = ("en", "zh")
 _STOP: Final = {"en": ".", "zh": "。"}
@@ -172,7 +174,7 @@ def get_kind(code: str) -> Kind:
 
 def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
     """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
-    code, details = _match_beginning(reason, load_texts().words, "RefusedInOtherWords")
+    code, details = _match_beginning(reason, load_texts().words, OTHER_WORDS)
     # kube-scheduler counts only what nodes offer, and no node offers what HAMi's extender counts.
     return (
         "ResourceOfExtender" if code == "InsufficientResource" and is_counted_by_extender(details) else code

@@ -29,7 +29,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
-from engine.diagnosis.texts import get_kind
+from engine.diagnosis.texts import OTHER_WORDS, get_kind
 from engine.diagnosis.wording import describe_age, get_scheduler, quote, to_condition_evidence
 from engine.hami.node_checks import PROBLEMS
 from engine.hami.reason_codes import ReasonCode
@@ -224,6 +224,7 @@ def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
+_CHECKED_FIRST: Final = frozenset(("TaintNotTolerated", "AffinityMismatch", "NodeNameMismatch"))
 _COUNTED_AS: Final = {
     OUT_OF_REACH: "VolumeElsewhere",
     ELSEWHERE: "ClaimNotOnNode",
@@ -251,8 +252,11 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     return sorted(first.values(), key=_rank_obstacle)
 
 
-def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, int]:
-    return obstacle.is_aside, KINDS[get_kind(obstacle.code)], -obstacle.node_count
+def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, bool, int]:
+    """Rank an obstacle: by its kind, then by how near its nodes came to a fit, then by their number."""
+    kind = "constraint" if obstacle.code == OTHER_WORDS else get_kind(obstacle.code)
+    # Taints and selectors are checked first: a node that was refused for something else has passed them.
+    return obstacle.is_aside, KINDS[kind], obstacle.code in _CHECKED_FIRST, -obstacle.node_count
 
 
 def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:

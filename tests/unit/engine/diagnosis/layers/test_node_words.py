@@ -1,4 +1,4 @@
-"""Words of HAMi's schedulers and of Volcano's vGPU plugin in a node's refusal."""
+"""Reasons of nodes in the words of HAMi, Volcano, Koordinator and of plugins that kube-scheduler asks late."""
 
 import pytest
 
@@ -55,3 +55,31 @@ def test_a_cluster_without_hami_misses_no_registration() -> None:
     spec = {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
     diagnosis = diagnose_case(a_pod(spec=spec), a_node("n", allocatable={"nvidia.com/gpu": "8"}))
     assert "DevicesRegistered" not in [step.step for step in diagnosis.steps]
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        (
+            (
+                "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+                "another pod"
+            ),
+            "ClaimOfOnePod",
+        ),
+        ("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", "VolumeGone"),
+        ("node(s) did not have enough free storage", "StorageFull"),
+        ("cannot allocate all claims", "DevicesNotAllocatable"),
+        ("Insufficient Topology Scoped GPU Devices", "DeviceShareShort"),
+        ("node(s) resource fit failed", "FitNotNamed"),
+        ("node(s) pod number exceeded", "TooManyPods"),
+        ("a reason of a plugin of its own", "RefusedInOtherWords"),
+        ("node(s) didn't match pod topology spread constraints", "TopologySpread"),
+    ],
+)
+def test_the_nodes_that_passed_taints_come_before_more_nodes_with_a_taint(reason: str, code: str) -> None:
+    words = f"0/9 nodes are available: 2 {reason}, 7 node(s) had untolerated taint(s)."
+    diagnosis = diagnose_case(a_pod(refusal=words), an_event("FailedScheduling", words))
+    assert get_code(diagnosis) == code
+    assert "2 of 9" in diagnosis.sentence.en
+    assert [other.code for other in diagnosis.other_obstacles] == ["TaintNotTolerated"]
