@@ -5,7 +5,7 @@
 - A function begins with a verb; a function that returns a bool may be a question (`is_deleted`, `accepts`). Values are
   nouns: properties, validators, context managers, commands, fixtures, and builders of tests (`a_node`).
 - A question changes nothing: it assigns to no attribute or item of its arguments and calls nothing that mutates them.
-- The name of a class is not a permutation of another's words (`JudgedNodes` and `NodesJudged`).
+- The name of a class is not a permutation of another's words (`DevicesJudgedHead` and `NodesJudged`).
 
 `.ci/language.toml` has the words, and the exceptions with their reasons.
 """

@@ -2,12 +2,12 @@
 it failed. The log has a few lines a minute about them, because a producer must not be able to fill a worker's log."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from logging import Logger
-from typing import Final, Protocol
+from typing import Final
 
-from runtime.kafka.record import Outgoing, identify_record
+from runtime.kafka.record import Record, identify_record
 from schemas.codec.records import UNREADABLE, EncodedRecord, format_rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
@@ -20,26 +20,9 @@ _MAX_KEY_BYTES: Final = 64 * 1024
 _CUT_TO: Final = 64 * 1024
 
 
-class Source(Protocol):
-    """A record as it was read. ``headers`` may come in any iterable of pairs."""
-
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def key(self) -> bytes | None: ...
-    @property
-    def value(self) -> bytes | None: ...
-    @property
-    def headers(self) -> Sequence[tuple[str, bytes]]: ...
-
-
-def to_dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
+def to_dead_letter(record: Record, cause: str, time: datetime) -> EncodedRecord:
     """Make the dead letter of a record. It is cut where it is too long for the topic, and says so."""
-    key, value, headers, cut = source.key, source.value, list(source.headers), []
+    key, value, headers, cut = record.key, record.value, list(record.headers), []
     if value is not None and len(value) > MAX_VALUE_BYTES:
         cut.append(f"the value had {len(value)} bytes, these are the first {_CUT_TO}")
         value = value[:_CUT_TO]
@@ -56,17 +39,16 @@ def to_dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
     if key is None and value is None:
         # The client sends no record without both.
         value = b""
-    position = (source.topic, str(source.partition), str(source.offset))
+    position = (record.topic, str(record.partition), str(record.offset))
     values = (*position, cause[:_MAX_CAUSE_CHARACTERS], format_rfc3339(time), "; ".join(cut))
     # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
-    bare = EncodedRecord(key, value, [*why, *headers])  # type: ignore[arg-type]
-    return Outgoing(DEAD_LETTERS.name, bare)
+    return EncodedRecord(key, value, [*why, *headers], DEAD_LETTERS.name)  # type: ignore[arg-type]
 
 
-def restore_original(record: Source) -> tuple[str, EncodedRecord]:
-    """Restore the record of a dead letter; return it with the topic that it came from.
+def restore_original(record: Record) -> EncodedRecord:
+    """Restore the record of a dead letter, for the topic that it came from.
 
     Raises ``ValueError`` for a record that lacks the headers of a dead letter, and for one that was cut.
     """
@@ -80,7 +62,8 @@ def restore_original(record: Source) -> tuple[str, EncodedRecord]:
     if why["dead_letter_cut"]:
         raise ValueError(f"offset {record.offset} can't be replayed: {why['dead_letter_cut'].decode()}")
     headers_before = headers[len(DEAD_LETTER_HEADERS) :]
-    return why["dead_letter_topic"].decode(), EncodedRecord(record.key, record.value, headers_before)  # type: ignore[arg-type]
+    topic = why["dead_letter_topic"].decode()
+    return EncodedRecord(record.key, record.value, headers_before, topic)  # type: ignore[arg-type]
 
 
 LINES: Final = 10
@@ -97,15 +80,15 @@ class DeadLetterLog:
         self._records = 0
         """Dead letters since the period began."""
 
-    def note(self, source: Source, cause: str) -> None:
+    def note(self, record: Record, cause: str) -> None:
         """Warn which record becomes a dead letter, and why."""
         self._begin_period()
         self._records += 1
         if self._records > LINES:
             return
         self._logger.warning(
-            "dead-lettered %s[%d]@%d: %.500s", source.topic, source.partition, source.offset, cause,
-            extra=identify_record(source.headers),
+            "dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause,
+            extra=identify_record(record.headers),
         )  # fmt: skip
         if self._records == LINES:
             self._logger.warning("more dead letters within this minute are counted and not logged")

@@ -29,9 +29,9 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, WriteResult, encode_body, split_batches
 from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker.batch import encode_attempt, encode_count, encode_messages, forward_devices
-from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
+from pipeline.worker.open_attempts import ClosedAttempt, OpenAttempts
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
-from runtime.kafka.record import Outgoing, Record
+from runtime.kafka.record import DecodedRecord, Record
 from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import AttemptSummarized, DevicesJudged
@@ -86,8 +86,8 @@ class InProcess:
         folded = time.process_time()
         published = _published(ended)
         encoded = time.process_time()
-        for topic, record, _ in published:
-            self._builder.add(self._as_read(topic, record))
+        for record in published:
+            self._builder.add(self._as_read(record.topic, record))
         documents = self._builder.take().documents
         made = time.process_time()
         # Joined and dropped: the bytes are what is measured, nothing is sent.
@@ -116,7 +116,7 @@ class InProcess:
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):
                 raise RuntimeError(f"a record of the benchmark was rejected: {event}")
-            rows = DeviceRecord(event, record) if isinstance(event, DevicesJudged) else None
+            rows = DecodedRecord(event, record) if isinstance(event, DevicesJudged) else None
             ended = self._open.add(event, record.offset, 0.0, _NOW, rows)
         if ended is None:
             # An attempt that is never complete would never be folded, and look fast.
@@ -124,7 +124,7 @@ class InProcess:
         return ended
 
 
-def _published(ended: ClosedAttempt) -> list[Outgoing]:
+def _published(ended: ClosedAttempt) -> list[EncodedRecord]:
     """What the worker publishes of the first attempt of a pod, without its history, which comes after it."""
     summary = ended.summary
     own = {"episode": summary.attempt_id, "episode_started_at": summary.started_at}
@@ -151,7 +151,7 @@ class NullSink:
     async def read_stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]:
         return [None for _ in documents]
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> None:
         """Does nothing: nothing is refused here."""
 
     async def search(self, searches: Sequence[Search]) -> list[Hits]:

@@ -60,7 +60,7 @@ def _figures(case: str, states: list[EncodedRecord], decisions: list[EncodedReco
 
 
 def _spooled(topic: Topic, records: Sequence[EncodedRecord]) -> int:
-    return measure(Entry(EntryKind.VERDICT, topic.name, record, 0) for record in records)
+    return measure(Entry(EntryKind.VERDICT, record._replace(topic=topic.name), 0) for record in records)
 
 
 def _sent(topic: Topic, records: Sequence[EncodedRecord]) -> int:

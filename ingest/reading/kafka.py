@@ -15,11 +15,10 @@ from runtime.kafka.producer import (
     list_broker_topics,
     start_producer,
 )
-from runtime.kafka.record import Outgoing
 from runtime.kafka.topics import describe_missing_topics
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.oversize import shorten
-from schemas.codec.records import encode
+from schemas.codec.records import EncodedRecord, encode
 from schemas.events import Event, NodeStateChanged
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
@@ -92,9 +91,9 @@ class KafkaSink:
         log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._kafka, events, seconds)
 
 
-def _to_record(event: Event) -> Outgoing | None:
+def _to_record(event: Event) -> EncodedRecord | None:
     """Encode the event; None if it is too large for its topic and can't be shortened."""
-    record = Outgoing(_TOPIC_OF[type(event)], encode(event))
+    record = encode(event, _TOPIC_OF[type(event)])
     if not is_too_large(record):
         return record
     # Kafka would refuse it at every try, and nothing behind it would be read.
@@ -105,5 +104,5 @@ def _to_record(event: Event) -> Outgoing | None:
         record.topic,
     )
     instead = shorten(event)
-    shortened_record = Outgoing(_TOPIC_OF[type(instead)], encode(instead)) if instead else None
+    shortened_record = encode(instead, _TOPIC_OF[type(instead)]) if instead else None
     return shortened_record if shortened_record and not is_too_large(shortened_record) else None

@@ -13,7 +13,7 @@ from pipeline.sinks.metrics import TopicsMetrics
 from runtime.errors import UnreachableError
 from runtime.kafka.consumer import connected, create_consumer, read_to_end
 from runtime.kafka.errors import KafkaError
-from runtime.kafka.record import Outgoing
+from runtime.kafka.record import to_record
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS, TOPICS
 
@@ -105,16 +105,16 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
             if offsets is not None and record.offset not in offsets:
                 continue
             try:
-                topic, before = restore_original(record)
+                original = restore_original(to_record(record))
             except ValueError as error:
                 say(f"skipped: {error}")
                 continue
-            if topic not in _REPLAYED:
+            if original.topic not in _REPLAYED:
                 # Writers of dead letters may lack the right to write every topic that this user may.
-                say(f"skipped: offset {record.offset} names the topic {topic[:200]!r}, which is not ours")
+                say(f"skipped: offset {record.offset} names the topic {original.topic[:200]!r}, which is not ours")
                 continue
             # One at a time, each acknowledged before the next: records of one pod keep their order.
-            await topics.send([Outgoing(topic, before)])
+            await topics.send([original])
             count += 1
     finally:
         await topics.close()

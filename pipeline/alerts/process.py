@@ -20,7 +20,7 @@ from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, record_time
+from runtime.kafka.record import record_time
 from runtime.kafka.topics import administration, list_partitions
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
@@ -161,7 +161,7 @@ class _Reader:
                 continue
             ticked = step
             if changed := self._alerts.tick(step):
-                await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in changed])
+                await topics.send([encode(alert, ALERTS.name) for alert in changed])
                 # After the send: a crash in between publishes the same changes at the same tick again, and `AlertState`
                 # leaves them out.
                 await self._commit(step)

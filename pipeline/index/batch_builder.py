@@ -5,16 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from pipeline.dead_letter import Source
 from pipeline.index.documents import (
-    ReadEvent,
     make_documents,
     make_pod_state_document,
     make_state_document_after,
     make_summary_document,
 )
-from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
+from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts
 from pipeline.sinks.bulk import Document
+from runtime.kafka.record import DecodedRecord, Record
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, find_event_type
 from schemas.codec.trace_context import Trace, trace_of
@@ -28,7 +27,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 class DeadLetter(NamedTuple):
     """A record that the index can't hold, and why."""
 
-    record: Source
+    record: Record
     cause: str
 
 
@@ -108,7 +107,7 @@ class DocumentBatchBuilder:
         """Kafka's time of the oldest record since the last batch, in milliseconds since 1970; None without any."""
         return self._batch.oldest_ms
 
-    def add(self, record: TimedSource) -> None:
+    def add(self, record: Record) -> None:
         batch = self._batch
         batch.oldest_ms = min(record.timestamp, batch.oldest_ms or record.timestamp)
         partition = record.topic, record.partition
@@ -131,7 +130,7 @@ class DocumentBatchBuilder:
         self._parts.clear()
         self._batch = Batch()
 
-    def _process(self, partition: Partition, record: TimedSource) -> str:
+    def _process(self, partition: Partition, record: Record) -> str:
         # A compacted topic deletes a key by a record without a value.
         if record.value is None:
             return "passed_over"
@@ -139,12 +138,12 @@ class DocumentBatchBuilder:
         if isinstance(event, Rejected):
             return self._reject([record], str(event))
         if isinstance(event, AttemptSummarized):
-            return self._add_part(partition, SummaryPart(event, record))
+            return self._add_part(partition, DecodedRecord(event, record))
         if isinstance(event, DevicesJudgedHead):
             self._batch.verdicts.append(event)
         if isinstance(event, AttemptRepeated):
             self._note_attempt(record)
-        read = ReadEvent(event, record)
+        read = DecodedRecord[Event](event, record)
         if state := make_state_document_after(read):
             self._batch.add_pod_state(state)
         documents = make_documents(read)
@@ -160,7 +159,7 @@ class DocumentBatchBuilder:
             return "taken"
         records = [chunk.record for chunk in parts]
         try:
-            summary = join([chunk.summary for chunk in parts])
+            summary = join([chunk.event for chunk in parts])
         except ValueError as error:
             return self._reject(records, str(error))
         self._batch.add(make_summary_document(summary, records))
@@ -171,12 +170,12 @@ class DocumentBatchBuilder:
         self._note_attempt(part.record)
         return "taken"
 
-    def _note_attempt(self, record: TimedSource) -> None:
+    def _note_attempt(self, record: Record) -> None:
         self._batch.attempt_times_ms.append(record.timestamp)
         if trace := trace_of(record.headers):
             self._batch.traces.append(trace)
 
-    def _reject(self, records: Iterable[Source], cause: str) -> str:
+    def _reject(self, records: Iterable[Record], cause: str) -> str:
         self._batch.rejected += [DeadLetter(record, cause) for record in records]
         return "rejected"
 

@@ -5,11 +5,10 @@ A record's own JSON goes into its document as it is, wherever one record has all
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from engine.summaries.messages import build_search_text
-from pipeline.dead_letter import Source
 from pipeline.sinks.bulk import Document, encode_source
+from runtime.kafka.record import DecodedRecord, Record
 from schemas.documents.attempts import build_attempt_document, build_repeated_document
 from schemas.documents.devices import DevicesJudgedHead, build_devices_document
 from schemas.documents.findings import build_finding_document
@@ -28,20 +27,7 @@ from schemas.events import (
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, NODE_STATES, POD_STATES, TRENDS
 
 
-class ReadEvent(NamedTuple):
-    """An event, and the record that it was decoded from."""
-
-    event: Event
-    record: Source
-
-    @property
-    def value(self) -> bytes:
-        """Its JSON."""
-        # A record without a value is no event.
-        return self.record.value or b""
-
-
-def make_summary_document(summary: AttemptSummarized, records: Sequence[Source]) -> Document:
+def make_summary_document(summary: AttemptSummarized, records: Sequence[Record]) -> Document:
     """Make the document of an attempt, of which ``records`` are all the parts. The index keeps the version that knows
     most.
 
@@ -54,7 +40,7 @@ def make_summary_document(summary: AttemptSummarized, records: Sequence[Source])
 
 
 def _make_attempt_document(
-    event: AttemptSummarized | AttemptRepeated, json: bytes, records: Sequence[Source]
+    event: AttemptSummarized | AttemptRepeated, json: bytes, records: Sequence[Record]
 ) -> Document:
     # An attempt that is read again when its pod's history has dropped it is published again, compared with what the
     # history has then. What it was compared with at first is right.
@@ -62,13 +48,13 @@ def _make_attempt_document(
     return Document(name, event.attempt_id, json, event.version, tuple(records), keeps_first=True)
 
 
-def make_pod_state_document(state: PodStateDocument, happened_at: datetime, records: Sequence[Source]) -> Document:
+def make_pod_state_document(state: PodStateDocument, happened_at: datetime, records: Sequence[Record]) -> Document:
     """Make the document of a pod's latest state; ``happened_at`` is the time of the fact. The index keeps the
     latest."""
     return Document(POD_STATES.name(happened_at), state.id, encode_source(state.fields), state.version, tuple(records))
 
 
-def make_state_document_after(read: ReadEvent) -> Document | None:
+def make_state_document_after(read: DecodedRecord[Event]) -> Document | None:
     """Make the document of the pod's state that a single record gives; None if it gives none."""
     event = read.event
     if isinstance(event, AttemptRepeated):
@@ -77,7 +63,7 @@ def make_state_document_after(read: ReadEvent) -> Document | None:
     return make_pod_state_document(left, event.time, (read.record,)) if left else None
 
 
-def make_documents(read: ReadEvent) -> Iterator[Document] | None:
+def make_documents(read: DecodedRecord[Event]) -> Iterator[Document] | None:
     """Make the documents of an event that needs no other record; None for one that the index does not hold."""
     event = read.event
     if isinstance(event, DevicesJudgedHead):
@@ -91,7 +77,7 @@ def make_documents(read: ReadEvent) -> Iterator[Document] | None:
     return make_row_documents(event, read) if isinstance(event, TrendsCounted) else None
 
 
-def make_device_document(event: DevicesJudgedHead, read: ReadEvent) -> Document:
+def make_device_document(event: DevicesJudgedHead, read: DecodedRecord[Event]) -> Document:
     """Make the document of a device record. It has no version: the record is published once and never changes."""
     return Document(
         DEVICES.name(event.started_at),
@@ -102,11 +88,11 @@ def make_device_document(event: DevicesJudgedHead, read: ReadEvent) -> Document:
     )
 
 
-def make_repetition_document(event: AttemptRepeated, read: ReadEvent) -> Document:
+def make_repetition_document(event: AttemptRepeated, read: DecodedRecord[Event]) -> Document:
     return _make_attempt_document(event, encode_source(build_repeated_document(event, read.value)), (read.record,))
 
 
-def make_node_state_document(event: NodeStateChanged, read: ReadEvent) -> Document:
+def make_node_state_document(event: NodeStateChanged, read: DecodedRecord[Event]) -> Document:
     """Make the document of a state, in the index of the day on which it was written."""
     # By the record's own time and not by the clock: read again, it is the same document. Without a version: a revision
     # never changes, so the index keeps the first document of an id.
@@ -114,7 +100,7 @@ def make_node_state_document(event: NodeStateChanged, read: ReadEvent) -> Docume
     return Document(NODE_STATES.name(event.observed_at), event.id, json, None, (read.record,))
 
 
-def make_finding_document(event: FindingReported, read: ReadEvent) -> Document:
+def make_finding_document(event: FindingReported, read: DecodedRecord[Event]) -> Document:
     """Make the document of a finding, of the day of the attempt: reported again, it replaces itself in the same
     index."""
     # A finding may be reported again with other numbers: of one key, so in one partition, where later offsets are
@@ -128,7 +114,7 @@ def make_finding_document(event: FindingReported, read: ReadEvent) -> Document:
     )
 
 
-def make_row_documents(event: TrendsCounted, read: ReadEvent) -> Iterator[Document]:
+def make_row_documents(event: TrendsCounted, read: DecodedRecord[Event]) -> Iterator[Document]:
     """Make a document per row of a minute; the index keeps the greatest version of each."""
     index = TRENDS.name(event.started_at)
     for name, fields in build_trend_documents(event):

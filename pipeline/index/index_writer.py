@@ -15,8 +15,8 @@ from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document, WriteResult
-from runtime.kafka.record import Outgoing
 from runtime.telemetry.spans import NO_TRACING, Tracing
+from schemas.codec.records import EncodedRecord
 from schemas.indices import NODE_STATES
 from schemas.topics import ATTEMPTS
 
@@ -39,7 +39,7 @@ class DocumentIndex(Protocol):
 class DeadLetterTopic(Protocol):
     """``send`` returns when all records are acknowledged."""
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> object: ...
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> object: ...
 
 
 class IndexWriter:

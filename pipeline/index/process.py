@@ -32,6 +32,7 @@ from runtime.kafka.consumer import (
     on_assignment,
 )
 from runtime.kafka.positions import read_committed_offsets, read_end_offsets
+from runtime.kafka.record import to_record
 from runtime.kafka.topics import list_topic_names, require
 from runtime.opensearch.client import create_client
 from runtime.settings.kafka_connection import KafkaConnection
@@ -205,7 +206,7 @@ class TopicsReader:
     async def _add(self, records: Iterable[Any]) -> None:
         assignment, until = self._assignment, time.monotonic() + _SLICE_SECONDS
         for record in records:
-            self._builder.add(record)
+            self._builder.add(to_record(record))
             if time.monotonic() >= until:
                 await asyncio.sleep(0)
                 # Partitions have moved meanwhile: the others are read again, too.

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from pipeline.sinks.msearch import Searchable, select_indices
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
-from runtime.kafka.record import Outgoing, identify_attempt
-from schemas.codec.records import encode
+from runtime.kafka.record import identify_attempt
+from schemas.codec.records import EncodedRecord, encode
 from schemas.documents.devices import DevicesJudgedHead
 from schemas.events import NO_STATE, FindingReported
 from schemas.events.node_states import build_state_id
@@ -59,7 +59,7 @@ class StatePositions(Protocol):
 
 
 class FindingsTopic(Protocol):
-    async def send(self, outgoing: Sequence[Outgoing]) -> object: ...
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> object: ...
 
 
 class StateAudit:
@@ -129,7 +129,7 @@ class StateAudit:
         # Twice in a row: a search sees what was written before the latest refresh.
         lost = missing & self._missed
         findings = _make_findings({name: checked[name] for name in sorted(lost)})
-        await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in findings])
+        await self._topics.send([encode(finding, FINDINGS.name) for finding in findings])
         # `clear` may have replaced it meanwhile.
         if checked is self._checked:
             self._checked = {name: checked[name] for name in missing - lost}

@@ -7,10 +7,9 @@ again. Summaries that stay incomplete, because a worker's records were lost, are
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from pipeline.dead_letter import Source
-from runtime.kafka.record import identify_attempt
+from runtime.kafka.record import DecodedRecord, identify_attempt
 from schemas.events import AttemptSummarized
 
 logger = logging.getLogger(__name__)
@@ -25,16 +24,7 @@ Partition: TypeAlias = tuple[str, int]
 """Topic and number."""
 
 
-class TimedSource(Source, Protocol):
-    """A record as it was read, with Kafka's time."""
-
-    @property
-    def timestamp(self) -> int: ...
-
-
-class SummaryPart(NamedTuple):
-    summary: AttemptSummarized
-    record: TimedSource
+SummaryPart: TypeAlias = DecodedRecord[AttemptSummarized]
 
 
 class _Key(NamedTuple):
@@ -44,7 +34,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Incomplete:
-    find_first_offset: int
+    first_offset: int
     read_ms: int
     """Kafka's time of its latest part."""
     parts: dict[int, SummaryPart] = field(default_factory=dict)
@@ -65,19 +55,17 @@ class SummaryParts:
 
     def find_first_offset(self, partition: Partition) -> int | None:
         """Find the offset of the first record that waits for others; None if none waits."""
-        return min(
-            (incomplete.find_first_offset for incomplete in self._waiting.get(partition, {}).values()), default=None
-        )
+        return min((incomplete.first_offset for incomplete in self._waiting.get(partition, {}).values()), default=None)
 
     def add(self, partition: Partition, part: SummaryPart) -> list[SummaryPart] | None:
         """Add a part. Return all parts of the summary in their order, if this one was the last missing."""
-        summary = part.summary
+        summary = part.event
         if summary.parts == 1:
             return [part]
         key, waiting = _Key(summary.attempt_id, summary.version), self._waiting.setdefault(partition, OrderedDict())
         pending = waiting.get(key)
         # The parts of one version are always equally many; with another number, those before can't be joined.
-        if pending and any(chunk.summary.parts != summary.parts for chunk in pending.parts.values()):
+        if pending and any(chunk.event.parts != summary.parts for chunk in pending.parts.values()):
             self._remove(partition, key)
             pending = None
         if pending is None:
@@ -106,9 +94,9 @@ class SummaryParts:
         self._size = 0
 
     def _put(self, pending: _Incomplete, part: SummaryPart) -> None:
-        before = pending.parts.get(part.summary.part)
-        size = len(part.record.value or b"") - (len(before.record.value or b"") if before else 0)
-        pending.parts[part.summary.part] = part
+        before = pending.parts.get(part.event.part)
+        size = part.record.size - (before.record.size if before else 0)
+        pending.parts[part.event.part] = part
         pending.read_ms = part.record.timestamp
         pending.size += size
         self._size += size
@@ -133,9 +121,9 @@ class SummaryParts:
         self._given_up += 1
         logger.warning(
             "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
-            key.attempt_id, key.version, *partition, incomplete.find_first_offset, len(incomplete.parts),
-            next(iter(incomplete.parts.values())).summary.parts, cause,
-            extra=identify_attempt(next(iter(incomplete.parts.values())).summary),
+            key.attempt_id, key.version, *partition, incomplete.first_offset, len(incomplete.parts),
+            next(iter(incomplete.parts.values())).event.parts, cause,
+            extra=identify_attempt(next(iter(incomplete.parts.values())).event),
         )  # fmt: skip
 
     def _remove(self, partition: Partition, key: _Key) -> _Incomplete:

@@ -5,17 +5,17 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from pipeline.dead_letter import Source, to_dead_letter
+from pipeline.dead_letter import to_dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, read_uid
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from runtime.backoff import Backoff
-from runtime.kafka.record import Outgoing, identify_record
+from runtime.kafka.record import DecodedRecord, Record, identify_record
 from runtime.kubernetes.errors import KubeApiError
 from runtime.settings.cluster_name import DEFAULT_CLUSTER
-from schemas.codec.records import Rejected, decode
+from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
@@ -36,13 +36,7 @@ class EventPolicy:
 
 
 class Topics(Protocol):
-    async def send(self, outgoing: Sequence[Outgoing]) -> object: ...
-
-
-class SourcedMessage(NamedTuple):
-    message: MessageEmitted
-    source: Source
-    """The record it was read from, for a dead letter."""
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> object: ...
 
 
 class EventWriter:
@@ -62,17 +56,17 @@ class EventWriter:
         events."""
         self._events = None
 
-    async def write(self, records: Sequence[Source], now: datetime) -> None:
+    async def write(self, records: Sequence[Record], now: datetime) -> None:
         """Return when every message is counted by an event, dead-lettered or passed over."""
-        wanted = [sourced for record in records if (sourced := await self._read(record, now))]
-        with_uid = [sourced for sourced in await asyncio.gather(*map(self._with_uid, wanted)) if sourced]
+        wanted = [decoded for record in records if (decoded := await self._read(record, now))]
+        with_uid = [decoded for decoded in await asyncio.gather(*map(self._with_uid, wanted)) if decoded]
         # By identity: two records may hold equal messages.
-        sources = {id(sourced.message): sourced.source for sourced in with_uid}
+        records_by_message = {id(decoded.event): decoded.record for decoded in with_uid}
         events = await self._load_events()
-        assigned = events.assign([sourced.message for sourced in with_uid])
+        assigned = events.assign([decoded.event for decoded in with_uid])
         await asyncio.gather(
             *(
-                self._write_event(events, name, messages, [sources[id(message)] for message in messages])
+                self._write_event(events, name, messages, [records_by_message[id(message)] for message in messages])
                 for (_, name), messages in assigned.items()
             )
         )
@@ -91,12 +85,12 @@ class EventWriter:
                 self._backoff.note_success()
         return self._events
 
-    async def _read(self, record: Source, now: datetime) -> SourcedMessage | None:
+    async def _read(self, record: Record, now: datetime) -> DecodedRecord[MessageEmitted] | None:
         event = decode(record.value, record.headers)
         if isinstance(event, MessageEmitted):
             outcome = self._explain_passing(event, now)
             if not outcome:
-                return SourcedMessage(event, record)
+                return DecodedRecord(event, record)
             self._count(outcome)
         else:
             content = str(event) if isinstance(event, Rejected) else event.TYPE
@@ -112,11 +106,11 @@ class EventWriter:
             return "passed_over"
         return "too_old" if now - message.reported_at > self._policy.max_age else ""
 
-    async def _with_uid(self, sourced: SourcedMessage) -> SourcedMessage | None:
+    async def _with_uid(self, decoded: DecodedRecord[MessageEmitted]) -> DecodedRecord[MessageEmitted] | None:
         """Add the UID of the message's pod, by which ``kubectl describe`` finds events; None if the pod was deleted."""
-        message, pod = sourced.message, sourced.message.pod
+        message, pod = decoded.event, decoded.event.pod
         if pod.uid:
-            return sourced
+            return decoded
         while True:
             try:
                 async with self._requests:
@@ -128,10 +122,10 @@ class EventWriter:
                 self._count("pod_gone")
                 return None
             with_uid = message.model_copy(update={"pod": pod.model_copy(update={"uid": uid})})
-            return SourcedMessage(with_uid, sourced.source)
+            return DecodedRecord(with_uid, decoded.record)
 
     async def _write_event(
-        self, events: EventSeries, name: str, messages: Sequence[MessageEmitted], sources: Sequence[Source]
+        self, events: EventSeries, name: str, messages: Sequence[MessageEmitted], records: Sequence[Record]
     ) -> None:
         while True:
             try:
@@ -143,7 +137,7 @@ class EventWriter:
                     self._count("pod_gone", len(messages))
                     return
                 if is_refused(error):
-                    await self._reject(sources, f"the API server refuses event {name}: {error}")
+                    await self._reject(records, f"the API server refuses event {name}: {error}")
                     self._count("refused", len(messages))
                     return
                 await self._backoff.wait_after_failure(_explain(error))
@@ -153,12 +147,12 @@ class EventWriter:
                 self._count("repeated", len(messages) - counted)
                 return
 
-    async def _reject(self, sources: Sequence[Source], cause: str) -> None:
+    async def _reject(self, records: Sequence[Record], cause: str) -> None:
         # All of an event are about one pod.
-        fields = identify_record(sources[0].headers)
-        logger.error("%d messages are dead-lettered: %.500s", len(sources), cause, extra=fields)
+        fields = identify_record(records[0].headers)
+        logger.error("%d messages are dead-lettered: %.500s", len(records), cause, extra=fields)
         # Before the commit: a record that is neither written nor here would be lost.
-        await self._topics.send([to_dead_letter(source, cause, datetime.now(UTC)) for source in sources])
+        await self._topics.send([to_dead_letter(record, cause, datetime.now(UTC)) for record in records])
 
     def _count(self, outcome: str, count: int = 1) -> None:
         self._metrics.messages.labels(outcome).inc(count)

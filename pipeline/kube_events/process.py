@@ -10,6 +10,7 @@ from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.consumer import Connection, commit, create_consumer, followed, keep_reconnecting, on_assignment
+from runtime.kafka.record import to_record
 from runtime.kafka.topics import list_topic_names, require
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
@@ -90,7 +91,7 @@ async def _read(consumer: Any, writer: EventWriter, linger_seconds: float) -> No
         await asyncio.sleep(linger_seconds)
         more = await consumer.getmany(timeout_ms=0, max_records=MAX_RECORDS)
         batches = [*polled.values(), *more.values()]
-        await writer.write([record for records in batches for record in records], datetime.now(UTC))
+        await writer.write([to_record(record) for records in batches for record in records], datetime.now(UTC))
         # After every message is in an event: a crash before this line reads them again, and each is found to be
         # counted. Of a partition that is in both, `more` has the later records, and replaces the earlier ones.
         await commit(consumer, polled | more)

@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from engine.summaries.node_history import NodeKey
-from pipeline.dead_letter import DeadLetterLog, Source, to_dead_letter
+from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
@@ -31,7 +31,7 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.msearch import Search, iterate_pages
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, identify_attempt
+from runtime.kafka.record import DecodedRecord, Record, identify_attempt, to_record
 from schemas.codec.records import Rejected, encode
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
@@ -42,11 +42,6 @@ _MAX_LOADED: Final = 500
 """Subjects per request to the index: a pod takes two searches, a node three."""
 _MAX_REPORTED: Final = 100_000
 """Limit of finding ids that are remembered as reported; the index answers for others."""
-
-
-class _SourcedInput(NamedTuple):
-    item: PlacementInput
-    record: Source
 
 
 class BatchWriter:
@@ -82,39 +77,41 @@ class BatchWriter:
     async def take(self, records: Iterable[Any]) -> None:
         """Return when the index and the topics have everything that follows from these aiokafka records."""
         now = datetime.now(UTC)
-        inputs = [sourced for record in records if (sourced := await self._read(record, now))]
+        inputs = [decoded for record in map(to_record, records) if (decoded := await self._read(record, now))]
         inputs = await self._with_reasons(inputs)
         # Outside the loop: an input that is applied again after a conflict must not be audited twice.
-        for sourced in inputs:
-            self._audits.observe(sourced.item)
+        for decoded in inputs:
+            self._audits.observe(decoded.event)
         # Ends when no document of this round is in conflict: what another process wrote is loaded, then applied to
         # again.
         while inputs:
-            await self._load({get_subject(sourced.item) for sourced in inputs})
+            await self._load({get_subject(decoded.event) for decoded in inputs})
             documents: dict[tuple[str, str], Document] = {}
             for item, record in inputs:
                 for document in self._state.apply(item, now, record):
                     # Of several versions in one batch the index needs the last.
                     documents[document.index, document.id] = document
             conflicting = await self._write(list(documents.values()))
-            inputs = [sourced for sourced in inputs if get_subject(sourced.item) in conflicting]
+            inputs = [decoded for decoded in inputs if get_subject(decoded.event) in conflicting]
         # At the end: within a batch a pod that was loaded has to be there when its inputs are applied.
         self._state.trim()
         for wait in self._state.waits.take():
             self._metrics.waits[wait.kind].labels(wait.cluster, wait.namespace).observe(wait.seconds)
 
-    async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:
+    async def _read(self, record: Record, now: datetime) -> DecodedRecord[PlacementInput] | None:
         item = decode_input(record.value, record.headers, now)
         outcome = "rejected" if isinstance(item, Rejected) else "taken" if item else "passed_over"
         self._metrics.records.labels(record.topic, outcome).inc()
         if isinstance(item, Rejected):
             await self._reject(record, str(item))
             return None
-        return _SourcedInput(item, record) if item else None
+        return DecodedRecord(item, record) if item else None
 
-    async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
+    async def _with_reasons(
+        self, inputs: Sequence[DecodedRecord[PlacementInput]]
+    ) -> list[DecodedRecord[PlacementInput]]:
         """Add to binds the reasons that the pod had waited for, if the index has them by now."""
-        attempts = (sourced.item for sourced in inputs if isinstance(sourced.item, BoundAttempt))
+        attempts = (decoded.event for decoded in inputs if isinstance(decoded.event, BoundAttempt))
         # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
         binds = [
             attempt
@@ -126,9 +123,9 @@ class BatchWriter:
         reasons = {
             bind.attempt_id: occupancy_queries.list_reasons(hits) for bind, hits in zip(binds, answers, strict=True)
         }
-        return [_SourcedInput(_with_reasons_of(sourced.item, reasons), sourced.record) for sourced in inputs]
+        return [DecodedRecord(_with_reasons_of(decoded.event, reasons), decoded.record) for decoded in inputs]
 
-    async def _reject(self, record: Source, cause: str) -> None:
+    async def _reject(self, record: Record, cause: str) -> None:
         self._dead_letter_log.note(record, cause)
         await self._topics.send([to_dead_letter(record, cause, datetime.now(UTC))])
 
@@ -206,7 +203,7 @@ class BatchWriter:
         new = [finding for id_, finding in findings.items() if id_ not in indexed]
         # The index writer makes documents of them. Nothing of a finding depends on when it is noticed: published a
         # second time, after a kill before the acknowledgement, it has the same id.
-        await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in new])
+        await self._topics.send([encode(finding, FINDINGS.name) for finding in new])
         for finding in new:
             self._metrics.findings.labels(finding.finding).inc()
             evidence = "; ".join(finding.evidence)[:500]

@@ -1,15 +1,15 @@
 """The topics that the pipeline writes."""
 
 import logging
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from pipeline.dead_letter import to_dead_letter
 from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.producer import TopicsSink, count_record_bytes
-from runtime.kafka.record import Outgoing, identify_record
+from runtime.kafka.record import Record, identify_record
 from runtime.settings.kafka_connection import KafkaConnection
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)
@@ -24,9 +24,9 @@ def create_topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backo
     """Create a sink that takes the longest dead letter. ``metrics`` counts repeated sends, and records that are too
     large for their topic, which become dead letters."""
 
-    def replace_oversize(outgoing: Outgoing) -> Outgoing:
+    def replace_oversize(record: EncodedRecord) -> EncodedRecord:
         metrics.oversize.inc()
-        return _to_dead_letter(outgoing)
+        return _to_dead_letter(record)
 
     return TopicsSink(
         kafka,
@@ -37,24 +37,12 @@ def create_topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backo
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Unsent:
-    """A record of our own as the source of a dead letter: it lies nowhere."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes]]
-    partition: int = -1
-    offset: int = -1
-
-
-def _to_dead_letter(outgoing: Outgoing) -> Outgoing:
-    topic, record, _ = outgoing
-    size = count_record_bytes(outgoing)
+def _to_dead_letter(record: EncodedRecord) -> EncodedRecord:
+    size = count_record_bytes(record)
     logger.error(
-        "a record of %d bytes is too large for %s and becomes a dead letter", size, topic,
+        "a record of %d bytes is too large for %s and becomes a dead letter", size, record.topic,
         extra=identify_record(record.headers),
     )  # fmt: skip
-    unsent = _Unsent(topic, record.key, record.value, list(record.headers))
-    return to_dead_letter(unsent, f"its {size} bytes are more than {topic} takes", datetime.now(UTC))
+    # It has no position yet.
+    unsent = Record(record.topic, -1, -1, record.key, record.value, record.headers)
+    return to_dead_letter(unsent, f"its {size} bytes are more than {record.topic} takes", datetime.now(UTC))

@@ -27,9 +27,9 @@ from runtime.kafka.consumer import (
     on_assignment,
 )
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, record_time
+from runtime.kafka.record import Record, record_time, to_record
 from runtime.kafka.topics import list_topic_names, require
-from schemas.codec.records import Rejected, decode, encode
+from schemas.codec.records import EncodedRecord, Rejected, decode, encode
 from schemas.events import AttemptCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
 
@@ -129,11 +129,11 @@ class TrendCounter:
         self._counts |= {key: PartitionCounts(key.partition, offset) for key, offset in committed.items()}
         return True
 
-    def _count(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> list[Outgoing]:
+    def _count(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> list[EncodedRecord]:
         """Count the records; return the dead letters of the broken ones."""
-        dead_letters: list[Outgoing] = []
+        dead_letters: list[EncodedRecord] = []
         for partition, records in batches.items():
-            for record in records:
+            for record in map(to_record, records):
                 event = decode(record.value, record.headers)
                 if isinstance(event, AttemptCounted):
                     # Not after the record itself: a clock of a broker that was ahead would keep one window open.
@@ -146,7 +146,7 @@ class TrendCounter:
             self._next_offsets[partition] = records[-1].offset + 1
         return dead_letters
 
-    def _reject(self, record: Any, cause: str) -> Outgoing:
+    def _reject(self, record: Record, cause: str) -> EncodedRecord:
         self._metrics.records.labels("rejected").inc()
         self._dead_letter_log.note(record, cause)
         return to_dead_letter(record, cause, datetime.now(UTC))
@@ -154,9 +154,7 @@ class TrendCounter:
     async def _publish(self) -> None:
         self._published_at = time.monotonic()
         taken = {partition: counts.take() for partition, counts in self._counts.items()}
-        await self._topics.send(
-            [Outgoing(TRENDS.name, encode(event)) for changes in taken.values() for event in changes.trends]
-        )
+        await self._topics.send([encode(event, TRENDS.name) for changes in taken.values() for event in changes.trends])
         # After the rows of every window before: nothing publishes them again.
         offsets = {
             partition: changes.restart_offset

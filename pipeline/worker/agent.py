@@ -18,7 +18,7 @@ from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
-from runtime.kafka.record import Acknowledge, Record, identify_attempt, record_time
+from runtime.kafka.record import Acknowledge, DecodedRecord, Record, identify_attempt, record_time
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
 from schemas.codec.trace_context import trace_of
@@ -189,7 +189,7 @@ class DecisionsAgent:
     def _to_device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
             return None
-        return DeviceRecord(event, record)
+        return DecodedRecord(event, record)
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
         log_fields = identify_attempt(closed.summary)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engine.summaries.messages import build_messages
 from engine.summaries.reports import find_filter_giver
 from pipeline.worker.open_attempts import DeviceRecord
-from runtime.kafka.record import Outgoing, Place
+from runtime.kafka.record import RecordPosition
 from schemas.codec.chunking import encode_parts
 from schemas.codec.records import EncodedRecord, encode
 from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
@@ -27,23 +27,24 @@ from schemas.events import (
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, FINDINGS, MESSAGES
 
 
-def encode_attempt(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[Outgoing]:
+def encode_attempt(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO_TRACE) -> list[EncodedRecord]:
     """Encode a summary in its parts, or a repetition."""
-    records = encode_parts(event) if isinstance(event, AttemptSummarized) else [encode(event)]
-    return [Outgoing(ATTEMPTS.name, with_trace(record, trace)) for record in records]
+    records = (
+        encode_parts(event, ATTEMPTS.name) if isinstance(event, AttemptSummarized) else [encode(event, ATTEMPTS.name)]
+    )
+    return [with_trace(record, trace) for record in records]
 
 
-def encode_messages(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) -> Iterator[Outgoing]:
+def encode_messages(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) -> Iterator[EncodedRecord]:
     for line in lines:
-        yield Outgoing(MESSAGES.name, with_trace(encode(line), trace))
+        yield with_trace(encode(line, MESSAGES.name), trace)
 
 
-def forward_devices(record: DeviceRecord) -> Outgoing:
+def forward_devices(record: DeviceRecord) -> EncodedRecord:
     """Return the record of device verdicts as it was read, byte for byte."""
-    read = record.read
-    # Decoded before, so it has a value; any producer may leave out the key.
-    same = EncodedRecord(read.key, read.value, list(read.headers))  # type: ignore[arg-type]
-    return Outgoing(DEVICE_VERDICTS.name, same)
+    # Any producer may leave out the key.
+    key, headers = record.record.key, list(record.record.headers)
+    return EncodedRecord(key, record.value, headers, DEVICE_VERDICTS.name)  # type: ignore[arg-type]
 
 
 def gives_devices(report_id: str, summary: AttemptSummarized, written: AttemptSummarized | None) -> bool:
@@ -66,7 +67,7 @@ def encode_count(
     adds: Contribution,
     replaces: Contribution | None,
     partition: int,
-) -> Outgoing:
+) -> EncodedRecord:
     """Encode the attempt's contribution to the counts of its minute, for the ``partition`` of its decisions."""
     event = AttemptCounted.model_construct(
         cluster=summary.cluster,
@@ -78,7 +79,7 @@ def encode_count(
         adds=adds,
         replaces=replaces,
     )
-    return Outgoing(ATTEMPT_COUNTS.name, encode(event), partition)
+    return encode(event, ATTEMPT_COUNTS.name, partition)
 
 
 def select_new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
@@ -108,7 +109,7 @@ class HistoryKey(NamedTuple):
 class WriteBatch:
     """Records that are published together."""
 
-    outgoing: list[Outgoing] = field(default_factory=list)
+    outgoing: list[EncodedRecord] = field(default_factory=list)
     summaries: dict[str, AttemptSummarized] = field(default_factory=dict)
     """Full summaries by attempt id; the last one of an attempt that is published several times."""
     histories: dict[HistoryKey, PodHistoryChanged] = field(default_factory=dict)
@@ -131,16 +132,16 @@ class WriteBatch:
 
     def add_rows(self, events: Iterable[DevicesJudged]) -> None:
         """Add device verdicts that are published under another id than they were read."""
-        self.outgoing += [Outgoing(DEVICE_VERDICTS.name, encode(event)) for event in events]
+        self.outgoing += [encode(event, DEVICE_VERDICTS.name) for event in events]
 
     def add_finding(self, event: FindingReported) -> None:
-        self.outgoing.append(Outgoing(FINDINGS.name, encode(event)))
+        self.outgoing.append(encode(event, FINDINGS.name))
 
     def list_full_summaries(self) -> list[AttemptSummarized]:
         """List the summaries that this batch publishes in full, not as repetitions."""
         return [self.summaries[name] for name in self._parts]
 
-    def locate_summaries(self, places: Sequence[Place]) -> Iterator[tuple[HistoryKey, PodHistoryChanged]]:
+    def locate_summaries(self, places: Sequence[RecordPosition]) -> Iterator[tuple[HistoryKey, PodHistoryChanged]]:
         """Yield the histories with the positions of their summaries; ``places`` are the positions of ``outgoing``."""
         positions = {name: [places[index] for index in parts] for name, parts in self._parts.items()}
         for key, history in self.histories.items():
@@ -148,7 +149,7 @@ class WriteBatch:
             yield key, history.model_copy(update={"attempts": attempts})
 
 
-def _locate(attempt: PublishedAttempt, positions: dict[str, list[Place]]) -> PublishedAttempt:
+def _locate(attempt: PublishedAttempt, positions: dict[str, list[RecordPosition]]) -> PublishedAttempt:
     # Also of an attempt that repeats one of this batch.
     if not (places := positions.get(attempt.whole.attempt_id)):
         return attempt

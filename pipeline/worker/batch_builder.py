@@ -13,7 +13,7 @@ from engine.summaries.messages import build_messages
 from engine.summaries.reports import combine
 from engine.summaries.retries import ADDED, derive_digests
 from engine.summaries.trends import derive_contribution
-from pipeline.dead_letter import Source, to_dead_letter
+from pipeline.dead_letter import to_dead_letter
 from pipeline.node_pools import parse_pools
 from pipeline.worker.batch import (
     HistoryKey,
@@ -39,6 +39,7 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from runtime.kafka.record import Record
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
@@ -85,7 +86,7 @@ class BatchBuilder:
                 case EarlyDevices():
                     batch.add_devices([write.device_record])
                 case RejectedRecord():
-                    self._add_dead_letter(batch, write.source, write.cause)
+                    self._add_dead_letter(batch, write.record, write.cause)
                 case FindingWrite():
                     batch.add_finding(write.event)
                 case AttemptWrite():
@@ -233,9 +234,9 @@ class BatchBuilder:
         full_summary = batch.summaries.get(before.whole.attempt_id) or await self._summaries.load_at(before.whole)
         return describe_changes(full_summary, summary) if full_summary else []
 
-    def _add_dead_letter(self, batch: WriteBatch, source: Source, cause: str) -> None:
+    def _add_dead_letter(self, batch: WriteBatch, record: Record, cause: str) -> None:
         self._metrics.dead_letters.inc()
-        batch.outgoing.append(to_dead_letter(source, cause, datetime.now(UTC)))
+        batch.outgoing.append(to_dead_letter(record, cause, datetime.now(UTC)))
 
     def _count(self, summary: AttemptSummarized, new_lines: Sequence[MessageEmitted]) -> None:
         self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()

@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from engine.summaries.fold import AttemptFold, summarize
 from runtime.bounded_cache import BoundedCache
-from runtime.kafka.record import Record
+from runtime.kafka.record import DecodedRecord
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
 
@@ -24,16 +24,13 @@ REMEMBERED_FOLDS: Final = 200
 """Limit of expired attempts that are remembered with their records."""
 
 
-class DeviceRecord(NamedTuple):
-    """A record of device verdicts. Its attempt decides whether it is passed on: a repetition has none."""
+DeviceRecord: TypeAlias = DecodedRecord[DevicesJudged]
+"""A record of device verdicts. Its attempt decides whether it is passed on: a repetition has none."""
 
-    event: DevicesJudged
-    read: Record
 
-    @property
-    def size(self) -> int:
-        """Approximate bytes in memory: the JSON, 16 for each row and 100 for each node that is decoded."""
-        return len(self.read.value or b"") + 16 * len(self.event.verdict) + 100 * len(self.event.nodes)
+def measure(record: DeviceRecord) -> int:
+    """Measure the record in memory, approximately: the JSON, 16 bytes for each row and 100 for each decoded node."""
+    return record.record.size + 16 * len(record.event.verdict) + 100 * len(record.event.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ class OpenAttempts:
         attempt.trace = trace or attempt.trace
         if device_record:
             attempt.device_records.append(device_record)
-            self.held_bytes += device_record.size
+            self.held_bytes += measure(device_record)
         if attempt.fold.is_complete():
             self._remember_complete(event.attempt_id, now)
             return self._close(attempt, has_expired=False)
@@ -141,5 +138,5 @@ class OpenAttempts:
             yield self._close(attempt, has_expired=True)
 
     def _close(self, attempt: _Open, *, has_expired: bool) -> ClosedAttempt:
-        self.held_bytes -= sum(record.size for record in attempt.device_records)
+        self.held_bytes -= sum(map(measure, attempt.device_records))
         return attempt.close(has_expired=has_expired)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.dead_letter import Source
 from pipeline.settings import WorkerSettings
 from pipeline.worker.batch import estimate_size
-from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord
+from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, measure
+from runtime.kafka.record import Record
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import FindingReported
 
@@ -38,7 +38,7 @@ class AttemptWrite(NamedTuple):
     @property
     def size(self) -> int:
         """Approximate bytes of memory until it is published: the summary, and its JSON."""
-        return 2 * estimate_size(self.closed.summary) + sum(record.size for record in self.closed.device_records)
+        return 2 * estimate_size(self.closed.summary) + sum(map(measure, self.closed.device_records))
 
 
 class EarlyDevices(NamedTuple):
@@ -51,20 +51,20 @@ class EarlyDevices(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.device_record.size
+        return measure(self.device_record)
 
 
 class RejectedRecord(NamedTuple):
     """A record that could not be processed: it goes to the dead letters."""
 
-    source: Source
+    record: Record
     cause: str
     on_written: OnWritten
 
     @property
     def size(self) -> int:
         # Besides the value: key, headers and cause.
-        return len(self.source.value or b"") + 1_000
+        return self.record.size + 1_000
 
 
 class FindingWrite(NamedTuple):

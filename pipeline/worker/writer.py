@@ -14,15 +14,15 @@ from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.published import PodHistories, PublishedSummaries, ReadableTopics
 from pipeline.worker.write_queue import ByteBudget, EarlyDevices, QueuedWrite, WriterPolicy
-from runtime.kafka.record import Outgoing, Place
-from schemas.codec.records import encode
+from runtime.kafka.record import RecordPosition
+from schemas.codec.records import EncodedRecord, encode
 from schemas.topics import POD_HISTORIES
 
 
 class TopicPublisher(Protocol):
     """The topics: ``send`` returns when all records are acknowledged."""
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]: ...
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]: ...
 
 
 class Writer:
@@ -115,8 +115,11 @@ class Writer:
         places = await self._topics.send(batch.outgoing)
         if generation != self.generation:
             return
-        histories = [(key, history, encode(history)) for key, history in batch.locate_summaries(places)]
-        await self._topics.send([Outgoing(POD_HISTORIES.name, record, key.partition) for key, _, record in histories])
+        histories = [
+            (key, history, encode(history, POD_HISTORIES.name, key.partition))
+            for key, history in batch.locate_summaries(places)
+        ]
+        await self._topics.send([record for _, _, record in histories])
         if generation != self.generation:
             return
         for key, history, record in histories:

@@ -9,9 +9,10 @@ from aiokafka import AIOKafkaProducer
 
 from runtime.backoff import Backoff
 from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
-from runtime.kafka.record import Outgoing, Place
+from runtime.kafka.record import RecordPosition
 from runtime.kafka.security import build_client_arguments
 from runtime.settings.kafka_connection import KafkaConnection
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS, TOPICS
 
 logger = logging.getLogger(__name__)
@@ -62,27 +63,25 @@ async def start_producer(producer: Any) -> Any:
     return producer
 
 
-async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
+async def hand_over(producer: Any, record: EncodedRecord) -> "asyncio.Future[Any]":
     """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
-    topic, record, partition = outgoing
     # Awaits room in the producer's buffer, no acknowledgement. The future that the caller awaits later decides which
     # records count as delivered.
     future: asyncio.Future[Any] = await producer.send(
-        topic, record.value, key=record.key, headers=record.headers, partition=partition
+        record.topic, record.value, key=record.key, headers=record.headers, partition=record.partition
     )
     return future
 
 
-def count_record_bytes(outgoing: Outgoing) -> int:
+def count_record_bytes(record: EncodedRecord) -> int:
     """Count the bytes of key, value and headers, before compression."""
-    _, record, _ = outgoing
     headers = sum(len(name) + len(value or b"") for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers
 
 
-def is_too_large(outgoing: Outgoing) -> bool:
+def is_too_large(record: EncodedRecord) -> bool:
     """Tell whether its topic would refuse the record, now and at every later try."""
-    return count_record_bytes(outgoing) > _MAX_BYTES.get(outgoing.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
+    return count_record_bytes(record) > _MAX_BYTES.get(record.topic, _DEFAULT_MAX_BYTES) - _OVERHEAD_BYTES
 
 
 async def list_broker_topics(producer: Any) -> set[str]:
@@ -103,7 +102,7 @@ class TopicsSink:
         max_request_bytes: int,
         *,
         count_retry: Callable[[], object],
-        instead_of: Callable[[Outgoing], Outgoing],
+        instead_of: Callable[[EncodedRecord], EncodedRecord],
         max_backoff_seconds: float = 10.0,
     ) -> None:
         """Prepare a sink that connects on entry. ``count_retry`` is called each time that records have to be sent
@@ -137,7 +136,7 @@ class TopicsSink:
             except UNAVAILABLE as error:
                 logger.debug("the producer did not stop cleanly: %r", error)
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         """Send the records and return their places when the broker has acknowledged all of them.
 
         After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
@@ -157,7 +156,7 @@ class TopicsSink:
                 self._backoff.note_success()
                 return places
 
-    async def _await_acknowledgement(self, sending: Awaitable[Sequence[Place]]) -> Sequence[Place]:
+    async def _await_acknowledgement(self, sending: Awaitable[Sequence[RecordPosition]]) -> Sequence[RecordPosition]:
         """Await the places; after a while without them, readiness names the awaited service."""
         silence = f"no acknowledgement for {SILENCE_SECONDS} s"
         noting = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._backoff.note, silence)
@@ -166,10 +165,10 @@ class TopicsSink:
         finally:
             noting.cancel()
 
-    async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def _send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         if self._producer is None:
             producer = create_idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
             self._producer = await start_producer(producer)
         # All are queued, in their order, before the first is awaited, so that they share batches.
         acknowledged = await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
-        return [Place(metadata.partition, metadata.offset) for metadata in acknowledged]
+        return [RecordPosition(metadata.partition, metadata.offset) for metadata in acknowledged]

@@ -1,8 +1,8 @@
-"""A record that was read from a topic, and a record to send. Values only: their import needs no client."""
+"""Records as they were read from topics. Values only: importing them needs no client."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from runtime.telemetry.logs import identify_subject
 from schemas.codec import records
@@ -12,8 +12,14 @@ from schemas.events import AttemptEvent, PodObserved
 _MAX_LOGGED: Final = 400
 """Characters of a header in the log: any producer may send anything."""
 
+E = TypeVar("E", covariant=True)
+
 # A callable and not an offset to commit: only the reader of the record knows when its partition was taken away.
 Acknowledge = Callable[[], object]
+
+
+def _ignore() -> None:
+    """Acknowledge nothing: offsets are committed elsewhere."""
 
 
 class Record(NamedTuple):
@@ -25,22 +31,36 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
-    timestamp: int
+    timestamp: int = 0
     """Milliseconds since 1970: the broker's time or the producer's, by the topic's configuration."""
-    acknowledge: Acknowledge
+    acknowledge: Acknowledge = _ignore
+
+    @property
+    def size(self) -> int:
+        """Bytes of the value."""
+        return len(self.value or b"")
 
 
-class Outgoing(NamedTuple):
-    """An encoded event on its way to a topic."""
-
-    topic: str
-    record: records.EncodedRecord
-    partition: int | None = None
-    """Partition of the record; None: the partition that follows from the key."""
+def to_record(read: Any) -> Record:
+    """Convert a record of aiokafka's consumer."""
+    return Record(read.topic, read.partition, read.offset, read.key, read.value, read.headers, read.timestamp)
 
 
-class Place(NamedTuple):
-    """Topic, partition and offset of a record."""
+class DecodedRecord(NamedTuple, Generic[E]):
+    """An event, and the record that it was decoded from."""
+
+    event: E
+    record: Record
+
+    @property
+    def value(self) -> bytes:
+        """The event's JSON."""
+        # A record without a value is no event.
+        return self.record.value or b""
+
+
+class RecordPosition(NamedTuple):
+    """Partition and offset of a record on its topic."""
 
     partition: int
     offset: int

@@ -23,7 +23,7 @@ from runtime.kafka.producer import (
     is_too_large,
     list_broker_topics,
 )
-from runtime.kafka.record import Outgoing, identify_record
+from runtime.kafka.record import identify_record
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
@@ -146,14 +146,13 @@ class Publisher:
         self._note_sent(batch)
 
     async def _hand_over(self, producer: Any, entry: Entry) -> "asyncio.Future[Any] | None":
-        outgoing = Outgoing(entry.topic, entry.record)
-        if not is_too_large(outgoing):
-            return await hand_over(producer, outgoing)
+        if not is_too_large(entry.record):
+            return await hand_over(producer, entry.record)
         # Kafka would refuse it again each time, and everything behind it would wait.
         log.error(
             "record %s of %d bytes is too large for %s and is lost",
             entry.ce_id,
-            count_record_bytes(outgoing),
+            count_record_bytes(entry.record),
             entry.topic,
             extra=identify_record(entry.record.headers),
         )
@@ -161,8 +160,8 @@ class Publisher:
         instead = shorten(decode(entry.record.value, entry.record.headers))
         if not instead:
             return None
-        record = with_trace(encode(instead), trace_of(entry.record.headers))
-        return await hand_over(producer, Outgoing(entry.topic, record))
+        record = with_trace(encode(instead, entry.topic), trace_of(entry.record.headers))
+        return await hand_over(producer, record)
 
     def _trace(self, entries: Sequence[Entry]) -> None:
         """Trace each trace that records belong to, with a span from the spool to Kafka's acknowledgement."""

@@ -50,7 +50,7 @@ class SpoolWriter:
     def _to_entry(self, event: Event, now_us: int, trace: Trace) -> Entry | None:
         topic = _choose_topic(event)
         try:
-            record = with_trace(encode(event), trace)
+            record = with_trace(encode(event, topic.name), trace)
         except UnencodableError:
             fields = (
                 identify_subject(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
@@ -60,8 +60,8 @@ class SpoolWriter:
             return None
         if isinstance(event, DevicesJudged):
             # May be dropped when the spool is full: the node verdicts hold the counts too (docs/decisions/0004).
-            return Entry(EntryKind.DETAIL, topic.name, record, now_us, len(event.verdict))
-        return Entry(EntryKind.VERDICT, topic.name, record, now_us)
+            return Entry(EntryKind.DETAIL, record, now_us, len(event.verdict))
+        return Entry(EntryKind.VERDICT, record, now_us)
 
 
 def _choose_topic(event: Event) -> Topic:

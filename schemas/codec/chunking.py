@@ -68,16 +68,16 @@ def divide_refusals(
         start = stop
 
 
-def encode_parts(summary: AttemptSummarized) -> list[EncodedRecord]:
+def encode_parts(summary: AttemptSummarized, topic: str = "") -> list[EncodedRecord]:
     """Encode the records of a summary: one when it is short enough, else a record for each part that ``split``
     makes."""
     # Most clusters are small: what shows that one record is enough is that record. To measure parts costs ten times as
     # much.
     if len(summary.nodes) <= _FEW_NODES:
-        record = encode(_with_short_texts(summary))
+        record = encode(_with_short_texts(summary), topic)
         if len(record.value) <= MAX_VALUE_BYTES:
             return [record]
-    return [encode(part) for part in split(summary)]
+    return [encode(part, topic) for part in split(summary)]
 
 
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:

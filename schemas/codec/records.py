@@ -46,9 +46,14 @@ _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
 
 
 class EncodedRecord(NamedTuple):
+    """A record on its way to a topic."""
+
     key: bytes
     value: bytes
     headers: list[tuple[str, bytes]]
+    topic: str = ""
+    partition: int | None = None
+    """Partition of the record; None: the partition that follows from the key."""
 
 
 class Rejected(NamedTuple):
@@ -65,7 +70,7 @@ class UnencodableError(ValueError):
     """A producer built an event that has no JSON or UTF-8 form; encoding it again will fail again."""
 
 
-def encode(event: Event) -> EncodedRecord:
+def encode(event: Event, topic: str = "", partition: int | None = None) -> EncodedRecord:
     """Encode ``event`` as a Kafka record. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
 
     Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
@@ -73,7 +78,7 @@ def encode(event: Event) -> EncodedRecord:
     """
     key = event.key
     try:
-        return EncodedRecord(key.encode(), encode_value(event), _build_headers(event, key))
+        return EncodedRecord(key.encode(), encode_value(event), _build_headers(event, key), topic, partition)
     except UnicodeEncodeError as error:
         raise UnencodableError(
             f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"

@@ -15,12 +15,13 @@ from pipeline.worker import agent, faust_app
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, Place, Record
+from runtime.kafka.record import Record, RecordPosition
+from schemas.codec.records import EncodedRecord
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, POD_HISTORIES
 
 PER_NODE: Final = ("nodes", "verdict", "score", "refused_by", "refusal")
-NOWHERE: Final = Place(0, 0)
+NOWHERE: Final = RecordPosition(0, 0)
 
 
 def _acknowledge_before_the_write() -> None:
@@ -75,11 +76,11 @@ def _drop_one_node() -> None:
     setattr(fold, "build_node_table", drop_last_node)
 
 
-def _lose_records(is_lost: Callable[[Outgoing], bool]) -> None:
+def _lose_records(is_lost: Callable[[EncodedRecord], bool]) -> None:
     """Send all records but the lost ones, which count as acknowledged."""
     original = TopicsSink.send
 
-    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(sink: TopicsSink, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         is_sent = [not is_lost(record) for record in outgoing]
         places = iter(await original(sink, [record for record, sends in zip(outgoing, is_sent, strict=True) if sends]))
         return [next(places) if sends else NOWHERE for sends in is_sent]
@@ -99,26 +100,25 @@ def _drop_detail() -> None:
 def _repeat_under_another_id() -> None:
     original = TopicsSink.send
 
-    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(sink: TopicsSink, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         again = [_rename(record) for record in outgoing if record.topic == ATTEMPTS.name]
         return (await original(sink, [*outgoing, *again]))[: len(outgoing)]
 
     setattr(TopicsSink, "send", send)
 
 
-def _rename(outgoing: Outgoing) -> Outgoing:
-    record = outgoing.record
+def _rename(record: EncodedRecord) -> EncodedRecord:
     other = uuid.uuid4().hex.encode()
     headers = [(name, other if name == "ce_id" else value) for name, value in record.headers]
-    return outgoing._replace(record=record._replace(headers=headers))
+    return record._replace(headers=headers)
 
 
 def _send_history_before_its_attempt() -> None:
     """Hold records back until the history is written, which is faster because nothing has to be waited for twice."""
     original = TopicsSink.send
-    held: list[Outgoing] = []
+    held: list[EncodedRecord] = []
 
-    async def send(sink: TopicsSink, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(sink: TopicsSink, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         if any(record.topic == ATTEMPTS.name for record in outgoing):
             held.extend(outgoing)
             return [NOWHERE] * len(outgoing)

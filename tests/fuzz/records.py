@@ -18,8 +18,9 @@ from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
-from runtime.kafka.record import Outgoing, Place, Record
+from runtime.kafka.record import Record, RecordPosition
 from schemas.codec import records
+from schemas.codec.records import EncodedRecord
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS
 from tests.fuzz.mutate import NAUGHTY, change_bytes, change_value
@@ -35,15 +36,15 @@ class _Topics:
     published: set[str] = field(default_factory=set)
     dead: int = 0
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         for entry in outgoing:
             if entry.topic == DEAD_LETTERS.name:
                 self.dead += 1
                 # The agent also dead-letters a record on which its own code failed.
-                assert not any(b"the fold failed" in value for _, value in entry.record.headers), entry
+                assert not any(b"the fold failed" in value for _, value in entry.headers), entry
             elif entry.topic == ATTEMPTS.name:
-                self.published.add(str(orjson.loads(entry.record.value)["attempt_id"]))
-        return [Place(0, 0)] * len(outgoing)
+                self.published.add(str(orjson.loads(entry.value)["attempt_id"]))
+        return [RecordPosition(0, 0)] * len(outgoing)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
         """Read nothing: the topics are empty."""

@@ -45,10 +45,13 @@ class Entry:
     """
 
     kind: EntryKind
-    topic: str
     record: EncodedRecord
     written_at_us: int
     rows: int = 0
+
+    @property
+    def topic(self) -> str:
+        return self.record.topic
 
     @property
     def ce_id(self) -> str:
@@ -172,7 +175,7 @@ def _decode_entry(data: bytes, start: int, end: int) -> Entry:
         position += _HEADER.size
         middle, position = position + name_length, position + name_length + value_length
         headers.append((data[middle - name_length : middle].decode(), data[middle:position]))
-    return Entry(EntryKind(kind), topic, EncodedRecord(key, data[position:end], headers), written, rows)
+    return Entry(EntryKind(kind), EncodedRecord(key, data[position:end], headers, topic), written, rows)
 
 
 def decode_entries(data: bytes) -> Iterator[Entry]:

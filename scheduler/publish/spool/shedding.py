@@ -62,4 +62,4 @@ def _make_dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -
         cause=cause,
     )
     # As a verdict: the next thinning must not drop the report of this one.
-    return Entry(EntryKind.VERDICT, DECISIONS.name, encode(event), count_microseconds(dropped_at))
+    return Entry(EntryKind.VERDICT, encode(event, DECISIONS.name), count_microseconds(dropped_at))

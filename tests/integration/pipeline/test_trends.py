@@ -60,7 +60,7 @@ def send(running: Pipeline, first: int, end: int) -> None:
         async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
             for partition in range(PARTITIONS):
                 for event in build_counts(partition, first, end):
-                    key, value, headers = encode(event)
+                    key, value, headers, *_ = encode(event)
                     await producer.send(ATTEMPT_COUNTS.name, value, key=key, headers=headers, partition=partition)
             await producer.flush()
 

@@ -427,7 +427,7 @@ def test_m10_h4_records_that_unpack_to_much_cost_dead_letters_and_their_neighbou
     sent = build_attempts("bombs", 6)
     before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send([event for events in sent[:3] for event in events])
-    key, _, headers = encode(sent[0][0])
+    key, _, headers, *_ = encode(sent[0][0])
     # 12 kB on the topic, and a record below the bound of batches that is longer than a dead letter may be.
     for size in (200_000_000, 12_000_000):
         running.send_records(

@@ -29,8 +29,10 @@ class Clock:
 
 def a_verdict(name: str = "a", size: int = 10) -> Entry:
     """A record that is never given up as detail; its id is ``<name>/concluded``."""
-    record = EncodedRecord(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
-    return Entry(EntryKind.VERDICT, DECISIONS.name, record, count_microseconds(NOW))
+    record = EncodedRecord(
+        b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")], DECISIONS.name
+    )
+    return Entry(EntryKind.VERDICT, record, count_microseconds(NOW))
 
 
 def build_detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
@@ -53,4 +55,4 @@ def build_detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at:
         verdict=np.zeros(devices, np.int64),
         device=np.zeros(0, np.int64),
     )
-    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), count_microseconds(started_at), devices)
+    return Entry(EntryKind.DETAIL, encode(event, DECISIONS.name), count_microseconds(started_at), devices)

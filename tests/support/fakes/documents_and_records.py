@@ -1,26 +1,15 @@
 """An index in memory that keeps what OpenSearch promises of a bulk request, and records as a consumer gives them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from pipeline.sinks.bulk import Document, WriteResult
+from runtime.kafka.record import Record
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import ATTEMPTS
-
-
-class ReadRecord(NamedTuple):
-    """The fields of an aiokafka record."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
-    timestamp: int
 
 
 class TopicLog:
@@ -28,19 +17,17 @@ class TopicLog:
 
     def __init__(self, topic: str = ATTEMPTS.name, partition: int = 0) -> None:
         self.topic, self.partition = topic, partition
-        self.records: list[ReadRecord] = []
+        self.records: list[Record] = []
         self.now_ms = 1_795_230_000_000
 
     def append(self, *events: Event) -> None:
         for event in events:
-            key, value, headers = encode(event)
+            key, value, headers, *_ = encode(event)
             self.append_bytes(key, value, headers)
 
-    def append_bytes(
-        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
-    ) -> ReadRecord:
+    def append_bytes(self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
         position = self.topic, self.partition, len(self.records)
-        self.records.append(ReadRecord(*position, key, value, headers, self.now_ms))
+        self.records.append(Record(*position, key, value, headers, self.now_ms))
         return self.records[-1]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from zlib import crc32
 
 from engine.summaries.retries import resolve
-from runtime.kafka.record import Outgoing, Place, Record
+from runtime.kafka.record import Record, RecordPosition
 from schemas.codec.chunking import join
-from schemas.codec.records import decode, encode
+from schemas.codec.records import EncodedRecord, decode, encode
 from schemas.events import AttemptRepeated, AttemptSummarized, Event
 from schemas.topics import ATTEMPTS, DECISIONS
 
@@ -22,18 +22,18 @@ class FakeTopics:
     """Topics in memory: a record has a partition and an offset, and can be read."""
 
     def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
+        self.sent: list[EncodedRecord] = []
         self._logs: dict[tuple[str, int], list[Record]] = defaultdict(list)
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         return [self._append(entry) for entry in outgoing]
 
-    def _append(self, entry: Outgoing) -> Place:
+    def _append(self, entry: EncodedRecord) -> RecordPosition:
         self.sent.append(entry)
-        number = crc32(entry.record.key or b"") % PARTITIONS if entry.partition is None else entry.partition
+        number = crc32(entry.key or b"") % PARTITIONS if entry.partition is None else entry.partition
         log = self._logs[entry.topic, number]
-        log.append(Record(entry.topic, number, len(log), *entry.record, TAKEN_AT_MS, _ignore))
-        return Place(number, len(log) - 1)
+        log.append(Record(entry.topic, number, len(log), entry.key, entry.value, entry.headers, TAKEN_AT_MS))
+        return RecordPosition(number, len(log) - 1)
 
     async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
         for number in partitions:
@@ -43,11 +43,11 @@ class FakeTopics:
     async def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
         return [record for record in self._logs[topic, partition] if record.offset in offsets]
 
-    def list_sent(self, topic: str) -> list[Outgoing]:
+    def list_sent(self, topic: str) -> list[EncodedRecord]:
         return [entry for entry in self.sent if entry.topic == topic]
 
     def list_events(self, topic: str) -> list[Any]:
-        return [decode(entry.record.value, entry.record.headers) for entry in self.list_sent(topic)]
+        return [decode(entry.value, entry.headers) for entry in self.list_sent(topic)]
 
 
 def list_published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
@@ -78,7 +78,7 @@ class Log:
 
     def append(self, *events: Event) -> None:
         for event in events:
-            key, value, headers = encode(event)
+            key, value, headers, *_ = encode(event)
             self.append_bytes(key, value, headers)
 
     def append_bytes(self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Record:

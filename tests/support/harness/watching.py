@@ -36,7 +36,7 @@ class WrittenTopic:
         latest: LatestAttempts = self._caller.app.state.latest
         for attempt in attempts:
             for part in split(attempt) if isinstance(attempt, AttemptSummarized) else [attempt]:
-                _, value, headers = encode(part)
+                _, value, headers, *_ = encode(part)
                 _, taken = take_record(value, headers, latest, TopicState(), time.time)
                 self.changes.read(
                     partition, self._offsets[partition], taken, build_pod_key(attempt.cluster, attempt.pod)

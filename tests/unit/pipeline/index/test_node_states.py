@@ -25,9 +25,7 @@ async def write_log(log: TopicLog, index: DocumentsByVersion | None = None) -> t
     for record in log.records:
         builder.add(record)
     await IndexWriter(index, topics, Metrics()).write(builder.take())
-    causes = [
-        dict(letter.record.headers)["dead_letter_cause"].decode() for letter in topics.list_sent(DEAD_LETTERS.name)
-    ]
+    causes = [dict(letter.headers)["dead_letter_cause"].decode() for letter in topics.list_sent(DEAD_LETTERS.name)]
     return index, causes
 
 

@@ -14,12 +14,13 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, WriteResult
 from runtime.errors import NotProvisionedError
 from runtime.kafka.consumer import TopicPartition
+from runtime.kafka.record import Record
 from schemas import indices
 from schemas.documents.devices import DevicesJudgedHead
 from schemas.topics import ATTEMPTS
 from tests.support.builders.events import a_summary
 from tests.support.builders.summary_parts import build_parts
-from tests.support.fakes.documents_and_records import DocumentsByVersion, ReadRecord, TopicLog
+from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicLog
 from tests.support.fakes.index_and_topics import FakeTopics
 
 PARTITION = TopicPartition(ATTEMPTS.name, 0)
@@ -35,7 +36,7 @@ class Consumer:
         self.is_at_end = False
         self.more = asyncio.Event()
 
-    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ReadRecord]]:
+    async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[Record]]:
         records = self.log.records[self.position :][: min(self.at_once, max_records)]
         if not records and timeout_ms:
             self.is_at_end = True

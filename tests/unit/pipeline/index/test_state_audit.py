@@ -67,7 +67,7 @@ class Audited:
         """Run so many checks, and return the findings."""
         for _ in range(count):
             await self.audit.check()
-        events = [decode(entry.record.value, entry.record.headers) for entry in self.topics.sent]
+        events = [decode(entry.value, entry.headers) for entry in self.topics.sent]
         return [event for event in events if isinstance(event, FindingReported)]
 
 

@@ -3,13 +3,14 @@
 import random
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
+from runtime.kafka.record import Record
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.resources import EVENTS, Key
 from schemas.codec.records import encode
@@ -34,17 +35,12 @@ class FakeEventsApi(FakeApi):
         return {event["note"]: event.get("series", {}).get("count", 1) for event in events}
 
 
-class Record(NamedTuple):
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
-    topic: str = MESSAGES.name
-    partition: int = 0
-    offset: int = 7
+def a_record(key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
+    return Record(MESSAGES.name, 0, 7, key, value, headers)
 
 
 def build_records(*messages: MessageEmitted) -> list[Record]:
-    return [Record(*encode(message)) for message in messages]
+    return [a_record(*encode(message)[:3]) for message in messages]
 
 
 def a_writer(client: Client, topics: FakeTopics | None = None, **policy: Any) -> EventWriter:
@@ -98,7 +94,7 @@ async def test_what_is_not_a_message_or_can_never_be_written_is_dead_lettered() 
     async with serving(api) as url, a_client(url) as client:
         api.fail(f"POST {EVENTS.root}/namespaces/bad", status=422)
         bad = a_message(pod=PodRef(namespace="bad", name="x", uid="u"))
-        await a_writer(client, topics).write([Record(b"k", b"{", []), *build_records(bad, a_message())], NOW)
+        await a_writer(client, topics).write([a_record(b"k", b"{"), *build_records(bad, a_message())], NOW)
     assert len(topics.list_sent(DEAD_LETTERS.name)) == 2
     assert list(api.count_events().values()) == [1]
 

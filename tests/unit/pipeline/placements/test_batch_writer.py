@@ -42,7 +42,7 @@ async def publish_findings(index: Index, audits: int, reported: Sequence[str] = 
     await writer.open(STARTED, reported)
     for _ in range(audits):
         await writer.audit(STARTED)
-    return [entry.record.value for entry in topics.list_sent("schedulerlog.findings")]
+    return [entry.value for entry in topics.list_sent("schedulerlog.findings")]
 
 
 async def test_a_finding_is_published_once_however_often_it_is_found() -> None:

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from pipeline.trends.metrics import Metrics
 from pipeline.trends.process import TrendCounter
 from runtime.kafka.consumer import TopicPartition
-from runtime.kafka.record import Outgoing, Record
-from schemas.codec.records import decode, encode
+from runtime.kafka.record import Record
+from schemas.codec.records import EncodedRecord, decode, encode
 from schemas.events import PodRef, TrendsCounted
 from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
 from tests.support.builders.events import STARTED, an_attempt_counted
@@ -51,7 +51,7 @@ def build_records(partition: TopicPartition, offsets: Sequence[int], value: byte
     records = []
     for offset in offsets:
         pod = PodRef(namespace="ml", name=f"pod-{offset}", uid=f"uid-{offset}")
-        key, encoded, headers = encode(an_attempt_counted(attempt_id=f"attempt-{offset}", pod=pod))
+        key, encoded, headers, *_ = encode(an_attempt_counted(attempt_id=f"attempt-{offset}", pod=pod))
         position = (partition.topic, partition.partition, offset)
         timestamp = int(STARTED.timestamp() * 1000)
         records.append(Record(*position, key, value or encoded, headers, timestamp, lambda: None))
@@ -68,9 +68,9 @@ async def work(counter: TrendCounter) -> None:
         await counter.work()
 
 
-def list_counts(sent: Sequence[Outgoing]) -> list[tuple[int, int]]:
+def list_counts(sent: Sequence[EncodedRecord]) -> list[tuple[int, int]]:
     """List partition and number of attempts of each record of trends."""
-    events = [decode(entry.record.value, entry.record.headers) for entry in sent if entry.topic == TRENDS.name]
+    events = [decode(entry.value, entry.headers) for entry in sent if entry.topic == TRENDS.name]
     return [(event.partition, int(event.attempts[0])) for event in events if isinstance(event, TrendsCounted)]
 
 
@@ -119,5 +119,5 @@ async def test_what_cant_be_read_is_a_dead_letter_and_its_neighbours_are_counted
     ]
     consumer, topics = FakeConsumer({FIRST: broken}), FakeTopics()
     await work(a_counter(consumer, topics))
-    assert [letter.record.value for letter in topics.list_sent(DEAD_LETTERS.name)] == [b"{"]
+    assert [letter.value for letter in topics.list_sent(DEAD_LETTERS.name)] == [b"{"]
     assert list_counts(topics.sent) == [(0, 2)]

@@ -9,8 +9,8 @@ import pytest
 from pipeline.dead_letter import restore_original
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
-from runtime.kafka.record import Outgoing, Place, Record
-from schemas.codec.records import encode_value
+from runtime.kafka.record import Record, RecordPosition
+from schemas.codec.records import EncodedRecord, encode_value
 from schemas.events import AttemptSummarized, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.topics import (
     ATTEMPT_COUNTS,
@@ -65,7 +65,7 @@ async def test_device_records_are_passed_on_byte_for_byte() -> None:
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
     (passed_on,) = topics.list_sent(DEVICE_VERDICTS.name)
-    assert passed_on.record == (plain.key, value, headers)
+    assert passed_on[:3] == (plain.key, value, headers)
     assert isinstance(topics.list_events(DEVICE_VERDICTS.name)[0], DevicesJudged)
 
 
@@ -96,7 +96,7 @@ async def test_the_history_is_written_after_the_attempt_and_before_the_acknowled
     class Watched(FakeTopics):
         seen: list[tuple[set[str], list[int]]]
 
-        async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
             self.seen.append(({entry.topic for entry in outgoing}, list(log.acknowledged)))
             return await super().send(outgoing)
 
@@ -133,9 +133,9 @@ async def test_a_record_that_cant_be_decoded_is_dead_lettered_byte_for_byte_and_
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
     (dead,) = topics.list_sent(DEAD_LETTERS.name)
-    assert dead.record.value == b"\xff{"
-    assert dead.record.headers[len(DEAD_LETTER_HEADERS) :] == list(log.records[1].headers)
-    headers = dict(dead.record.headers)
+    assert dead.value == b"\xff{"
+    assert dead.headers[len(DEAD_LETTER_HEADERS) :] == list(log.records[1].headers)
+    headers = dict(dead.headers)
     assert [headers[name] for name in list(DEAD_LETTER_HEADERS)[:3]] == [b"schedulerlog.decisions", b"7", b"1"]
     assert headers["dead_letter_cause"].startswith(b"value: not JSON")
     assert len(list_published(topics)) == 1
@@ -153,7 +153,7 @@ async def test_h5_an_attempt_of_a_time_that_cant_be_is_dead_lettered_and_the_oth
         await worker.read(*log.records)
     dead = topics.list_sent(DEAD_LETTERS.name)
     assert len(dead) == len(an_attempt(REFUSING))
-    assert cause in dict(dead[0].record.headers)["dead_letter_cause"].decode()
+    assert cause in dict(dead[0].headers)["dead_letter_cause"].decode()
     assert [summary.pod.name for summary in list_published(topics).values()] == ["trainer"]
     assert len(log.acknowledged) == len(log.records)
 
@@ -163,11 +163,9 @@ async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
     record = log.append_bytes(b"ml/trainer", b"broken", [("ce_type", b"x"), ("ce_type", b"y")])
     async with a_worker(topics) as worker:
         await worker.read(record)
-    dead = topics.sent[0].record
-    topic, again = restore_original(
-        Record(DEAD_LETTERS.name, 0, 3, dead.key, dead.value, dead.headers, 0, lambda: None)
-    )
-    assert (topic, again) == ("schedulerlog.decisions", (record.key, record.value, list(record.headers)))
+    dead = topics.sent[0]
+    again = restore_original(Record(DEAD_LETTERS.name, 0, 3, dead.key, dead.value, dead.headers, 0, lambda: None))
+    assert again == (record.key, record.value, list(record.headers), "schedulerlog.decisions", None)
 
 
 async def test_events_that_the_fold_does_not_use_are_acknowledged() -> None:

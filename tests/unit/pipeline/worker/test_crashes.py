@@ -20,8 +20,8 @@ from engine.summaries.fold import summarize
 from engine.summaries.messages import build_messages
 from engine.summaries.trends import derive_contribution
 from pipeline.worker.published import WITHOUT_COMPARISON
-from runtime.kafka.record import Outgoing, Place, Record
-from schemas.codec.records import decode, encode_value
+from runtime.kafka.record import Record, RecordPosition
+from schemas.codec.records import EncodedRecord, decode, encode_value
 from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, MESSAGES, POD_HISTORIES
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
@@ -44,7 +44,7 @@ class UnreliableTopics:
     def __init__(self, topics: FakeTopics, chance: random.Random, danger: float) -> None:
         self._topics, self._chance, self._danger = topics, chance, danger
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+    async def send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
         await self._pause()
         stored = len(outgoing)
         if dies := self._chance.random() < self._danger:
@@ -193,8 +193,8 @@ def read_contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
     for entry in topics.sent:
         # Where a summary lies differs between two of its publications, and so does the history.
         if entry.topic != POD_HISTORIES.name:
-            name = dict(entry.record.headers)["ce_id"].decode()
-            assert contents[entry.topic].setdefault(name, entry.record.value) == entry.record.value, (entry.topic, name)
+            name = dict(entry.headers)["ce_id"].decode()
+            assert contents[entry.topic].setdefault(name, entry.value) == entry.value, (entry.topic, name)
     return contents
 
 

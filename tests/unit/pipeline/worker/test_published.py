@@ -8,7 +8,6 @@ from typing import Any
 
 from dev.bench.cpu import resident_mib
 from pipeline.worker.published import DECODED, PodHistories
-from runtime.kafka.record import Outgoing
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodHistoryChanged, PodRef
 from schemas.topics import POD_HISTORIES
@@ -28,7 +27,7 @@ def a_history(minute: int, until: int) -> PodHistoryChanged:
 async def load_histories(*stored: PodHistoryChanged) -> PodHistories:
     """Load the histories of partition 1, on which these were written in this order."""
     topics = FakeTopics()
-    await topics.send([Outgoing(POD_HISTORIES.name, encode(history), 1) for history in stored])
+    await topics.send([encode(history, POD_HISTORIES.name, 1) for history in stored])
     histories = PodHistories(topics)
     await histories.load([1])
     return histories
@@ -76,7 +75,7 @@ async def test_a_history_of_a_topic_of_decisions_that_was_made_again_holds() -> 
 async def test_a_history_that_cant_be_read_is_as_none() -> None:
     topics = FakeTopics()
     good = encode(a_history(0, 7))
-    await topics.send([Outgoing(POD_HISTORIES.name, EncodedRecord(good.key, b"{", good.headers), 1)])
+    await topics.send([EncodedRecord(good.key, b"{", good.headers, POD_HISTORIES.name, 1)])
     histories = PodHistories(topics)
     await histories.load([1])
     assert histories.get(1, a_history(0, 7).key) is None
@@ -108,7 +107,7 @@ async def test_what_was_read_while_the_partition_was_revoked_is_dropped() -> Non
             await super().read_all(topic, partitions, take)
 
     topics, history = Slow(), a_history(0, 7)
-    await topics.send([Outgoing(POD_HISTORIES.name, encode(history), 1)])
+    await topics.send([encode(history, POD_HISTORIES.name, 1)])
     histories = PodHistories(topics)
     loading = asyncio.create_task(histories.load([1]))
     await reading.wait()

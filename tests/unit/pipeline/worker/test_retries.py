@@ -120,7 +120,7 @@ async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_t
         before = len(topics.sent)
         await worker.read(*log.records[others:])
     # As many as for two nodes: the attempt itself, its messages and counts, and the history of four attempts.
-    assert 0 < sum(len(entry.record.value) for entry in topics.sent[before:]) < 8_000
+    assert 0 < sum(len(entry.value) for entry in topics.sent[before:]) < 8_000
     assert len(topics.list_sent(DEVICE_VERDICTS.name)) == 3
 
 

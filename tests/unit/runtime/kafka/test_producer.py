@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 
 from runtime.kafka import producer
 from runtime.kafka.producer import TopicsSink
-from runtime.kafka.record import Outgoing, Place
+from runtime.kafka.record import RecordPosition
 from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import EncodedRecord
 
@@ -32,14 +32,14 @@ class FakeKafka:
         self.stopped += 1
 
     async def send(self, _: str, value: bytes, **__: object) -> Any:
-        future: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[RecordPosition] = asyncio.get_running_loop().create_future()
         try:
             self._fail_if_scripted()
         except RequestTimedOutError as error:
             future.set_exception(error)
         else:
             self.taken.append(value)
-            future.set_result(Place(0, len(self.taken) - 1))
+            future.set_result(RecordPosition(0, len(self.taken) - 1))
         return future
 
     def _fail_if_scripted(self) -> None:
@@ -47,12 +47,12 @@ class FakeKafka:
             raise failure
 
 
-def build_outgoing(*values: bytes) -> list[Outgoing]:
-    return [Outgoing("topic", EncodedRecord(b"key", value, [])) for value in values]
+def build_outgoing(*values: bytes) -> list[EncodedRecord]:
+    return [EncodedRecord(b"key", value, [], "topic") for value in values]
 
 
-def _shorten(outgoing: Outgoing) -> Outgoing:
-    return Outgoing("dead letters", outgoing.record._replace(value=outgoing.record.value[:5]))
+def _shorten(outgoing: EncodedRecord) -> EncodedRecord:
+    return outgoing._replace(topic="dead letters", value=outgoing.value[:5])
 
 
 def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:
@@ -70,8 +70,8 @@ def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSin
 async def test_records_are_sent_once_where_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = FakeKafka()
     sink, retries = a_sink(kafka, monkeypatch)
-    assert list(await sink.send(build_outgoing(b"1", b"2"))) == [Place(0, 0), Place(0, 1)]
-    assert list(await sink.send(build_outgoing(b"3"))) == [Place(0, 2)]
+    assert list(await sink.send(build_outgoing(b"1", b"2"))) == [RecordPosition(0, 0), RecordPosition(0, 1)]
+    assert list(await sink.send(build_outgoing(b"3"))) == [RecordPosition(0, 2)]
     assert (kafka.taken, kafka.producers, retries) == ([b"1", b"2", b"3"], 1, [])
 
 
@@ -104,7 +104,7 @@ async def test_nothing_to_send_needs_no_producer(monkeypatch: pytest.MonkeyPatch
 async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
     turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acknowledged: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+    acknowledged: asyncio.Future[RecordPosition] = asyncio.get_running_loop().create_future()
 
     class Slow(FakeKafka):
         async def send(self, _: str, value: bytes, **__: object) -> Any:
@@ -118,7 +118,7 @@ async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
 
     working = asyncio.create_task(work())
     await asyncio.sleep(0.01)
-    acknowledged.set_result(Place(0, 0))
+    acknowledged.set_result(RecordPosition(0, 0))
     # Whichever turn of the loop the cancellation meets.
     for _turn in range(turns):
         await asyncio.sleep(0)
@@ -132,7 +132,11 @@ async def test_m5_a_record_that_its_topic_never_takes_is_replaced_and_those_besi
 ) -> None:
     kafka = FakeKafka()
     sink, retries = a_sink(kafka, monkeypatch)
-    assert await sink.send(build_outgoing(b"a", b"x" * 1_040_000, b"c")) == [Place(0, 0), Place(0, 1), Place(0, 2)]
+    assert await sink.send(build_outgoing(b"a", b"x" * 1_040_000, b"c")) == [
+        RecordPosition(0, 0),
+        RecordPosition(0, 1),
+        RecordPosition(0, 2),
+    ]
     assert kafka.taken == [b"a", b"xxxxx", b"c"]
     assert not retries
     assert not sink.is_waiting

@@ -1,7 +1,6 @@
 """Batches of records as aiokafka reads them: compressed by each codec, broken, and larger than they may be."""
 
 import tracemalloc
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from pipeline.dead_letter import restore_original, to_dead_letter
 from runtime.kafka import unpacking
+from runtime.kafka.record import Record
 from runtime.kafka.unpacking import MAX_FETCH_BYTES, BoundedPartitionRecords
 from schemas.codec.records import UNREADABLE, Rejected, decode
 
@@ -120,17 +120,11 @@ def test_m10_many_short_records_are_counted_by_what_their_objects_take() -> None
     assert max(counts) < 40_000
 
 
-@dataclass(frozen=True)
-class _Source:
-    headers: list[tuple[str, bytes]]
-    key: bytes | None = None
-    value: bytes | None = None
-    topic: str = "schedulerlog.decisions"
-    partition: int = 0
-    offset: int = 3
+def _read(headers: list[tuple[str, bytes]]) -> Record:
+    return Record("schedulerlog.decisions", 0, 3, None, None, headers)
 
 
 def test_the_dead_letter_of_an_unreadable_batch_is_not_replayed() -> None:
-    letter = to_dead_letter(_Source([(UNREADABLE, b"why")]), "why", datetime(2026, 11, 23, tzinfo=UTC))
+    letter = to_dead_letter(_read([(UNREADABLE, b"why")]), "why", datetime(2026, 11, 23, tzinfo=UTC))
     with pytest.raises(ValueError, match="the batch of records was not unpacked"):
-        restore_original(_Source(list(letter.record.headers)))
+        restore_original(_read(letter.headers))

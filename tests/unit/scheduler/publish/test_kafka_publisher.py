@@ -139,7 +139,7 @@ async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_
 ) -> None:
     concluded = a_conclusion(requests=[Request(container="c" * 250)] * 5_000)
     trace = Trace(b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", b"rojo=00f067aa0ba902b7")
-    large = Entry(EntryKind.VERDICT, "schedulerlog.decisions", with_trace(encode(concluded), trace), 1)
+    large = Entry(EntryKind.VERDICT, with_trace(encode(concluded, "schedulerlog.decisions"), trace), 1)
     publishing.append("a")
     publishing.spool.append([large])
     publishing.append("c")
@@ -155,8 +155,8 @@ async def test_m5_in_the_place_of_a_record_that_kafka_never_takes_a_shorter_one_
 async def test_m5_a_record_that_cant_be_shortened_does_not_hold_back_the_others(
     publishing: Publishing, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record = encode(a_conclusion())
-    rubbish = Entry(EntryKind.VERDICT, "schedulerlog.decisions", record._replace(value=b"x" * 2**20), 1)
+    record = encode(a_conclusion(), "schedulerlog.decisions")
+    rubbish = Entry(EntryKind.VERDICT, record._replace(value=b"x" * 2**20), 1)
     publishing.append("a")
     publishing.spool.append([rubbish])
     publishing.append("c")

@@ -13,7 +13,7 @@ from tests.support.stress import count_examples
 headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
     lambda kind, topic, key, value, head, encode_content, rows: Entry(
-        kind, topic, EncodedRecord(key, value, head), encode_content, rows
+        kind, EncodedRecord(key, value, head, topic), encode_content, rows
     ),
     st.sampled_from(EntryKind),
     st.text(st.characters(codec="utf-8"), max_size=20),
@@ -80,7 +80,7 @@ def test_a_zeroed_stretch_is_one_damaged_place() -> None:
 
 def test_a_record_that_holds_frames_is_one_record() -> None:
     inner = encode_content(a_verdict("inner"))
-    outer = Entry(EntryKind.VERDICT, "t", EncodedRecord(b"k", inner * 3, [("ce_id", b"outer")]), 0)
+    outer = Entry(EntryKind.VERDICT, EncodedRecord(b"k", inner * 3, [("ce_id", b"outer")], "t"), 0)
     assert [entry.ce_id for entry in decode_entries(encode_content(outer))] == ["outer"]
 
 
