@@ -7,6 +7,6 @@
 ``direct``         answers from a live cluster itself, where it has no API
 ``assistant``      the same answers as tools of an assistant (MCP)
 ``doctor``         checks of an installation, each with its remedy
-``settings_page``  makes docs/settings.md and the list of known variables
+``settings_page``  writes the tables of docs/settings*.md and the list of known variables
 =================  =====================================================================================
 """

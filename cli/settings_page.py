@@ -1,4 +1,4 @@
-"""Generates docs/settings.md and the list of known variables from the commands: ``python -m cli.settings_page``."""
+"""Tables of settings and the list of known variables, from the commands: ``python -m cli.settings_page``."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,14 @@ from runtime.cli.lazy_commands import load
 from runtime.settings import unknown_variables
 from runtime.settings.settings_table import Setting, list_command_settings
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
+_OTHERS: Final = "All others"
+_FOLDER: Final = Path(__file__).parents[1] / "docs"
+PAGES: Final = {
+    _FOLDER / "settings.md": ("Kafka", "OpenSearch"),
+    _FOLDER / "settings-scheduler.md": ("The scheduler",),
+    _FOLDER / "settings-services.md": ("The API", _OTHERS),
+}
+"""The groups of each page."""
 SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor", *QUESTIONS, "mcp")
 _BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
 _END: Final = "<!-- end -->\n"
@@ -22,7 +29,6 @@ _GROUPS: Final = (
     ("The scheduler", "SCHEDULERLOG_SCHEDULER_"),
     ("The API", "SCHEDULERLOG_API_"),
 )
-_OTHERS: Final = "All others"
 
 
 def collect_settings() -> list[Setting]:
@@ -30,18 +36,17 @@ def collect_settings() -> list[Setting]:
     return [setting for name in SERVICES for setting in list_command_settings(load(COMMANDS[name]), name)]
 
 
-def render_tables(settings: Iterable[Setting]) -> str:
+def render_tables(groups: Iterable[str], settings: Iterable[Setting]) -> str:
     """Render Markdown: a table for each group, a row for each variable."""
-    ordered = sorted(settings, key=lambda setting: (_find_group(setting.variable), setting.variable))
-    return "\n".join(
-        _render_table(title, list(rows)) for title, rows in groupby(ordered, lambda row: _find_group(row.variable))
-    )
+    ordered = sorted(settings, key=lambda setting: setting.variable)
+    rows = {group: [setting for setting in ordered if _find_group(setting.variable) == group] for group in groups}
+    return "\n".join(_render_table(group, rows[group]) for group in groups)
 
 
-def render_page(before: str, settings: Iterable[Setting]) -> str:
-    """Render the page with its tables replaced."""
-    head, _, tail = before.partition(_BEGIN)
-    return f"{head}{_BEGIN}\n{render_tables(settings)}\n{_END}{tail.partition(_END)[2]}"
+def render_page(page: Path, settings: Iterable[Setting]) -> str:
+    """Render one of ``PAGES`` with its tables replaced."""
+    head, _, tail = page.read_text(encoding="utf-8").partition(_BEGIN)
+    return f"{head}{_BEGIN}\n{render_tables(PAGES[page], settings)}\n{_END}{tail.partition(_END)[2]}"
 
 
 def render_names(settings: Iterable[Setting]) -> str:
@@ -82,9 +87,10 @@ def _name_commands(same: list[Setting]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the pages and the list."""
     settings = collect_settings()
-    PAGE.write_text(render_page(PAGE.read_text(encoding="utf-8"), settings), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(render_page(page, settings), encoding="utf-8")
     unknown_variables.NAMES_FILE.write_text(render_names(settings), encoding="ascii")
 
 

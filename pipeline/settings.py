@@ -135,7 +135,7 @@ class RetentionSettings(OpenSearchConnection):
 
 class TemplateSettings(OpenSearchConnection):
     index_shards: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1
-    """Primary shards of each index that is created from now on; docs/operations.md says how many."""
+    """Primary shards of each index that is created from now on; docs/sizing.md says how many."""
     index_replicas: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Copies of each index besides the first; 0 is right only for a single OpenSearch node."""
 

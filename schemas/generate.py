@@ -51,11 +51,18 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
 
 _GENERATED: Final = Path("schemas/generated")
 _GOLDEN: Final = ROOT / "tests" / "contract" / "golden"
-_SCOPES: Final = {
-    "device": "Of a device, counted as `X/Y Code` 按卡统计",
-    "node": "Of a node 针对节点",
-    "pod": "Of the attempt 针对整次调度",
+_REASON_PAGES: Final = {"en": Path("docs/reasons.md"), "zh": Path("docs/reasons.zh.md")}
+_REASON_HEADS: Final = {
+    "en": "# Reason codes of pending pods\n\n[中文](reasons.zh.md)",
+    "zh": "# Pod 等待原因码\n\n[English](reasons.md)",
 }
+_SCOPES: Final = {
+    "device": {"en": "Devices, counted as `X/Y Code`", "zh": "按卡统计：`X/Y Code`"},
+    "node": {"en": "Nodes", "zh": "针对节点"},
+    "pod": {"en": "Attempts", "zh": "针对整次调度"},
+}
+_CAUSE: Final = {"en": "Likely cause", "zh": "可能原因"}
+_REMEDY: Final = {"en": "Remedy", "zh": "处理办法"}
 
 
 @cache
@@ -68,7 +75,7 @@ def list_files() -> Mapping[Path, str]:
     }
     texts = {_GENERATED / name: _to_json(schema) for name, schema in schemas.items()}
     texts[_GENERATED / "asyncapi.yaml"] = write_asyncapi()
-    texts[Path("docs/reasons.md")] = write_reasons(read_catalogue())
+    texts |= {path: write_reasons(read_catalogue(), language) for language, path in _REASON_PAGES.items()}
     return texts
 
 
@@ -111,29 +118,22 @@ def write_asyncapi() -> str:
     return yaml.safe_dump(asyncapi.build_document(examples), sort_keys=False, allow_unicode=True, width=110)
 
 
-def write_reasons(reasons: Mapping[str, Reason]) -> str:
-    """Write the catalogue as Markdown, one table per code."""
-    return "\n".join(_write_reason_lines(reasons)) + "\n"
+def write_reasons(reasons: Mapping[str, Reason], language: str) -> str:
+    """Write the catalogue as Markdown, a section for each code. ``language``: en or zh."""
+    return "\n".join(_write_reason_lines(reasons, language)) + "\n"
 
 
-def _write_reason_lines(reasons: Mapping[str, Reason]) -> Iterator[str]:
-    yield "# Why a pod is still pending: every reason code 原因码"
-    yield ""
-    yield "Written by `python -m schemas generate` from `schemas/reasons.toml`; change it there."
-    for scope, title in _SCOPES.items():
-        yield f"\n## {title}"
+def _write_reason_lines(reasons: Mapping[str, Reason], language: str) -> Iterator[str]:
+    yield _REASON_HEADS[language]
+    yield "\n<!-- written by `python -m schemas generate` from schemas/reasons.toml -->"
+    for scope, titles in _SCOPES.items():
+        yield f"\n## {titles[language]}"
         for code in (code for code, reason in reasons.items() if reason.scope == scope):
-            yield from _write_table(code, reasons[code])
-
-
-def _write_table(code: str, reason: Reason) -> Iterator[str]:
-    yield f"\n### `{code}`\n"
-    yield "| | English | 中文 |"
-    yield "|---|---|---|"
-    rows = {"Meaning 含义": "meaning", "Likely cause 可能原因": "likely_cause", "Remedy 处理办法": "remedy"}
-    for title, field in rows.items():
-        cells = (getattr(texts, field).replace("|", "\\|") for texts in (reason.en, reason.zh))
-        yield f"| {title} | {' | '.join(cells)} |"
+            texts = getattr(reasons[code], language)
+            yield f"\n### `{code}`\n"
+            yield f"{texts.meaning}\n"
+            yield f"**{_CAUSE[language]}**: {texts.likely_cause}\n"
+            yield f"**{_REMEDY[language]}**: {texts.remedy}"
 
 
 def write(root: Path = ROOT) -> list[Path]:

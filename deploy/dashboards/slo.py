@@ -13,10 +13,10 @@ import yaml
 
 from schemas.json_types import Json
 
-RUNBOOK: Final = "https://github.com/schedulerlog/schedulerlog/blob/main/docs/operations.md#"
+RUNBOOK: Final = "https://github.com/schedulerlog/schedulerlog/blob/main/docs/runbooks.md#"
 _HEAD: Final = (
     "# Written by `make generate` from deploy/dashboards/slo.py; change it there.\n"
-    "# docs/operations.md explains each objective, and what to do when one is missed.\n"
+    "# docs/runbooks.md explains each objective, and what to do when one is missed.\n"
 )
 
 

@@ -1,6 +1,6 @@
 """What a fleet needs: CPUs, processes and disk, from 10 to 100,000 nodes.
 
-``python -m dev.bench.capacity`` prints the table of docs/operations.md; with ``--nodes``, ``--first`` and
+``python -m dev.bench.capacity`` prints the table of docs/sizing.md; with ``--nodes``, ``--first`` and
 ``--retries``, a line of your own. The model is a straight line over the nodes for each cost; its coefficients are the
 JSON lines of the benchmarks ``retries`` and ``filter`` in ``capacity.jsonl``, and the benchmark ``capacity`` compares
 it with a size that is not among them. CPUs are those of the machine that measured.

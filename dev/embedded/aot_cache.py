@@ -1,7 +1,7 @@
 """Java's ahead-of-time cache (JEP 483, 514): a server starts with its classes loaded and linked, in half the CPU.
 
 ``train`` runs each server once, from its start to its end: then Java writes the cache. ``Jvm`` uses it where it is
-there (docs/backends.md says what it saves). Java itself compares it with the jars, and starts without it where they
+there (docs/embedded.md says what it saves). Java itself compares it with the jars, and starts without it where they
 differ.
 """
 

@@ -18,7 +18,7 @@ OPENSEARCH_HEAP_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_OPENSEARCH_HEAP"
 FLAGS_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"
 
 # Only the quick compiler, and a collector without threads of its own: measured, this halves the time and the CPU of a
-# start (docs/backends.md). For hours of full load set SCHEDULERLOG_EMBEDDED_JAVA_FLAGS to "-XX:+UseG1GC".
+# start (docs/embedded.md). For hours of full load set SCHEDULERLOG_EMBEDDED_JAVA_FLAGS to "-XX:+UseG1GC".
 QUICK_START_FLAGS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 # ``-Xmx`` without a unit means bytes, and Java then fails with a message that does not name the variable.

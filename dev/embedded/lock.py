@@ -2,7 +2,7 @@
 
 One line per jar: ``server path size sha256``, the path as in a Maven repository. A jar that two servers need has a
 line for each; a plugin of OpenSearch is a zip of jars. ``python -m dev.embedded.lock kafka=FOLDER opensearch=FOLDER
-secured-opensearch=FOLDER`` writes it from folders in Maven's repository layout; docs/backends.md has the commands that
+secured-opensearch=FOLDER`` writes it from folders in Maven's repository layout; docs/embedded.md has the commands that
 make those folders. Only a change of version needs Maven.
 """
 
@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> int:
     lines = [line for kind in LOCKED for line in _write_lines(kind, Path(folders[kind]))]
     # What is written must be what can be read.
     parse_lock("\n".join(lines))
-    header = "# server path size sha256 (written by python -m dev.embedded.lock; see docs/backends.md)\n"
+    header = "# server path size sha256 (written by python -m dev.embedded.lock; see docs/embedded.md)\n"
     LOCK_FILE.write_text(header + "\n".join(lines) + "\n", encoding="ascii")
     sys.stdout.write(f"{LOCK_FILE}: {len(lines)} jars\n")
     return 0

@@ -84,7 +84,7 @@ class IndexWatch:
         if lost:
             logger.error(
                 "%s: documents are missing that OpenSearch had acknowledged. Read the topics again to write them, as "
-                "docs/operations.md says (Rebuilding the index)",
+                "docs/recovery.md says (Rebuilding the index)",
                 ", ".join(f"{name} {what}" for name, what in list(lost.items())[:_MAX_NAMED]),
             )
             self._on_lost(list(lost))

@@ -21,7 +21,7 @@ _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 _STDERR: Final = "the log goes to standard error"
 _SERVED: Final = "devices that the device configuration names are served"
 _SWITCHES_WITHOUT_EFFECT: Final = {
-    "--legacy-metrics": "docs/metrics.md has the names of the metrics",
+    "--legacy-metrics": "docs/metrics-scheduler.md has the names of the metrics",
     "--enable-ascend": _SERVED,
     "--enable-iluvatar": _SERVED,
     "--profiling": "py-spy and memray attach to the process (docs/scheduler-edges.md)",

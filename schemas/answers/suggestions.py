@@ -34,7 +34,7 @@ class SuggestedChange(Answer):
     sentence: InBothLanguages
     who_acts: Actor
     edits: list[SuggestedEdit]
-    cost: float = Field(description="Less is better: the share of what was asked that is given up; docs/api.md.")
+    cost: float = Field(description="Less is better: the share of what was asked that is given up; docs/api-pods.md.")
     node: str = Field(description="Node that would take the pod.")
     devices: list[ContainerDevices]
     fit_nodes: int = Field(description="Number of nodes that would take it.")

@@ -74,7 +74,7 @@ def send_records_that_unpack_to_much(ground: Ground, load: Load, chance: random.
 
 
 def lose_indices(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Delete every index and let none be made, until an operator rebuilds them, as docs/operations.md says."""
+    """Delete every index and let none be made, until an operator rebuilds them, as docs/recovery.md says."""
     wait_for_pods(load, chance)
     with ground.no_more_shards():
         ground.delete_indices()

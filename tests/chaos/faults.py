@@ -261,7 +261,7 @@ def _set_clock(ground: Ground, load: Load, chance: random.Random) -> None:
     ground.processes.stop("scheduler")
     clock = SettableClock(ground.folder)
     ground.start_scheduler(**clock.environment)
-    # Of attempts that another process made no scheduler knows the time: see "What is not promised" in guarantees.md.
+    # Of attempts that another process made no scheduler knows the time: see docs/guarantees-limits.md.
     load.retry_only_what_comes()
     wait_for_pods(load, chance)
     for hours in (1, 0, -1, 1, 0):

@@ -276,7 +276,7 @@ CODEC: Final = (
 )
 WEBHOOK: Final = (Rule(DECODER_WORDS, _has_words_of_gos_library),)
 NO_ZERO_COUNTS: Final = "A count of no devices is left out"
-RANDOM: Final = "What HAMi leaves to chance"
+RANDOM: Final = "Results that HAMi leaves to chance"
 VENDOR_FILTER: Final = (*FILTER, Rule(NO_ZERO_COUNTS, _counts_none), Rule(RANDOM, _is_random))
 ALL: Final = (*VENDOR_FILTER, *CODEC[1:], *WEBHOOK)
 

@@ -1,4 +1,4 @@
-"""The table of docs/security.md: each row of the acceptance matrix is shown by tests that there are."""
+"""The table of docs/security-tests.md: each row of the acceptance matrix is shown by tests that there are."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path("tests/integration/kubernetes")
-_, _, SECTION = Path("docs/security.md").read_text().partition("\n## Callers and requests\n")
+_, _, SECTION = Path("docs/security-tests.md").read_text().partition("\n## Callers and requests\n")
 TABLE = re.findall(r"^\| (\d[\d, –]*) \| [^|]+ \| ([^|]+) \|$", SECTION.partition("\n## ")[0], re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""docs/events.md and docs/event-types.md are true: examples are golden records, tables the topics, shell lines run."""
+"""Pages about events are true: examples are golden records, tables the topics, and shell lines run."""
 
 import json
 import random
@@ -18,7 +18,7 @@ from schemas.topics import DEAD_LETTER_HEADERS, TOPICS, Topic
 
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = (ROOT / "docs/events.md").read_text(encoding="utf-8")
-TYPES_PAGE = (ROOT / "docs/event-types.md").read_text(encoding="utf-8")
+TYPES_PAGE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("event-types*.md")))
 EXAMPLES = re.findall(r"<!-- golden: (\S+) -->\n```json\n(.*?)```", TYPES_PAGE, re.DOTALL)
 KCAT_LINES = re.findall(r"```sh\n(?:for [^;]*; do )?kcat (.*?) \| jq (-\w+) '(.*?)'\n```", PAGE, re.DOTALL)
 (CONSUMER,) = re.findall(r"```python\n(import json\n.*?)```", PAGE, re.DOTALL)

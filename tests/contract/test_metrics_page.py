@@ -1,4 +1,4 @@
-"""docs/metrics.md is true: its tables are what the registries say of themselves, one for each process."""
+"""The pages of metrics are true: their tables are what the registries say of themselves, one for each process."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,9 +18,9 @@ import pipeline.worker.metrics
 import scheduler.hami_compat.metrics
 import scheduler.metrics
 from pipeline.sinks.metrics import TopicsMetrics
-from schemas.generate import ROOT
+from tests.support.metrics_page import read_pages
 
-PAGE = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+PAGE = read_pages()
 
 
 def write_rows(registry: CollectorRegistry) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page for operators: every shipped alert has its section, every named setting and command exists."""
+"""The pages for operators: every shipped alert has its section, every named setting and command exists."""
 
 import re
 from pathlib import Path
@@ -12,8 +12,11 @@ from pipeline.__main__ import app
 from runtime.settings.unknown_variables import read_variable_names
 from runtime.settings.variables import PREFIX
 from schemas.indices import INDICES
+from tests.support.metrics_page import read_names
 
-PAGE = Path("docs/operations.md").read_text()
+PAGE = "\n".join(
+    Path("docs", name).read_text() for name in ("operations.md", "sizing.md", "recovery.md", "runbooks.md")
+)
 RULES = [
     str(rule["name"])
     for path in sorted(Path("pipeline/alerts").glob("*.yaml"))
@@ -30,7 +33,7 @@ OBJECTIVES = {
 }
 _SECTION = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 _METRIC = re.compile(r"schedulerlog_\w+")
-SECTIONS = dict(_SECTION.findall(PAGE.partition("## When an alert fires")[2]))
+SECTIONS = dict(_SECTION.findall(PAGE.partition("## Alerts")[2]))
 
 
 def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
@@ -45,12 +48,12 @@ def test_every_alert_has_a_case_for_promtool() -> None:
 
 @pytest.mark.parametrize("name", ALERTS | OBJECTIVES)
 def test_an_alert_of_prometheus_links_to_its_section(name: str) -> None:
-    assert (ALERTS | OBJECTIVES)[name]["annotations"]["runbook_url"].endswith(f"/docs/operations.md#{name.lower()}")
+    assert (ALERTS | OBJECTIVES)[name]["annotations"]["runbook_url"].endswith(f"/docs/runbooks.md#{name.lower()}")
 
 
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_of_prometheus_asks_for_metrics_that_there_are(name: str) -> None:
-    metrics = set(re.findall(r"^\| `(\w+)`", Path("docs/metrics.md").read_text(), re.MULTILINE))
+    metrics = read_names()
     queried = {
         re.sub("_seconds_(bucket|count|sum)$", "_seconds", word) for word in _METRIC.findall(ALERTS[name]["expr"])
     }

@@ -1,4 +1,4 @@
-"""docs/security.md: each finding has its row, and the tests that a row names are there and name the finding."""
+"""Findings on the pages of security: each has its row, and the tests that a row names exist and name the finding."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-TEXT: Final = Path("docs/security.md").read_text().split("## Findings of the review")[1]
+TEXT: Final = "\n".join(Path("docs", name).read_text() for name in ("security-review.md", "security-tests.md"))
 ROWS: Final = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if re.match(r"\| [HMLN]\d", line)]
 REVIEWED: Final = [f"{kind}{n}" for kind, last in (("H", 9), ("M", 15), ("L", 14)) for n in range(1, last + 1)]
 _NAMED: Final = re.compile(r"`(?P<file>[\w/]+\.py|…)(?:::(?P<test>\w+)…?)?`")

@@ -1,14 +1,23 @@
-"""docs/settings.md and the list of known variables are what the commands say of themselves."""
+"""The pages of settings and the list of known variables are what the commands say of themselves."""
 
-from cli.settings_page import PAGE, collect_settings, render_names, render_page
+from pathlib import Path
+
+import pytest
+
+from cli.settings_page import PAGES, collect_settings, render_names, render_page
 from runtime.settings.unknown_variables import NAMES_FILE
 
 AGAIN = "run `make generate`"
 
 
-def test_the_page_is_up_to_date() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert text == render_page(text, collect_settings()), AGAIN
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_up_to_date(page: Path) -> None:
+    assert page.read_text(encoding="utf-8") == render_page(page, collect_settings()), AGAIN
+
+
+def test_every_setting_is_on_one_page() -> None:
+    rows = [line.split("`")[1] for page in PAGES for line in page.read_text().splitlines() if line.startswith("| `SCH")]
+    assert sorted(rows) == sorted({setting.variable for setting in collect_settings()})
 
 
 def test_the_list_of_known_variables_is_up_to_date() -> None:

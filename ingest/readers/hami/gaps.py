@@ -1,4 +1,4 @@
-"""Parts of an attempt that the log does not report: the words of ``provenance.not_reported`` (docs/sources.md)."""
+"""Parts of an attempt that the log does not report: the words of ``provenance.not_reported`` (docs/sources-hami.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

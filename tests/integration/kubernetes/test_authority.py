@@ -1,6 +1,6 @@
 """Rights to read: one API that asks a real API server, callers with real tokens and Roles, and a real index.
 
-The rows are those of the acceptance matrix; docs/security.md says which test shows which row.
+The rows are those of the acceptance matrix; docs/security-tests.md says which test shows which row.
 """
 
 import json

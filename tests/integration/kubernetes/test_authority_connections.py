@@ -1,7 +1,7 @@
 """Callers by certificate, by bytes and without a request: the API over HTTPS, its rights on a real API server.
 
-And how it starts, and who may ask the scheduler. The rows are those of the acceptance matrix; docs/security.md says
-which test shows which row.
+And how it starts, and who may ask the scheduler. The rows are those of the acceptance matrix in
+docs/security-tests.md, which says which test shows which row.
 """
 
 import os
@@ -50,7 +50,7 @@ OTHERS_LOG = "/api/v1/namespaces/{team_b}/pods/secret-model/schedulerlog"
 CALLER, GROUP = "cert-alice", "trainers"
 CN, ORG = x509.NameOID.COMMON_NAME, x509.NameOID.ORGANIZATION_NAME
 PATIENCE = 10
-"""Seconds that a request may take from its connection on (docs/security.md, M2 and M3)."""
+"""Seconds that a request may take from its connection on (docs/security-review.md, M2 and M3)."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Reviews of callers by the API server: how often the API asks for them, and what it answers while that fails.
 
 A proxy before the real API server counts the reviews and fails as a row wants. The rows are those of the acceptance
-matrix; docs/security.md says which test shows which row.
+matrix; docs/security-tests.md says which test shows which row.
 """
 
 import asyncio

@@ -31,8 +31,8 @@ TWO_LINES = [a_line('"node unregister" err=<'), b"\tone", b"\ttwo", b" >"]
 
 @pytest.fixture
 def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
-    """Kubeconfig of a service account that is allowed what docs/sources.md says about `--pod`."""
-    text = (Path(__file__).parents[3] / "docs" / "sources.md").read_text()
+    """Kubeconfig of a service account that is allowed what docs/sources-hami.md says about `--pod`."""
+    text = (Path(__file__).parents[3] / "docs" / "sources-hami.md").read_text()
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
     (rules,) = [block["rules"] for block in blocks if "rules" in block]
     with service_account(control_plane, namespace, rules, folder := tmp_path / "account"):

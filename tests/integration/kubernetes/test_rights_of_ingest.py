@@ -1,4 +1,4 @@
-"""Reading in a pod with the rights that docs/sources.md prints: they are enough, and each that is missing is named."""
+"""Rights of a pod, as docs/sources-kube-events.md prints them: they are enough, and each missing one is named."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from tests.support.control_plane.objects import MERGE_PATCH, create, created_nod
 from tests.support.control_plane.plain_scheduler import a_pod
 from tests.support.control_plane.service_account import service_account
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "sources-kube-events.md"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 

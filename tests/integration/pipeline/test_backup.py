@@ -1,4 +1,4 @@
-"""Recovery of a lost index as docs/operations.md promises it: from the topics what they still hold, from a snapshot the
+"""Recovery of a lost index as docs/recovery.md promises it: from the topics what they still hold, from a snapshot the
 rest.
 """
 

@@ -34,5 +34,6 @@ def test_a_command_of_the_documents_is_understood(words: list[str]) -> None:
     command.make_context(words[0], arguments, parent=context)
 
 
-def test_the_page_about_the_sources_shows_how_to_call_each() -> None:
-    assert {words[0] for words in iterate_commands(ROOT / "docs" / "sources.md")} == set(READERS)
+def test_the_pages_about_the_sources_show_how_to_call_each() -> None:
+    pages = sorted((ROOT / "docs").glob("sources*.md"))
+    assert {words[0] for page in pages for words in iterate_commands(page)} == set(READERS)

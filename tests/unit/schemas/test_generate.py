@@ -32,10 +32,10 @@ def test_a_document_that_differs_is_shown_and_written_again(tmp_path: Path) -> N
     stale = tmp_path / "schemas/generated/io.schedulerlog.gone.v1.schema.json"
     stale.write_text("{}\n")
     reasons = tmp_path / "docs/reasons.md"
-    reasons.write_text(reasons.read_text().replace("# Why", "# Whence"))
+    reasons.write_text(reasons.read_text().replace("# Reason", "# Unreason"))
     diff = generate.compare_documents(tmp_path)
-    assert "-# Whence" in diff
-    assert "+# Why" in diff
+    assert "-# Unreason" in diff
+    assert "+# Reason" in diff
     assert "-{}" in diff
     assert generate.write(tmp_path) == [Path("docs/reasons.md"), stale.relative_to(tmp_path)]
     assert generate.compare_documents(tmp_path) == ""

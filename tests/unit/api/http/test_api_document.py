@@ -1,4 +1,4 @@
-"""docs/api.md lists the parameters of the code."""
+"""The pages of the API list the parameters of the code."""
 
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from api.http.query_params import (
     SearchQuery,
 )
 
-TEXT = (Path(__file__).parents[4] / "docs" / "api.md").read_text(encoding="utf-8")
+PAGES = sorted((Path(__file__).parents[4] / "docs").glob("api*.md"))
+TEXT = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 
 
 def test_every_parameter_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""The model of what a fleet needs: its lines, what it adds up, and the table that docs/operations.md has."""
+"""The model of what a fleet needs: its lines, what it adds up, and the table that docs/sizing.md has."""
 
 import json
 from itertools import pairwise
@@ -22,7 +22,7 @@ from dev.bench.capacity import (
     table,
 )
 
-PAGE = Path("docs/operations.md").read_text()
+PAGE = Path("docs/sizing.md").read_text()
 
 
 def build_results(first: float, retry: float) -> list[dict[str, Any]]:

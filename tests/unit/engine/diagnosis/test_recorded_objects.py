@@ -166,7 +166,7 @@ def test_a_pod_that_does_not_exist() -> None:
 
 
 def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> None:
-    """The second: the recorded pod as Pending on its node, and a kubelet's event as docs/sources.md quotes it."""
+    """The recorded pod is Pending on its node, with a kubelet's event as docs/sources-kube-events.md quotes it."""
     assert answer("placed").sentence.en == "The pod is on node test-diagnosis-free."
     pod = deepcopy(RECORDED["placed"])
     pod["status"]["phase"] = "Pending"

@@ -1,4 +1,4 @@
-"""Callers that may filter and bind (H1 of the review in docs/security.md), and the traces of callers."""
+"""Callers that may filter and bind (H1 of the review in docs/security-review.md), and the traces of callers."""
 
 from pathlib import Path
 from typing import Any
