@@ -20,7 +20,7 @@ LEFT_OUT = frozenset(_PYPROJECT["tool"]["uv"]["exclude-dependencies"])
 EXTRA = "services"  # what the image is built with
 # A file, and what stands before the version and after it.
 VERSION_PLACES = (
-    ("runtime/cli/version.py", r'(?<=^VERSION: Final = ")[^"]+(?="$)'),
+    ("runtime/cli/installation.py", r'(?<=^VERSION: Final = ")[^"]+(?="$)'),
     ("headlamp/package.json", r'(?<=^  "version": ")[^"]+(?=",$)'),
     ("deploy/kustomize/components/pods/kustomization.yaml", r"(?<=schedulerlog/schedulerlog, newTag: )[^}]+(?=\}$)"),
     ("deploy/kustomize/components/hami/deployment-in.yaml", r'(?<=ghcr.io/schedulerlog/schedulerlog:)[^"]+(?="\}$)'),

@@ -24,8 +24,8 @@ from runtime.errors import SettingError
 from runtime.http.descriptors import allow_all_descriptors
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.settings.addresses import HostPort
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.flags import with_settings
+from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import read
 from runtime.settings.variables import derive_variable

@@ -51,9 +51,8 @@ from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSear
 from api.index.reading.probe import IndexProbe
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.change_log import create_change_log
-from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic
+from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
 from api.memory.latest_attempts import LatestAttempts
-from api.memory.recent_states import RecentStates
 from api.metrics import Metrics
 from api.routes import list_routes
 from api.settings import Settings

@@ -6,8 +6,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from runtime.telemetry.exposition import encode_metrics, with_process
-from runtime.telemetry.read_at_scrape import ReadAtScrape
+from runtime.telemetry.exposition import ReadAtScrape, encode_metrics, with_process
 
 PREFIX: Final = "schedulerlog_api_"
 # Up to the default time-out of a request to OpenSearch.

@@ -20,11 +20,9 @@ from api.http.operation import Operation, OperationRoute
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
-from schemas.answers.clusters import Clusters
-from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
+from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
-from schemas.answers.node_groups import PodNodeGroups
-from schemas.answers.nodes import Nodes, Schedulers
+from schemas.answers.nodes import Clusters, Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.reports import FailureReport
 from schemas.answers.simulation import Simulation

@@ -7,11 +7,18 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from runtime.settings.addresses import LOOPBACK, HostPort
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
-from runtime.settings.service_settings import ServiceSettings
-from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, ListenAddress, Size
+from runtime.settings.settings import (
+    ClusterName,
+    Duration,
+    EnvironmentSettings,
+    Flag,
+    ListenAddress,
+    ServiceSettings,
+    Size,
+)
 from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
 

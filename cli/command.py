@@ -9,9 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from cli.terminal.commands import QUESTIONS
-from runtime.cli.install_command import write_install_command
+from runtime.cli.installation import VERSION, write_install_command
 from runtime.cli.lazy_commands import LazyCommand, create_lazy_application
-from runtime.cli.version import VERSION
 
 COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {

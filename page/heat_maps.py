@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from page.views.natural_order import to_natural_order
+from page.views.amounts import to_natural_order
 from page.views.node_groups import NodeGroup, list_codes
 from schemas.events import FITS, NOT_REACHED, PICKED
 

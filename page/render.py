@@ -13,7 +13,7 @@ from page import formats
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 from page.page_context import NAVIGATION, ROOT, PageContext
 from page.timelines import draw_episodes, map_pod_colours
-from page.views.natural_order import to_natural_order
+from page.views.amounts import to_natural_order
 from page.views.translations import get_meaning, translate_gap, write_exclusion
 
 FOLDER: Final = Path(__file__).parent

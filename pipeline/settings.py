@@ -6,11 +6,18 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
-from runtime.settings.service_settings import ServiceSettings
-from runtime.settings.settings import ClusterName, Duration, EnvironmentSettings, Flag, LabelNames, Size
+from runtime.settings.settings import (
+    ClusterName,
+    Duration,
+    EnvironmentSettings,
+    Flag,
+    LabelNames,
+    ServiceSettings,
+    Size,
+)
 from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
 

@@ -9,10 +9,9 @@
 ``kafka``          Kafka; the only package that imports aiokafka
 ``opensearch``     OpenSearch; the only package that makes clients of it
 ``kubernetes``     Kubernetes' API server: requests, list and watch, leader election
-``printable``      text without control characters
 ``errors``         errors that end a command with one line
 ``signals``        work until SIGTERM or SIGINT
-``backoff``        pauses between tries, and the wait for a store that is down
+``backoff``        pauses between tries, limits of requests, and waiting for a store that is down
 ``bounded_cache``  mapping that drops its oldest entries
 ``durations``      durations in Go's notation: 10s, 1h30m
 ``log_once``       logs of a problem when it changes, not while it lasts

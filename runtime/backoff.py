@@ -1,4 +1,4 @@
-"""Pauses between tries: longer each time, and never in step with other processes."""
+"""Pauses between tries, longer each time and never in step with other processes, and limits of requests per second."""
 
 import asyncio
 import logging
@@ -86,3 +86,21 @@ class Backoff:
             seconds = time.monotonic() - self._failing_since
             logger.warning("%s works again after %.1f s and %d failed tries", self._name, seconds, self._failures)
         self._failures = 0
+
+
+class RateLimiter:
+    """Limiter of `qps` requests a second, and up to `burst` at once after a pause. `qps` 0 means no limit."""
+
+    def __init__(self, qps: float, burst: int) -> None:
+        self._qps, self._burst = qps, max(burst, 1)
+        self._free, self._refilled_at = float(self._burst), 0.0
+
+    def delay_seconds(self, now: float) -> float:
+        """Take one token and return how many seconds to wait before using it; `now` must not go back."""
+        if not self._qps:
+            return 0.0
+        self._free = min(self._free + (now - self._refilled_at) * self._qps, self._burst)
+        self._refilled_at = now
+        # The bucket may go below zero, so that each caller in the queue gets a later moment.
+        self._free -= 1
+        return max(-self._free / self._qps, 0.0)

@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from engine.admission.admit import AdmissionRules
 from engine.fit import device_config
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.vendors import Vendors
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.errors import SettingError
 from runtime.http.bodies import Bodies
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates

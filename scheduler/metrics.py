@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
-from runtime.telemetry.read_at_scrape import ReadAtScrape
+from runtime.telemetry.exposition import ReadAtScrape
 
 # Up to 30 s, after which kube-scheduler has given up (`httpTimeout` in HAMi's chart).
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)

@@ -14,7 +14,7 @@ from runtime.errors import SettingError
 from runtime.kubernetes.errors import KubeConfigError
 from runtime.settings.flags import with_settings
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
-from runtime.settings.service_settings import LogSettings
+from runtime.settings.settings import LogSettings
 from runtime.telemetry import logs
 from runtime.telemetry.tracing import TracingSettings, tracing
 from scheduler.hami_compat import arguments as hami_arguments

@@ -13,12 +13,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from engine.hami.node_lock import EXPIRES_AFTER
 from runtime import durations
-from runtime.files.state_folder import locate_state_folder
+from runtime.files.state_files import locate_state_folder
 from runtime.kubernetes.lease import LeaseTimings
 from runtime.settings import variables
 from runtime.settings.addresses import LOOPBACK, HostPort
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.flags import Flag
+from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.settings import (
     ClusterName,
     Duration,

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 from . import asyncapi
 from .answers import (
     attempts,
-    clusters,
     comparisons,
     diagnosis,
     nodes,
@@ -45,7 +44,6 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *trends.ANSWERS,
     *reports.ANSWERS,
     *placements.ANSWERS,
-    *clusters.ANSWERS,
     *nodes.ANSWERS,
 )
 

@@ -21,7 +21,7 @@ from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, P
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 

@@ -27,8 +27,7 @@ from api.index.nodes.node_list import NodeRecords, NodesPosition
 from api.index.nodes.occupancy_queries import decode_placement
 from api.index.reading.client import OpenSearch
 from engine.hami.node_lock import EXPIRES_AFTER
-from schemas.answers.clusters import Clusters
-from schemas.answers.nodes import NodeListed, Nodes, Schedulers
+from schemas.answers.nodes import Clusters, NodeListed, Nodes, Schedulers
 from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY

@@ -22,8 +22,14 @@ from engine.summaries.comparison import (
 )
 from page.views.node_groups import NodeGroup
 from page.views.summarized_nodes import group_summarized_nodes
-from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodScores
-from schemas.answers.node_groups import NodesAlike, PodNodeGroups, ReasonRange
+from schemas.answers.comparisons import (
+    AttemptComparison,
+    NodeComparison,
+    NodesAlike,
+    PodNodeGroups,
+    PodScores,
+    ReasonRange,
+)
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 

@@ -34,7 +34,7 @@ from engine.simulation.workloads import PodTemplate, read_workloads
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import get_text
 from runtime.kubernetes.resources import NODES
-from runtime.settings.object_names import find_subdomain_problem
+from runtime.settings.names import find_subdomain_problem
 from schemas.json_types import Json
 
 MAX_BODY_BYTES: Final = 64 * 1024

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
 
 from api.http.pagination import MAX_CHARACTERS
-from runtime.settings.object_names import find_label_problem, find_subdomain_problem
+from runtime.settings.names import find_label_problem, find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 
 ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"

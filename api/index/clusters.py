@@ -7,8 +7,7 @@ from typing import Final
 from api.http.cluster import CLUSTER
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
-from schemas.answers.clusters import ClusterFound
-from schemas.answers.nodes import SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
+from schemas.answers.nodes import ClusterFound, SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
 from schemas.codec.records import Rejected, format_rfc3339, read
 from schemas.events import SchedulerObserved
 from schemas.indices import ATTEMPTS, OBSERVATIONS

@@ -5,7 +5,6 @@ attempts_consumer   reads the topic into memory and measures the delay of decisi
 change_log          latest changes in their order, and their subscribers
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
-recent_states       node states by their ids, as the bytes of their records
 nearest_node        the node that lacks least for a request now
 lru                 least-recently-used store, bounded by count and by bytes
 ==================  ==========================================================================

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from api.memory.recent_states import RecentStates
+from api.memory.lru import Lru
 from engine.fit.devices.as_of import put
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
@@ -17,9 +19,33 @@ from runtime.kafka.consumer import Connection, connected, create_consumer, keep_
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
-from schemas.codec.records import Rejected, decode
+from schemas.codec.records import Rejected, decode, decode_value
 from schemas.events import NodeStateChanged
 from schemas.topics import NODE_STATES
+
+MAX_BYTES: Final = 32 * 1024**2
+"""Size of the latest states of some 20,000 nodes with eight devices."""
+_ENTRY_BYTES: Final = 500
+"""Size of an entry without its record."""
+
+
+class RecentStates:
+    """States written or requested last, at most ``max_bytes`` in all."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._values: Lru[str, bytes] = Lru(max_bytes // _ENTRY_BYTES, max_bytes)
+
+    def put(self, state: NodeStateChanged, value: bytes) -> None:
+        """Store a state. ``value``: the JSON of its record."""
+        self._values.put(state.id, value, len(value) + _ENTRY_BYTES, state.observed_at.timestamp())
+
+    def find(self, ids: Iterable[str]) -> dict[str, NodeStateChanged]:
+        """Find states by their ids; without the missing ones."""
+        now = time.time()
+        values = {name: self._values.get(name, now) for name in ids}
+        decoded = {name: decode_value(NodeStateChanged, value) for name, value in values.items() if value is not None}
+        return {name: state for name, state in decoded.items() if isinstance(state, NodeStateChanged)}
+
 
 log = logging.getLogger(__name__)
 

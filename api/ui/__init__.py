@@ -2,11 +2,10 @@
 
 ===============  ===================================================================================
 page_routes      routes of the pages, which the OpenAPI document omits, and their static files
-page_session     ASGI middleware: cookie, origin of forms, headers, errors as pages
+page_session     ASGI middleware: cookie, forms, origin of what is sent, headers, errors as pages
 cookies          cookie of the token, and the addresses and origins of this API; pure
 answers          requests to the API's own routes, with the rights of the page's caller
 page_shell       context, rendering and missing parts, for the handlers of all pages
-forms            fields of a form that a browser sends
 login_pages      login and logout
 pending_pages    waiting pods: by obstacle, by workload, one by one
 pod_pages        a pod: why it waits, its nodes by identical refusal, their devices; its slower parts

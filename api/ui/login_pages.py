@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.authority.access import get_access
 from api.ui.cookies import LOGIN, choose_target, is_token, set_cookie
-from api.ui.forms import read_form
+from api.ui.page_session import read_form
 from api.ui.page_shell import PageShell
 from page.page_context import ROOT
 

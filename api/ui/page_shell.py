@@ -17,7 +17,7 @@ from api.ui.cookies import EMBED, derive_own_origin, parse_token_cookie
 from page.page_context import PageContext
 from page.render import render, render_error
 from page.texts import choose_language
-from runtime.settings.object_names import find_subdomain_problem
+from runtime.settings.names import find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 
 

@@ -25,7 +25,7 @@ from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
 from page.views.node_groups import NodeGroup, list_codes
 from page.views.summarized_nodes import group_summarized_nodes
-from runtime.settings.object_names import find_subdomain_problem
+from runtime.settings.names import find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 

@@ -11,7 +11,7 @@ from api.authority.access import get_access
 from api.handlers.attempt_rights import find_readable_attempt_or_latest
 from api.index.attempts.attempt_queries import PodName
 from api.ui.answers import Answered
-from api.ui.forms import read_form
+from api.ui.page_session import read_form
 from api.ui.page_shell import PageShell, parse_named_pod, parse_page_cluster
 from engine.hami.vendors import Vendors
 from page.heat_maps import draw_node_map

@@ -11,9 +11,8 @@ from api.http.cluster import Cluster
 from api.http.errors import ExpiredError, UnavailableError
 from api.memory.change_log import Change, ChangeLog, Offsets, OffsetsGoneError, Subscription, to_version
 from api.memory.latest_attempts import CachedAttempt
-from api.watch.framing import encode_bookmark, encode_event
 from api.watch.shared_events import SharedEvents
-from api.watch.views import KINDS, Decoded, ViewName, encode_object, matches
+from api.watch.views import KINDS, Decoded, ViewName, encode_bookmark, encode_event, encode_object, matches
 
 BOOKMARK_SECONDS: Final = 15.0
 """Interval of bookmarks, which also keep Server-Sent Events open behind a proxy that ends silent answers."""

@@ -9,8 +9,7 @@ from cachetools import LRUCache
 
 from api.http.cluster import Cluster
 from api.memory.change_log import Change
-from api.watch.framing import EventType, encode_event
-from api.watch.views import Decoded, ViewName, choose_event_type, encode_object, matches
+from api.watch.views import Decoded, EventType, ViewName, choose_event_type, encode_event, encode_object, matches
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Size of all cached events. All watches read a change within milliseconds of each other."""

@@ -13,7 +13,7 @@ from api.http.errors import ApiError, TooManyRequestsError
 from api.http.json_protocol import ABORT
 from api.http.request_guard import UNTIMED_STATE
 from api.http.watch_query import EVENT_STREAM, LINES
-from api.watch.framing import encode_error
+from api.watch.views import encode_error
 
 SEND_SECONDS: Final = 10.0
 """Time after which the API hangs up on a client that takes nothing."""

@@ -1,15 +1,19 @@
-"""The objects of a watch: a pod's schedulerlog, or an item as the list without watch has it. Pure."""
+"""The objects of a watch: a pod's schedulerlog, or an item as the list without watch has it; and their lines. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, Protocol
 
+import orjson
+
+from api.http.aggregated.discovery import GROUP, VERSION
+from api.http.aggregated.translation import to_status
 from api.http.cluster import Cluster
+from api.http.errors import ApiError, describe_problem
 from api.index.attempts.attempt_queries import to_search_item
 from api.index.waiting.waiting_pods import to_waiting_pod
 from api.memory.latest_attempts import CachedAttempt
-from api.watch.framing import API_VERSION, EventType
 from engine.summaries.answer import encode_schedulerlog
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, SchedulerLog
@@ -19,6 +23,35 @@ from schemas.codec.records import encode_value, format_rfc3339
 from schemas.documents.attempts import list_reasons
 from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
+"""Annotation of the bookmark after the last initial event, as in Kubernetes."""
+
+
+def encode_event(kind: EventType, body: bytes, version: str, *, is_sse: bool) -> bytes:
+    """Encode one event; ``body`` is the JSON of its object, ``version`` its resourceVersion."""
+    line = b'{"type":"' + kind.encode() + b'","object":' + body + b"}\n"
+    if not is_sse:
+        return line
+    # Errors have no version: a client can't resume from them.
+    identifier = b"id: " + version.encode() + b"\n" if version else b""
+    return identifier + b"data: " + line + b"\n"
+
+
+def encode_bookmark(kind: str, version: str, *, is_sse: bool, ends_initial: bool = False) -> bytes:
+    """Encode an event that only has the watch's position."""
+    metadata = {"resourceVersion": version, **({"annotations": INITIAL_EVENTS_END} if ends_initial else {})}
+    body = orjson.dumps({"kind": kind, "apiVersion": API_VERSION, "metadata": metadata})
+    return encode_event("BOOKMARK", body, version, is_sse=is_sse)
+
+
+def encode_error(error: ApiError, *, is_sse: bool) -> bytes:
+    """Encode the last event of a watch that can't continue."""
+    body = describe_problem(error.status, error.error, error.next_step, error.code).model_dump_json().encode()
+    return encode_event("ERROR", to_status(error.status, body), "", is_sse=is_sse)
+
 
 ViewName = Literal["pod", "attempts", "pending"]
 KINDS: Final[Mapping[ViewName, str]] = {

@@ -9,7 +9,7 @@ from mcp.types import ToolAnnotations
 
 from cli.assistant.callers import Callers
 from cli.assistant.tools import ApiTools, explain_log
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 
 INSTRUCTIONS: Final = (
     "Answers why a pod that asks for GPUs waits, or why it is where it is, from the recorded decisions of a cluster's "

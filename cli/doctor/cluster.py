@@ -17,7 +17,7 @@ from cli.doctor.workloads import (
     collect_secrets,
     list_config_maps,
 )
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import Circumstances, build_events
-from engine.fit.events.identity import Identity
 from engine.fit.events.state_builder import Life, StateBuilder
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy

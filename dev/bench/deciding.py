@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dev.bench import cluster, fleet
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from runtime.http.bodies import Bodies
 from runtime.settings.addresses import LOOPBACK, HostPort

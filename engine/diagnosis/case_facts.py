@@ -16,7 +16,7 @@ from engine.snapshot.reading import read_snapshot
 from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import Fields, get_text
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
 
 CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")

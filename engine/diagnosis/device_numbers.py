@@ -10,7 +10,7 @@ from engine.diagnosis.refused_nodes import NAMES_REQUEST, RefusedNodes
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import enumerate_names
 from engine.hami.reason_codes import ReasonCode
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import FITS, PICKED, Request
 

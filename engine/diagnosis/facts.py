@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
 if TYPE_CHECKING:

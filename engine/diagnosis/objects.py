@@ -9,8 +9,8 @@ from engine.fit.events.event_builder import to_request
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami import node_lock
 from engine.hami.annotations import BIND_PHASE, NODE_LOCK
-from engine.hami.checked_event import to_node_checked
 from engine.hami.node_checks import check_registrations, list_vendor_registrations
+from engine.hami.node_events import to_node_checked
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
 from runtime.kubernetes.object_fields import (

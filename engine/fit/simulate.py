@@ -10,14 +10,13 @@ import orjson
 from engine.fit import device_config, manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events import event_builder
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import Circumstances
-from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.fit.manifests import Manifest
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize

@@ -112,3 +112,8 @@ def describe_kind(value: Any) -> str:
     """Describe the kind of a JSON value, for error messages."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), f"the number {value!r:.40}")
+
+
+def to_mapping(value: Any) -> Mapping[str, Any]:
+    """Return the value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}

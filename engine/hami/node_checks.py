@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from engine.hami.go_values import to_mapping
 from engine.hami.handshake import Handshake, count_allocatable, read_handshake
-from engine.hami.json_values import to_mapping
 
 if TYPE_CHECKING:
     from engine.hami.vendors import Vendor

@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import CORDONED_DEVICES, PAIR_SCORES, REGISTER
-from engine.hami.capacity_registration import derive_devices
-from engine.hami.drs_registration import decode_drs
 from engine.hami.go_values import (
     INT64,
     Fields,
@@ -21,10 +19,11 @@ from engine.hami.go_values import (
     read_array,
     read_fields,
     read_string,
+    to_mapping,
 )
 from engine.hami.handshake import count_allocatable, is_given_up, read_handshake
-from engine.hami.json_values import to_mapping
 from engine.hami.registration import Malformed, Registration, decode_metax, decode_registration
+from engine.hami.vendor_registrations import decode_drs, derive_devices
 from engine.hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, find_code, find_vendor
 
 

@@ -12,6 +12,11 @@ from typing import Final
 
 from engine.hami import annotations
 
+BY_SPECIFICATION: Final = -1
+"""`MemPercentagereq` of an Enflame container that names memory or cores instead of slices."""
+UNSET_PERCENT: Final = 101
+"""`MemPercentagereq` of a container that does not request a share of a device's memory."""
+
 
 class Form(Enum):
     """Form in which a node lists its devices."""
@@ -27,7 +32,7 @@ class Form(Enum):
     DRS = "drs"
     """Enflame's JSON annotation of devices and the profiles that they can be cut into."""
     CAPACITY = "capacity"
-    """No annotation: `status.capacity` says how many devices there are (`engine/hami/capacity_registration.py`)."""
+    """No annotation: `status.capacity` says how many devices there are (`engine/hami/vendor_registrations.py`)."""
 
 
 class Family(Enum):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.simulation.notes import Note
 from schemas.events import DEFAULT_CLUSTER

@@ -14,7 +14,7 @@ from engine.diagnosis.judged_nodes import derive_judged_obstacles
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
 from engine.filters.judgement import JudgedOutcome, Judgement
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.fit.simulate import build_attempt_events

@@ -12,7 +12,7 @@ from engine.snapshot import kinds
 from ingest.cases.log_pods import PodInLog
 from ingest.cases.read_case import ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
 

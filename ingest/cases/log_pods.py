@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.summaries.fold import AttemptFold
 from runtime.bounded_cache import BoundedCache
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Event, FindingReported, NodeStateChanged
 

@@ -15,7 +15,7 @@ from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, 
 from ingest.reading.protocol import Counts, collect_garbage_seldom
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
 from ingest.sources.pieces import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.names import DEFAULT_CLUSTER
 from schemas.events import Event
 
 NAME_OF_STANDARD_INPUT: Final = "standard input"

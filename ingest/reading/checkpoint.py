@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ingest.errors import ReadingError
 from ingest.lines.blocks import LogPosition
 from ingest.sources.follow import Reached
-from runtime.files.private_files import open_private
+from runtime.files.state_files import open_private
 
 VERSION: Final = 1
 

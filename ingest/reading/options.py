@@ -13,10 +13,9 @@ from ingest.reading.trusted_containers import DEFAULT_CONTAINERS, parse_containe
 from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, parse_reporter_patterns
 from runtime.cli.cli import build_option_arguments
 from runtime.settings.addresses import HostPort, parse_listen_address
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
 from runtime.settings.kafka_connection import KafkaConnection, KafkaConnectionIfGiven
-from runtime.settings.service_settings import ServiceSettings
-from runtime.settings.settings import ClusterName, Duration, Flag, LabelNames
+from runtime.settings.names import DEFAULT_CLUSTER
+from runtime.settings.settings import ClusterName, Duration, Flag, LabelNames, ServiceSettings
 
 Logs = Annotated[
     list[Path] | None,

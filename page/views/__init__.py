@@ -6,7 +6,6 @@ answered_nodes    those groups from the JSON of the API; starts without numpy, f
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes
 log_pods          the pods of a scheduler's log, waiting ones first
 translations      constraints, meanings of error codes and gaps of a source, in both languages
-amounts           formats of memory, GPU-hours and other numbers
-natural_order     the order of names: node2 before node10
+amounts           amounts, and the order of names, as people read them
 ================  =========================================================================
 """

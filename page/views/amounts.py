@@ -1,5 +1,7 @@
-"""Amounts as people read them: one format for each, on page, in a terminal and to an assistant; and their completeness.
-Pure."""
+"""Amounts and names as people read them, the same on page, in a terminal and to an assistant. Pure."""
+
+import re
+from typing import Final
 
 
 def format_number(value: int) -> str:
@@ -23,3 +25,19 @@ def is_wait_complete(placed: int, measured: int) -> bool:
     A pod that had its node before anybody judged it has no wait; ``measured``: number of pods with a time to placement.
     """
     return measured >= placed
+
+
+_DIGITS: Final = re.compile("([0-9]+)")
+
+
+def to_natural_order(name: str) -> tuple[list[str | tuple[int, str]], str]:
+    """Build a key for ``sorted``: runs of digits count as numbers."""
+    parts = _DIGITS.split(name)
+    # Texts and numbers alternate, so that a text is never compared with a number.
+    return [_to_number(part) if index % 2 else part for index, part in enumerate(parts)], name
+
+
+def _to_number(digits: str) -> tuple[int, str]:
+    # Python's `int` refuses more than 4,300 digits.
+    significant = digits.lstrip("0")
+    return len(significant), significant

@@ -7,7 +7,7 @@ group, which gives the least and the greatest count of each.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from page.views.natural_order import to_natural_order
+from page.views.amounts import to_natural_order
 
 PICKED: Final = "picked"
 FITS: Final = "fits"

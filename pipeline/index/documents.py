@@ -9,10 +9,8 @@ from datetime import datetime
 from engine.summaries.messages import build_search_text
 from pipeline.sinks.bulk import Document, encode_source
 from runtime.kafka.record import DecodedRecord, Record
-from schemas.documents.attempts import build_attempt_document, build_repeated_document
-from schemas.documents.devices import DevicesJudgedHead, build_devices_document
-from schemas.documents.findings import build_finding_document
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.attempts import build_attempt_document, build_finding_document, build_repeated_document
+from schemas.documents.devices import DevicesJudgedHead, build_devices_document, build_node_state_document
 from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
 from schemas.documents.trends import build_trend_documents
 from schemas.events import (

@@ -31,7 +31,7 @@ from runtime.kafka.consumer import (
     keep_reconnecting,
     on_assignment,
 )
-from runtime.kafka.positions import read_committed_offsets, read_end_offsets
+from runtime.kafka.inspection import read_committed_offsets, read_end_offsets
 from runtime.kafka.record import to_record
 from runtime.kafka.topics import list_topic_names, require
 from runtime.opensearch.client import create_client

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from pipeline.kube_events.event_object import make_event, make_patch, parse_event
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
+from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
 from runtime.kubernetes.resources import EVENTS, PODS, Key
 from schemas.events import MessageEmitted
 from schemas.json_types import Json

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from engine.summaries.text import cut
 from pipeline.kube_events.event_series import AttemptCounts, PublishedEvent, derive_series
-from runtime.kubernetes.own_events import MANAGED_BY, MANAGER
+from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
 from schemas.codec.records import format_rfc3339
 from schemas.events import MessageEmitted
 

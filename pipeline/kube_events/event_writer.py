@@ -14,7 +14,7 @@ from pipeline.kube_events.metrics import Metrics
 from runtime.backoff import Backoff
 from runtime.kafka.record import DecodedRecord, Record, identify_record
 from runtime.kubernetes.errors import KubeApiError
-from runtime.settings.cluster_name import DEFAULT_CLUSTER
+from runtime.settings.names import DEFAULT_CLUSTER
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import MessageEmitted
 

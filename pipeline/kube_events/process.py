@@ -9,12 +9,12 @@ from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from runtime.backoff import RateLimiter
 from runtime.kafka.consumer import Connection, commit, create_consumer, followed, keep_reconnecting, on_assignment
 from runtime.kafka.record import to_record
 from runtime.kafka.topics import list_topic_names, require
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
-from runtime.kubernetes.rate_limiter import RateLimiter
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_stopped

@@ -3,7 +3,6 @@
 ===================  ==============================================================================
 ``cli``              command lines with plain help; one line on stderr for what the caller can mend
 ``lazy_commands``    groups of commands that import a command when it is called
-``install_command``  the command that adds a package to this process' environment
-``version``          the version of this program
+``installation``     the version of this program, and the command that adds a package
 ===================  ==============================================================================
 """

@@ -6,7 +6,6 @@
 ``consumer``          consumers without a group or with one, read again and again, or once to their end
 ``reader``            records on topics: all of a partition, or at some offsets
 ``lease``             lease by which one of several processes works and the others wait
-``positions``         positions of a group on a topic, and the topic's ends
 ``topics``            existing topics; creation and correction of their configuration
 ``inspection``        present state of Kafka: brokers, topics, their configuration
 ``security``          addresses, TLS and SASL, as arguments of every client

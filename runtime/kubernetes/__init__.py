@@ -4,11 +4,9 @@ Knows nothing of GPUs and HAMi. Several services use it, because services never 
 are Kubernetes objects as decoded JSON. Pure, without network or clock:
 
 resources              paths of the kinds of objects that we read and write
-object_fields          fields of objects, whatever their JSON holds
-own_events             marks of the Kubernetes events that this project writes
+object_fields          fields of objects, whatever their JSON holds, and the marks of events that we write
 pod_description        origin of a pod: its owners, group, queue and labels
 errors                 errors, named for what the caller must do
-rate_limiter           token bucket for requests
 watch_events           decoder of the lines of a watch
 store                  existing objects, from lists, watch events and our writes
 lease                  rules of a Lease: the leader, and the object to write
@@ -16,8 +14,7 @@ lease                  rules of a Lease: the leader, and the object to write
 With network:
 
 credentials            address of the API server, and our token or certificate
-connector              connections, which close without waiting for the server
-client                 requests
+client                 requests, on connections that close without waiting for the server
 reflector              list and watch: keeps a handler informed of every change
 leadership             interface of a leader election to its user
 election               leadership while we hold our Lease

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from schemas.events import Condition
 
@@ -51,3 +51,14 @@ def list_conditions(node: Fields) -> list[Condition]:
         for entry in iterate_objects(node, "status", "conditions")
         if get_text(entry, "type")
     ]  # fmt: skip
+
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+"""Name of the label."""
+MANAGER: Final = "schedulerlog"
+"""Value of the label, and of ``reportingInstance``."""
+
+
+def is_own(event: Mapping[str, Any]) -> bool:
+    """Tell whether this project has written the event."""
+    return MANAGER in (get_text(event, "metadata", "labels", MANAGED_BY), get_text(event, "reportingInstance"))

@@ -3,12 +3,35 @@
 import logging
 from typing import Any
 
+import orjson
 from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
+from opensearchpy.exceptions import SerializationError
+from opensearchpy.serializer import JSONSerializer
 
-from runtime.cli.install_command import write_install_command
+from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
-from runtime.opensearch.serializer import OrjsonSerializer
 from runtime.settings.opensearch_connection import OpenSearchConnection
+
+
+class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
+    """Serializer with orjson. It sends texts and bytes unchanged, as the client's own does."""
+
+    def loads(self, s: str | bytes) -> Any:
+        """Parse JSON. Raises ``SerializationError``."""
+        try:
+            return orjson.loads(s)
+        except orjson.JSONDecodeError as error:
+            raise SerializationError(s, error) from None
+
+    def dumps(self, data: Any) -> Any:
+        """Serialize to JSON. Raises ``SerializationError``."""
+        if isinstance(data, str | bytes):
+            return data
+        try:
+            # As text: the client encodes every body itself.
+            return orjson.dumps(data).decode()
+        except TypeError as error:
+            raise SerializationError(data, error) from None
 
 
 def create_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:

@@ -6,24 +6,48 @@ names into every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from runtime import durations
 from runtime.errors import SettingError
-from runtime.settings import addresses, sizes
+from runtime.settings import addresses
 from runtime.settings.addresses import HostPort
-from runtime.settings.cluster_name import check_cluster_name
-from runtime.settings.pod_labels import parse_label_names
+from runtime.settings.names import check_cluster_name, parse_label_names
 from runtime.settings.secret_files import SUFFIX, is_secret, read_secret
 from runtime.settings.variables import PREFIX
 from schemas.described import list_field_texts
+
+_SIZE_FORM: Final = re.compile(r"(\d{1,15})([KMGT]i|[kMGT])?", re.ASCII)
+_SIZE_UNITS: Final[dict[str, int]] = {
+    "": 1,
+    **{unit: 1000 ** (power + 1) for power, unit in enumerate("kMGT")},
+    **{f"{unit}i": 1024 ** (power + 1) for power, unit in enumerate("KMGT")},
+}
+
+
+def parse_size(text: str) -> int:
+    """Parse a size. Raises ``ValueError`` that says what to write."""
+    match = _SIZE_FORM.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size, write one such as 64Mi or 4Gi")
+    return int(match[1]) * _SIZE_UNITS[match[2] or ""]
+
+
+def format_size(size: int) -> str:
+    """Format the size in the largest unit of which it is an integer multiple: `4Gi`, `1500Ki`, `1000`."""
+    for unit in ("Ti", "Gi", "Mi", "Ki"):
+        if size and size % _SIZE_UNITS[unit] == 0:
+            return f"{size // _SIZE_UNITS[unit]}{unit}"
+    return str(size)
+
 
 S = TypeVar("S", bound="EnvironmentSettings")
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -42,7 +66,7 @@ def _read_duration(value: object) -> object:
 
 
 def _read_size(value: object) -> object:
-    return sizes.parse(value) if isinstance(value, str) else value
+    return parse_size(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +84,7 @@ BootstrapServers = Annotated[str, AfterValidator(addresses.parse_bootstrap_serve
 """``HOST:PORT[,HOST:PORT…]`` of any of Kafka's brokers."""
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Flag(metavar="DURATION", text=durations.format_go)]
 """``10s``, ``5m``, ``1h30m``; a bare number means seconds."""
-Size = Annotated[int, BeforeValidator(_read_size), Flag(metavar="SIZE", text=sizes.format_size)]
+Size = Annotated[int, BeforeValidator(_read_size), Flag(metavar="SIZE", text=format_size)]
 """``64Mi``, ``4Gi``; a bare number means bytes."""
 ListenAddress = Annotated[HostPort, BeforeValidator(_read_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
@@ -149,3 +173,27 @@ def describe_field(model: type[EnvironmentSettings], name: str) -> str:
     """Describe a field in one line."""
     texts = (list_field_texts(above) for above in model.__mro__ if issubclass(above, EnvironmentSettings))
     return " ".join(next((field_texts[name] for field_texts in texts if name in field_texts), "").split())
+
+
+def _to_lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+class LogSettings(EnvironmentSettings):
+    """Settings of every command that logs."""
+
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(_to_lower), Flag(metavar="text|json")] = "text"
+    """Format of log lines: for people, or as one JSON object a line."""
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        BeforeValidator(_to_lower),
+        Flag(metavar="debug|info|warning|error"),
+    ] = "info"
+    """Lowest level of the log lines to write."""
+
+
+class ServiceSettings(LogSettings):
+    """Settings of every command that runs until it is stopped."""
+
+    metrics_address: Annotated[ListenAddressIfGiven, Flag(metavar="HOST:PORT")] = None
+    """Serve /metrics, /healthz and /readyz there; a port alone is one of 127.0.0.1."""

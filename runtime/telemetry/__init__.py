@@ -3,8 +3,7 @@
 ==================  =====================================================================
 ``logs``            format of the log, and limit of libraries' repeated complaints
 ``health``          /metrics, /healthz and /readyz
-``exposition``      metrics of a process in Prometheus' text or as OpenMetrics
-``read_at_scrape``  metrics whose values other objects hold
+``exposition``      metrics in Prometheus' text or as OpenMetrics, also those that other objects hold
 ``spans``           interface of spans, and an implementation that makes none
 ``tracing``         spans of OpenTelemetry, if the settings name a collector
 ``otlp``            creation and export of these spans, imported only then

@@ -12,10 +12,22 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from runtime.printable import on_lines, on_one_line
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {0x0A: "\\n", 0x0D: "\\r"}
+_BUT_LINES: Final = {code: text for code, text in _CONTROLS.items() if code not in (0x09, 0x0A)}
+
+
+def on_one_line(text: str) -> str:
+    """Escape control characters, line breaks among them, as Python does."""
+    return text.translate(_CONTROLS)
+
+
+def on_lines(text: str) -> str:
+    """Escape control characters as Python does, but leave line breaks and tabs as they are."""
+    return text.translate(_BUT_LINES)
+
 
 if TYPE_CHECKING:
-    from runtime.settings.service_settings import LogSettings
+    from runtime.settings.settings import LogSettings
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.telemetry.spans import NOTHING, Kind, Subject
 from schemas.codec.trace_context import NO_TRACE, Trace
 

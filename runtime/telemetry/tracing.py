@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from runtime.cli.install_command import write_install_command
+from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
 from runtime.settings import addresses
 from runtime.settings.settings import EnvironmentSettings, Flag

@@ -11,7 +11,7 @@ import orjson
 
 from engine.fit.judge.request.pod_request import count_containers
 from engine.fit.manifests import derive_uid
-from runtime.settings.object_names import find_label_problem, find_subdomain_problem
+from runtime.settings.names import find_label_problem, find_subdomain_problem
 from scheduler.answering.parsed_json import parse
 from scheduler.bind.bind_request import BindRequest
 from schemas.json_types import Json

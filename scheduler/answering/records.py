@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.fit.events.event_builder import Circumstances
 from engine.fit.judge.request.pod_annotations import select_constraints
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.vendors import Vendors
 from runtime.kubernetes.pod_description import describe_pod
 from runtime.telemetry.spans import NO_TRACING, Tracing

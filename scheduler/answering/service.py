@@ -11,8 +11,7 @@ from typing import Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events import event_builder
-from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef, Identity
 from scheduler.publish.spool import files
 from scheduler.publish.spool.group_commit import GroupCommit
 from schemas.events import PodRef

@@ -7,7 +7,7 @@ Objects are Kubernetes objects as decoded JSON.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 
 Object = Mapping[str, Any]
 

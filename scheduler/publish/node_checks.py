@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
-from engine.hami.checked_event import to_node_checked
+from engine.fit.events.attempt import Identity
 from engine.hami.node_checks import (
     PROBLEMS,
     RegistrationProblem,
@@ -18,6 +17,7 @@ from engine.hami.node_checks import (
     find_oldest_handshake,
     list_vendor_registrations,
 )
+from engine.hami.node_events import to_node_checked
 from scheduler.cluster.cluster_api import Object
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter

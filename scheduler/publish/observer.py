@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import explain_overclaim, has_ended
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
+from engine.hami.allocation import list_allocations
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
+from engine.hami.node_events import to_node_registered
 from engine.hami.node_registration import list_cordoned_devices
-from engine.hami.pod_allocations import list_allocations
-from engine.hami.registered_event import to_node_registered
 from engine.hami.registration import Registration
 from runtime.kubernetes.object_fields import list_conditions
 from runtime.kubernetes.pod_description import describe_pod

@@ -2,10 +2,8 @@
 
 ============  =======================================================
 base          what every answer shares
-attempts      attempts of pods: the proposal's answer, history, search
-devices       a device as an attempt judged it
-comparisons   why a node was chosen; two nodes or two attempts side by side
-node_groups   the nodes of an attempt by identical refusal
+attempts      attempts of pods: the proposal's answer, its devices, history, search
+comparisons   why a node was chosen; nodes by identical refusal; two nodes or attempts side by side
 diagnosis     why a pod waits
 simulation    where a pod would go that does not exist yet
 suggestions   what would have to change for a pod to fit
@@ -14,7 +12,6 @@ watching      the events of a watch
 trends        counts over time
 reports       the failures of a range of time
 placements    pods on nodes, findings, and the state of one node
-nodes         all nodes of a cluster, and its schedulers
-clusters      which clusters there are
+nodes         clusters, the nodes of one, and its schedulers
 ============  =======================================================
 """

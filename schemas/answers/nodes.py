@@ -1,4 +1,4 @@
-"""The JSON that the API gives to people about all nodes of a cluster, and about its schedulers."""
+"""The JSON that the API gives to people about clusters, the nodes of one, and its schedulers."""
 
 from typing import Final
 
@@ -6,6 +6,20 @@ from pydantic import Field
 
 from ..events import NodeProblem
 from .base import Answer
+
+
+class ClusterFound(Answer):
+    """A cluster that the index has records of."""
+
+    name: str
+    is_default: bool = Field(description="True for the cluster that paths without a cluster are about.")
+    first_record_at: str | None = Field(description="Null where there is no record.")
+    last_record_at: str | None
+    path: str = Field(description="Prefix of every path about this cluster.")
+
+
+class Clusters(Answer):
+    items: list[ClusterFound] = Field(description="By name.")
 
 
 class RegistrationListed(Answer):
@@ -112,5 +126,5 @@ class Schedulers(Answer):
     items: list[SchedulerListed] = Field(description="By name.")
 
 
-ANSWERS: Final = (Nodes, Schedulers)
+ANSWERS: Final = (Clusters, Nodes, Schedulers)
 """Each has a JSON Schema of its own."""

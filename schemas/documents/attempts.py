@@ -10,11 +10,41 @@ import orjson
 from ..codec.records import Rejected, format_rfc3339, read
 from ..events import (
     UNREGISTERED,
+    AttemptEvent,
     AttemptRepeated,
     AttemptSummarized,
+    FindingReported,
+    PodDescription,
     Refusal,
 )
-from .head import build_attempt_fields, build_description_fields
+
+
+def build_attempt_fields(event: AttemptEvent) -> dict[str, Any]:
+    """Build the fields of an attempt. ``@timestamp`` is the start of the attempt."""
+    return {
+        "@timestamp": format_rfc3339(event.started_at),
+        "cluster": event.cluster,
+        "attempt_id": event.attempt_id,
+        "namespace": event.pod.namespace,
+        "pod": event.pod.name,
+        "pod_uid": event.pod.uid,
+        "scheduler": event.scheduler,
+    }
+
+
+def build_description_fields(description: PodDescription | None) -> dict[str, Any]:
+    """Build the fields of the pod's origin, for search and groups."""
+    if description is None:
+        return {}
+    return {
+        "workload": description.workload or None,
+        "pod_group": description.pod_group or None,
+        "queue": description.queue or None,
+        "priority_class": description.priority_class or None,
+        "service_account": description.service_account or None,
+        "labels": [f"{name}={value}" for name, value in sorted(description.labels.items())],
+    }
+
 
 _NODE_UNREGISTERED: Final = "node unregistered"
 """The reason of a node with the verdict ``UNREGISTERED`` and no refusal that says more."""
@@ -162,3 +192,16 @@ def read_repetition(document: dict[str, Any]) -> AttemptRepeated | Rejected | No
     """Read the repetition of a document of the attempts index; None for one that holds a full summary."""
     repeated = document.get("repeated")
     return None if repeated is None else read(AttemptRepeated, repeated, "document.repeated")
+
+
+def build_finding_document(event: FindingReported) -> dict[str, Any]:
+    """Build the document of a finding; its id is the event's id."""
+    return build_attempt_fields(event) | {
+        "finding": event.finding,
+        "found_at": format_rfc3339(event.found_at),
+        "node": event.node,
+        "device": event.device,
+        "numbers": event.numbers,
+        "evidence": event.evidence,
+        "evidence_pods": event.evidence_pods,
+    }

@@ -1,13 +1,14 @@
 """Documents of device verdicts."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import orjson
 from pydantic import FailFast
 
-from ..codec.records import Rejected, read
-from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, Request, Words
-from .head import build_attempt_fields
+from ..codec.records import Rejected, format_rfc3339, read
+from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, NodeStateChanged, Request, Words
+from .attempts import build_attempt_fields
 
 
 class DevicesJudgedHead(AttemptEvent):
@@ -41,3 +42,27 @@ def build_devices_document(event: DevicesJudged | DevicesJudgedHead, value: byte
 def read_devices_judged(document: dict[str, Any]) -> DevicesJudged | Rejected:
     """Read the event of a document of the devices index (its ``_source``)."""
     return read(DevicesJudged, document.get("record"), "document.record")
+
+
+def build_node_state_document(
+    event: NodeStateChanged, written_at: datetime, value: bytes | None = None
+) -> dict[str, Any]:
+    """Build the document of a state; its id is the event's id. ``written_at`` names the day of its index.
+
+    ``value`` is the record's own JSON, where it is known.
+    """
+    return {
+        "@timestamp": format_rfc3339(written_at),
+        "cluster": event.cluster,
+        "scheduler": event.scheduler,
+        "node": event.node,
+        "epoch": event.epoch,
+        "revision": event.revision,
+        "devices": event.uuid,
+        "state": event if value is None else orjson.Fragment(value),
+    }
+
+
+def read_node_state(document: dict[str, Any]) -> NodeStateChanged | Rejected:
+    """Read the event of a document of the node states index (its ``_source``)."""
+    return read(NodeStateChanged, document.get("state"), "document.state")

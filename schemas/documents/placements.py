@@ -5,7 +5,7 @@ from typing import Any
 
 from ..codec.records import Rejected, format_rfc3339, read
 from ..placements import PodPlacement
-from .head import build_description_fields
+from .attempts import build_description_fields
 
 
 def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from ..codec.records import format_rfc3339
 from ..events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
 from ..events.base import build_pod_key
 from ..ids import count_microseconds
-from .attempts import list_reasons
-from .head import build_attempt_fields, build_description_fields
+from .attempts import build_attempt_fields, build_description_fields, list_reasons
 
 WAITING: Final = "waiting"
 PLACED: Final = "placed"

@@ -22,7 +22,6 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 ``summaries``
     AttemptSummarized   (pipeline) the whole attempt, ready to be read
     AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
-``waits``             what both say to lists of waiting pods
 ``messages``
     MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
 ``trends``
@@ -107,11 +106,11 @@ from .summaries import (
     AttemptSummarized,
     Balance,
     BindOutcome,
+    PodWait,
     Report,
     Status,
 )
 from .trends import AttemptCounted, Contribution, TrendsCounted
-from .waits import PodWait
 
 __all__ = [
     "DEFAULT_CLUSTER",

@@ -6,15 +6,14 @@ from typing import Any
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import Circumstances, build_events, build_failure
-from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.summaries.fold import summarize
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, PodRef, Refusal
 from schemas.events.node_states import build_state_id
 from tests.conformance.cluster import build_cluster, get_policy

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.answering import extender_protocol
 from scheduler.answering.records import Records

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from tests.support.harness import headlamp_answers
 
 PLUGIN = Path("headlamp")

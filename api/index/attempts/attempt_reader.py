@@ -17,12 +17,10 @@ from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
 from engine.summaries.retries import resolve
-from schemas.answers.attempts import AttemptFound
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import read_repetition, read_summary
-from schemas.documents.devices import read_devices_judged
-from schemas.documents.node_states import read_node_state
+from schemas.documents.devices import read_devices_judged, read_node_state
 from schemas.events import NO_STATE, AttemptRepeated, AttemptSummarized, DevicesJudged, NodeStateChanged
 from schemas.events.devices import DeviceRow
 from schemas.events.node_states import build_state_id

@@ -10,7 +10,7 @@ from api.index.reading.client import OpenSearch
 from api.index.reading.decoding import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, sort_by, sort_latest_first
 from schemas.codec.records import format_rfc3339
-from schemas.documents.node_states import read_node_state
+from schemas.documents.devices import read_node_state
 from schemas.events import NO_STATE, AttemptSummarized, NodeStateChanged
 from schemas.events.node_states import build_state_id
 from schemas.indices import DEVICES, NODE_STATES, OBSERVATIONS

@@ -15,7 +15,7 @@ from engine.hami.vendors import Vendors
 from engine.suggestions.admission import PendingPods
 from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, build_unregistered_nodes
 from schemas.codec.records import format_rfc3339
-from schemas.documents.node_states import read_node_state
+from schemas.documents.devices import read_node_state
 from schemas.events import NodeObserved, NodeStateChanged
 from schemas.indices import NODE_STATES, OBSERVATIONS, OCCUPANCY
 from schemas.json_types import Json

@@ -20,7 +20,7 @@ from engine.fit.devices.node_revisions import NodeRevisions
 from engine.fit.devices.pod_usage import PodUse, has_ended, is_leaving, read_pod_use
 from engine.fit.devices.quota import Quotas
 from engine.hami.allocation import AllocationError
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.node_registration import NodeDevices, list_cordoned_devices
 from engine.hami.registration import Registration
 from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, find_code

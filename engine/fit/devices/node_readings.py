@@ -12,8 +12,8 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import HANDSHAKE
+from engine.hami.go_values import to_mapping
 from engine.hami.handshake import count_allocatable, is_given_up, read_handshake
-from engine.hami.json_values import to_mapping
 from engine.hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine_devices, read_node
 from engine.hami.registration import Malformed, Registration
 from engine.hami.vendors import NO_HANDSHAKE, NVIDIA, Family, NodeKeys, Vendor, Vendors, find_vendor

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from engine.hami import allocation
 from engine.hami.allocation import AllocatedDevice, AllocationError, MigAllocation
 from engine.hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.mig import Placement
 from engine.hami.quantities import parse_whole
 from engine.hami.vendor_annotations import METAX_CLASS

@@ -1,7 +1,6 @@
 """Events about a decision, and about the states of nodes that it refers to. Pure.
 
-identity        which scheduler of which cluster publishes
-attempt         the identity of an attempt
+attempt         the identity of an attempt, and of the scheduler that publishes it
 event_builder   a decision as events: `build_events` is called first
 device_records  the verdicts on devices as records, and the devices of the chosen node
 node_records    the verdicts on nodes as records

@@ -3,10 +3,17 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from engine.fit.events.identity import Identity
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import PodRef
 from schemas.ids import derive_attempt_id
+
+
+class Identity(NamedTuple):
+    """Name of a scheduler that is unique everywhere: two clusters may both have a ``hami-scheduler``."""
+
+    cluster: str
+    scheduler: str
+    """Name in the pods' ``spec.schedulerName``."""
 
 
 class AttemptRef(NamedTuple):

@@ -11,7 +11,7 @@ import orjson
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.node_entry import NodeEntry, RegisteredKind
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.events.record_columns import INT64_MAX, Ints, join_array
 from schemas.codec.records import encode_value
 from schemas.events import DeviceKind, MigInstanceProfile, MigSpan, MigUse, NodeStateChanged, VendorFields

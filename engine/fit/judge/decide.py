@@ -30,9 +30,9 @@ from engine.fit.judge.request.pod_request import VendorRequest, deny_requests, l
 from engine.fit.judge.reservation import build_annotations
 from engine.fit.judge.vendors.vendor_state import VendorState
 from engine.hami.annotations import ASSIGNED_NODE
-from engine.hami.drs_registration import MINOR
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.reason_codes import ReasonCode
+from engine.hami.vendor_registrations import MINOR
 from schemas.events import MAX_REQUESTS
 
 

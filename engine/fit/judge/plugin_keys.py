@@ -8,7 +8,7 @@ import orjson
 
 from engine.fit.judge.decision import Grant
 from engine.hami import vendor_annotations as keys
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.vendors import Family, Vendor
 
 _MLU_UNIT: Final = 256

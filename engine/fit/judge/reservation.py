@@ -14,7 +14,7 @@ from engine.fit.judge.plugin_keys import VendorAllocation, build_plugin_annotati
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.allocation import AllocatedDevice, MigAllocation, encode_devices, encode_mig
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS
-from engine.hami.json_values import to_mapping
+from engine.hami.go_values import to_mapping
 from engine.hami.mig import Placement
 from engine.hami.vendor_annotations import METAX_CLASS
 from engine.hami.vendors import Vendor, Vendors

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from engine.hami.checked_event import to_node_checked
 from engine.hami.node_checks import (
     RegistrationProblem,
     VendorRegistration,
     check_registrations,
     list_vendor_registrations,
 )
+from engine.hami.node_events import to_node_checked
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
 from engine.hami.vendors import Vendor

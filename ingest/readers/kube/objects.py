@@ -4,10 +4,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
-from engine.hami import registered_event
+from engine.hami.allocation import list_allocations
 from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
+from engine.hami.node_events import to_node_registered
 from engine.hami.node_registration import list_cordoned_devices, read_node
-from engine.hami.pod_allocations import list_allocations
 from engine.hami.vendor_catalog import list_vendors
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
@@ -105,7 +105,7 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
     devices = reading.combine_devices(vendors)
     if not name or observed is None or (devices is None and reading.problem is None):
         return None
-    return registered_event.to_node_registered(
+    return to_node_registered(
         cluster, name, observed, devices.registration if devices else None,
         cause=str(reading.problem or ""), handshake=get_text(annotations, HANDSHAKE),
         cordoned=list_cordoned_devices(annotations),

@@ -16,8 +16,7 @@ from ingest.readers.kube.remembered import digest_observation, remember
 from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, find_reporter, parse_scheduling_events
 from ingest.reading.protocol import Counts
 from ingest.reading.trusted_reporters import TrustedReporters
-from runtime.kubernetes.object_fields import get_text
-from runtime.kubernetes.own_events import is_own
+from runtime.kubernetes.object_fields import get_text, is_own
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
 ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from runtime.settings.cluster_name import to_cluster_name
+from runtime.settings.names import to_cluster_name
 from schemas.codec.records import MAX_DECODED_BYTES
 
 _NANOSECONDS: Final = 1_000_000_000

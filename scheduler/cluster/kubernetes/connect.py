@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runtime.backoff import RateLimiter
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.colocated_leadership import ColocatedLeadership
 from runtime.kubernetes.credentials import (
@@ -17,7 +18,6 @@ from runtime.kubernetes.credentials import (
 from runtime.kubernetes.election import Election
 from runtime.kubernetes.leadership import Leadership, generate_identity, get_host
 from runtime.kubernetes.lease import LeaseTimings
-from runtime.kubernetes.rate_limiter import RateLimiter
 from runtime.kubernetes.resources import Key
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Watcher

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from engine.hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
-from engine.hami.capacity_registration import INSTANCE_TYPE
+from engine.hami.vendor_registrations import INSTANCE_TYPE
 from schemas.json_types import Json
 
 # kubectl keeps the whole manifest in it a second time.

@@ -19,7 +19,7 @@ from runtime.settings.opensearch_connection import build_opensearch_connection
 from schemas import indices as index_families
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, encode, encode_value
-from schemas.documents.node_states import read_node_state
+from schemas.documents.devices import read_node_state
 from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
 from schemas.index_family import MAPPING_VERSION
 from schemas.json_types import Json

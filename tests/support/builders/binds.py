@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef, Identity
 from scheduler.bind.bind_journal import OpenBind
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED

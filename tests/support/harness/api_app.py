@@ -15,7 +15,7 @@ from api.app import create_app
 from api.authority.reviewer import Reviewer
 from api.settings import Settings
 from runtime.http.server_tls import Certificates
-from runtime.opensearch.serializer import OrjsonSerializer
+from runtime.opensearch.client import OrjsonSerializer
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value

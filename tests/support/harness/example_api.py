@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from engine.fit import manifests
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import build_columns, simulate

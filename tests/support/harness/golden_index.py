@@ -11,10 +11,8 @@ import orjson
 
 from engine.diagnosis.waiting import derive_wait
 from schemas.codec.records import decode, encode_value
-from schemas.documents.attempts import build_attempt_document
-from schemas.documents.devices import build_devices_document
-from schemas.documents.findings import build_finding_document
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.attempts import build_attempt_document, build_finding_document
+from schemas.documents.devices import build_devices_document, build_node_state_document
 from schemas.documents.observations import OBSERVATION_KINDS, build_observation_document
 from schemas.documents.placements import build_placement_document
 from schemas.documents.pod_states import derive_state_after_attempt

@@ -13,7 +13,7 @@ import orjson
 from api.http.aggregated.translation import translate_path
 from api.http.cluster import AGGREGATED
 from engine.fit import manifests
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import build_columns, simulate_on
 from engine.summaries.fold import summarize

@@ -13,10 +13,8 @@ from engine.summaries.merge import settle
 from engine.summaries.messages import build_search_text
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, encode, encode_value
-from schemas.documents.attempts import build_attempt_document
-from schemas.documents.devices import build_devices_document
-from schemas.documents.findings import build_finding_document
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.attempts import build_attempt_document, build_finding_document
+from schemas.documents.devices import build_devices_document, build_node_state_document
 from schemas.documents.observations import Observed, build_observation_document
 from schemas.documents.placements import build_placement_document
 from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.allocation import decode_devices
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK

@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.diagnosis.waiting import derive_wait
 from engine.fit import manifests
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import build_columns, simulate

@@ -11,7 +11,7 @@ from typing import Any, cast
 import yaml
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import parse
 from engine.hami.annotations import DEVICES_ALLOCATED

@@ -9,7 +9,7 @@ import httpx
 import yaml
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest, parse
 from runtime.http.bodies import Bodies

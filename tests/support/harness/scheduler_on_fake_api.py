@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.election import Election

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.events.state_builder import Life, StateBuilder
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged

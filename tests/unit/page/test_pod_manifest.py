@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from engine.fit import manifests
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest
 from engine.fit.simulate import build_columns, simulate_on

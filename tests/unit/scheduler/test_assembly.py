@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.hami.annotations import SCORING_WEIGHTS
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.settings.settings import read
 from scheduler.assembly import describe_settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.hami.annotations import HANDSHAKE
 from engine.summaries.fold import summarize

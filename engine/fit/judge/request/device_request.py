@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from engine.fit.judge.request.pod_annotations import PodAnnotations
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.hami.requests import UNSET_PERCENT
-from engine.hami.vendors import Family
+from engine.hami.vendors import UNSET_PERCENT, Family
 
 _WHOLE_DEVICE = 100
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.hami.quantities import has_unit, parse_whole, round_up
-from engine.hami.requests import BY_SPECIFICATION
-from engine.hami.vendors import Family, Vendor
+from engine.hami.vendors import BY_SPECIFICATION, Family, Vendor
 
 _INT32_MAX: Final = 2**31 - 1
 _ALL_PERCENT: Final = 100

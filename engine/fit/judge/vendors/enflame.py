@@ -7,8 +7,8 @@ from typing import NamedTuple
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit
 from engine.fit.judge.vendors.asking import NodeRequest, conclude_by_count, find_slot_refusal, refuse_all, take_in_turn
-from engine.hami.drs_registration import LARGEST, PROFILES, parse_profile_size
-from engine.hami.requests import BY_SPECIFICATION
+from engine.hami.vendor_registrations import LARGEST, PROFILES, parse_profile_size
+from engine.hami.vendors import BY_SPECIFICATION
 
 
 class DrsProfile(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Final
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.reference_fit import DeviceState, Pick, ReferenceFit
 from engine.fit.judge.vendors.asking import NodeRequest, conclude, find_slot_refusal, refuse_all
-from engine.hami.capacity_registration import NODE_TYPE
+from engine.hami.vendor_registrations import NODE_TYPE
 
 _BOTH: Final = 3
 _GROUPS: Final = (1, 4, 8, 16)

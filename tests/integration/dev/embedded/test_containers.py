@@ -24,7 +24,7 @@ from testcontainers.core.docker_client import DockerClient
 from dev.demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
 from dev.embedded import kafka_probe, opensearch
 from dev.embedded.ports import KAFKA_PORTS, find_free_port
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from tests.support.backends import containers
 
 ROOT = Path(__file__).parents[4]

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.alerts import links
 from schemas.codec.records import encode_value
-from schemas.documents.findings import build_finding_document
+from schemas.documents.attempts import build_finding_document
 from schemas.documents.observations import build_observation_document
 from schemas.events import FindingReported, NodeChecked, NodeProblem, Owner, PodDescription, PodRef
 from schemas.indices import FINDINGS, OBSERVATIONS

@@ -7,7 +7,7 @@ import httpx
 import orjson
 
 from schemas.codec.records import encode_value
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.devices import build_node_state_document
 from schemas.documents.placements import build_placement_document
 from schemas.events import (
     AttemptSummarized,

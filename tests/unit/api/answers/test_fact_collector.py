@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock, Mock, patch
 from api.answers.fact_collector import FactCollector
 from api.index.attempts.attempt_queries import PodName
 from engine.diagnosis.facts import DiagnosisFacts
-from schemas.answers.devices import DeviceLog
+from schemas.answers.attempts import DeviceLog
 from tests.support.builders.events import STARTED, a_summary
 
 ROW = Mock(spec=DeviceLog)

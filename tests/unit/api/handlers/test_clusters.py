@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from schemas.answers.attempts import Error, FullSchedulerLog
-from schemas.answers.clusters import Clusters
+from schemas.answers.nodes import Clusters
 from schemas.events import PodRef
 from tests.support.builders.events import STARTED, a_summary
 from tests.support.harness.api_app import POD, Caller, answer_nothing, hold, with_needed_query

@@ -10,7 +10,7 @@ from api.http.pagination import TOTAL_HEADER
 from schemas.answers.attempts import Error
 from schemas.answers.placements import Findings
 from schemas.codec.records import encode_value
-from schemas.documents.findings import build_finding_document
+from schemas.documents.attempts import build_finding_document
 from schemas.events import FindingReported
 from tests.support.builders.events import ATTEMPT, STARTED, a_summary
 from tests.support.harness.api_app import Caller, answer_nothing, refuse

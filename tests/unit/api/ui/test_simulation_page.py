@@ -8,7 +8,7 @@ from httpx import Response
 
 from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.simulate import build_columns, simulate_on
 from engine.summaries.fold import summarize

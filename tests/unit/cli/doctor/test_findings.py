@@ -21,7 +21,7 @@ from cli.doctor.findings import Checkup, Fault, to_json, to_text
 from cli.doctor.opensearch import check_templates
 from cli.doctor.rights import RIGHTS
 from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.http.certificate_authority import Authority
 from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
 from runtime.kafka.topics import build_configuration

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from page.views.natural_order import to_natural_order
+from page.views.amounts import to_natural_order
 
 
 def test_runs_of_digits_count_as_numbers() -> None:

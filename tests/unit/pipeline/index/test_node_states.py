@@ -7,7 +7,7 @@ from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
 from schemas.codec.records import encode
-from schemas.documents.node_states import read_node_state
+from schemas.documents.devices import read_node_state
 from schemas.events import NodeStateChanged, PodObserved, PodRef
 from schemas.topics import DEAD_LETTERS, NODE_STATES
 from tests.support.builders.node_states import EPOCH, a_node_state

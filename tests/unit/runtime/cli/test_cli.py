@@ -13,7 +13,7 @@ from runtime.errors import SettingError
 from runtime.settings.addresses import HostPort
 from runtime.settings.flags import with_settings
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.service_settings import ServiceSettings
+from runtime.settings.settings import ServiceSettings
 
 
 class Settings(KafkaConnection, ServiceSettings):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cli.install_command import write_install_command
+from runtime.cli.installation import write_install_command
 
 
 @pytest.mark.parametrize(

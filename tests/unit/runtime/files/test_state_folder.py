@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import SettingError
-from runtime.files.state_folder import locate_state_folder
+from runtime.files.state_files import locate_state_folder
 from scheduler.settings import Settings
 
 

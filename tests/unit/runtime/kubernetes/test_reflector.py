@@ -201,7 +201,7 @@ async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> 
 
 
 async def test_a_rate_spreads_requests() -> None:
-    from runtime.kubernetes.rate_limiter import RateLimiter
+    from runtime.backoff import RateLimiter
 
     rate = RateLimiter(qps=10, burst=2)
     assert [round(rate.delay_seconds(100.0), 3) for _ in range(4)] == [0, 0, 0.1, 0.2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.settings.object_names import find_label_problem, find_subdomain_problem
+from runtime.settings.names import find_label_problem, find_subdomain_problem
 
 
 @pytest.mark.parametrize("name", ["a", "0", "gpu-pod", "a--b", "a" * 63, "0-9"])

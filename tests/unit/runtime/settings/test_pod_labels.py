@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.settings.pod_labels import parse_label_names
+from runtime.settings.names import parse_label_names
 
 
 @pytest.mark.parametrize(

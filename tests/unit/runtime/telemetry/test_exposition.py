@@ -1,7 +1,7 @@
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 from runtime.telemetry.exposition import encode_metrics, with_process
 
 ASKS_FOR_OPEN_METRICS = "application/openmetrics-text; version=1.0.0, text/plain;version=0.0.4;q=0.5"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef, Identity
 from scheduler.bind.bind_journal import OpenBind
 from scheduler.bind.bind_request import BindRequest
 from schemas.codec.records import decode

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.hami.annotations import HANDSHAKE, REGISTER
 from engine.hami.node_checks import check_registrations, list_vendor_registrations
 from engine.hami.vendors import ONLY_NVIDIA

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.fit.events.state_builder import Life
 from engine.hami.annotations import MIG_ALLOCATIONS
 from scheduler.cluster.cluster_api import PodVersion

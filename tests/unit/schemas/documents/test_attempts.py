@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.attempts import (
     build_attempt_document,
+    build_finding_document,
     build_repeated_document,
     compute_verdict_digest,
     list_reason_codes,
@@ -18,7 +19,6 @@ from schemas.documents.attempts import (
     read_summary,
 )
 from schemas.documents.devices import build_devices_document, read_devices_judged
-from schemas.documents.findings import build_finding_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodDescription, Refusal
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, build_devices_judged

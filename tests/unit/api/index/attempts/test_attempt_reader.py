@@ -10,12 +10,11 @@ import pytest
 from api.index.attempts import attempt_queries
 from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_devices, read_latest_attempt, resolve_retries
-from api.memory.recent_states import RecentStates
-from schemas.answers.devices import DeviceLog
+from api.memory.cluster_devices import RecentStates
+from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import build_attempt_document, build_repeated_document, read_summary
-from schemas.documents.devices import build_devices_document
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.devices import build_devices_document, build_node_state_document
 from schemas.events import AttemptSummarized, DevicesJudged, NodeStateChanged
 from tests.support.builders.events import STARTED, a_repetition, a_summary, build_devices_judged
 from tests.support.builders.node_states import EPOCH, a_node_state

@@ -9,10 +9,9 @@ import pytest
 from api.http.cluster import Cluster
 from api.index.attempts import device_refusals
 from api.index.attempts.device_refusals import RefusalsPosition, read_refusals
-from api.memory.recent_states import RecentStates
+from api.memory.cluster_devices import RecentStates
 from schemas.codec.records import encode, encode_value
-from schemas.documents.devices import build_devices_document
-from schemas.documents.node_states import build_node_state_document
+from schemas.documents.devices import build_devices_document, build_node_state_document
 from schemas.events import DevicesJudged
 from tests.support.builders.events import STARTED, build_devices_judged
 from tests.support.builders.node_states import a_node_state

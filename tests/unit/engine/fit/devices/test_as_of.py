@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from engine.fit import manifests
 from engine.fit.devices.as_of import look_up_cluster, rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import build_events
-from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.fit.judge.reservation import release

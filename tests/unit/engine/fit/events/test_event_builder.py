@@ -11,9 +11,8 @@ import zstandard
 from hypothesis import given, settings
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import build_bind, build_events, build_failure, to_request
-from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.fit.judge.request.pod_request import VendorRequest

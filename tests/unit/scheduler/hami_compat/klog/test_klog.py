@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from engine.fit.events.attempt import AttemptRef
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED

@@ -7,9 +7,8 @@ from datetime import UTC
 
 import pytest
 
-from engine.fit.events.attempt import AttemptRef
+from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import build_events
-from engine.fit.events.identity import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED

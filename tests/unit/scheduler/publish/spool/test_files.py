@@ -17,7 +17,7 @@ PACKAGE = Path(scheduler.__path__[0])
 MODULES = [
     path for path in [*PACKAGE.glob("publish/**/*.py"), PACKAGE / "bind/bind_journal.py"] if path.name != "files.py"
 ]
-OPENING = {"os", "io", "fcntl", "shutil", "tempfile", "mmap", "runtime.files.private_files"}
+OPENING = {"os", "io", "fcntl", "shutil", "tempfile", "mmap", "runtime.files.state_files"}
 OF_PATHS = {name for name in set(dir(Path)) - set(dir(PurePath)) if not name.startswith("_")}
 """Methods that make system calls."""
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiokafka.structs import OffsetAndMetadata
 
-from runtime.kafka import positions
+from runtime.kafka import inspection
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE
 from runtime.settings.kafka_connection import build_kafka_connection
@@ -34,13 +34,13 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, int]:
     async def administration(servers: str) -> AsyncIterator[Administration]:
         yield Administration(offsets)
 
-    monkeypatch.setattr(positions, "administration", administration)
+    monkeypatch.setattr(inspection, "administration", administration)
     return offsets
 
 
 async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer: dict[TopicPartition, int]) -> None:
     answer.update({FIRST: 7, SECOND: -1})
-    assert await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND]) == {
+    assert await inspection.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND]) == {
         FIRST: 7,
         SECOND: 0,
     }
@@ -48,4 +48,4 @@ async def test_a_partition_of_which_nothing_is_committed_is_read_up_to_0(answer:
 
 async def test_a_coordinator_that_is_still_loading_is_unavailable(answer: dict[TopicPartition, int]) -> None:
     with pytest.raises(UNAVAILABLE, match="group does not answer for 2 partitions"):
-        await positions.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND])
+        await inspection.read_committed_offsets(build_kafka_connection("broker:9092"), "group", [FIRST, SECOND])

@@ -1,10 +1,19 @@
-"""Folder for files that outlive the process, unless a setting names another folder."""
+"""Files that outlive the process: their folder, and how they are opened."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO, Final, Literal
 
 from runtime.errors import SettingError
+
+_FLAGS: Final = {"wb": os.O_TRUNC, "ab": os.O_APPEND}
+
+
+def open_private(path: Path, mode: Literal["wb", "ab"]) -> IO[bytes]:
+    """Open the file and create it with mode 0600. Raises ``OSError``, also if the name is a symbolic link."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | _FLAGS[mode], 0o600)
+    return os.fdopen(handle, mode)
 
 
 def locate_state_folder(environment: Mapping[str, str] = os.environ) -> Path:

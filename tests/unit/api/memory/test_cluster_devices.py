@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from api.memory.recent_states import RecentStates
+from api.memory.cluster_devices import RecentStates
 from schemas.codec.records import encode
 from schemas.events import NodeStateChanged
 from tests.support.builders.events import STARTED

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.reading.checkpoint import Checkpoint, CheckpointError, CheckpointState
-from runtime.files.private_files import open_private
+from runtime.files.state_files import open_private
 from scheduler.publish.spool.spool import Spool
 from tests.support.builders.spool_entries import a_verdict
 

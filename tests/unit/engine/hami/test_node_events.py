@@ -9,9 +9,9 @@ import pytest
 
 from engine.fit import device_config
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
 from engine.hami.annotations import REGISTER
-from engine.hami.registered_event import to_node_registered
+from engine.hami.node_events import to_node_registered
 from engine.hami.registration import Registration, decode_registration
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims

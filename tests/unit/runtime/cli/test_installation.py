@@ -5,7 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from runtime.cli.version import VERSION
+from runtime.cli.installation import VERSION
 
 ROOT = Path(__file__).parents[4]
 

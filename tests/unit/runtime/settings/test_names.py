@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from runtime.cli.cli import create_application
-from runtime.settings import cluster_name as names
+from runtime.settings import names
 from runtime.settings.flags import with_settings
 from runtime.settings.settings import ClusterName, EnvironmentSettings
 from schemas import events

@@ -3,7 +3,7 @@
 import orjson
 
 from schemas.codec.records import Rejected, encode, encode_value
-from schemas.documents.node_states import build_node_state_document, read_node_state
+from schemas.documents.devices import build_node_state_document, read_node_state
 from schemas.events import NodeStateChanged
 from schemas.indices import NODE_STATES
 from tests.support.builders.events import STARTED

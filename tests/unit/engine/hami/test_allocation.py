@@ -8,9 +8,9 @@ import pytest
 
 from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.events.identity import Identity
+from engine.fit.events.attempt import Identity
+from engine.hami.allocation import list_allocations
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
-from engine.hami.pod_allocations import list_allocations
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import SimulatedCluster

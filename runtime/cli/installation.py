@@ -1,7 +1,11 @@
-"""The command that adds a package to the environment in which this process runs."""
+"""This installation: its version, and the command that adds a package to it."""
 
 import sys
 from pathlib import Path
+from typing import Final
+
+# The program runs from its sources, where no package metadata names it; a test compares it with pyproject.toml.
+VERSION: Final = "0.1.0"
 
 
 def write_install_command(requirement: str, prefix: Path = Path(sys.prefix)) -> str:
