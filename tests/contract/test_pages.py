@@ -17,7 +17,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 LINKED = [
     *PAGES,
     *sorted((DOCS / "decisions").glob("*.md")),
-    *map(Path, ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *map(Path, ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
 ]
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 
@@ -61,6 +61,12 @@ def test_every_page_is_linked_by_the_readme_or_by_a_page_that_it_links() -> None
                 reached.add(path)
                 waiting.append(path)
     assert [page for page in PAGES if page not in reached] == []
+
+
+def test_the_changelog_lists_the_changes_of_each_version_by_kind() -> None:
+    headings = re.findall(r"^(##+) (.+)$", Path("CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {title for level, title in headings if level == "###"} <= {"Added", "Changed", "Removed", "Fixed"}
+    assert next(title for level, title in headings if level == "##") == "Unreleased"
 
 
 def test_a_broken_link_is_listed(tmp_path: Path) -> None:
