@@ -5,9 +5,11 @@ The examples are what the application answers from memory and index with the gol
 
 import asyncio
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
+from starlette.routing import BaseRoute
 
 from api.http.errors import describe_problem
 from api.http.openapi_document import FILE, build_document
@@ -16,40 +18,30 @@ from api.metrics import PREFIX
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import answer_search, read_attempt
 
-_POD: Final = "/api/v1/namespaces/llm/pods/deepseek-5996b8569d-kgwgx"
-_ATTEMPT: Final = "/api/v1/attempts/6f97a54de6fbb9e27ee3a1dc8d608d38"
+_NAMES: Final = {
+    "namespace": "llm",
+    "name": "deepseek-5996b8569d-kgwgx",
+    "node": "node3",
+    "attempt_id": "6f97a54de6fbb9e27ee3a1dc8d608d38",
+}
+"""Path parameters under which the golden records have something."""
+_POD: Final = "/api/v1/namespaces/llm/pods/{name}"
+_ATTEMPT: Final = "/api/v1/attempts/{attempt_id}"
 _THEN: Final = "at=2026-04-22T14:00:00Z"
+_RANGE: Final = "since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z"
 REQUESTS: Final = {
-    "getPodSchedulerlog": _POD + "/schedulerlog",
-    "getPodScores": _POD + "/scores",
-    "getPodGroups": _POD + "/groups",
     "getPodComparison": _POD + "/comparison?nodes=node3,node5",
     "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
-    "getPodDiagnosis": _POD + "/diagnosis",
-    "listPodSuggestions": _POD + "/suggestions",
-    "getPodSchedulerlogHistory": _POD + "/schedulerlog/history",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",
     "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",
-    "listSuggestions": "/api/v1/suggestions",
-    "listPending": "/api/v1/pending",
-    "listPods": "/api/v1/pods",
     "listRefusals": "/api/v1/refusals?device=GPU-1",
-    "listTrends": "/api/v1/trends?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z&interval=5m",
-    "getReportsFailures": "/api/v1/reports/failures?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z",
-    "listFindings": "/api/v1/findings",
-    "listPodFindings": _POD + "/findings",
-    "listPodOccupancy": _POD + "/occupancy",
+    "listTrends": f"/api/v1/trends?{_RANGE}&interval=5m",
+    "getReportsFailures": f"/api/v1/reports/failures?{_RANGE}",
     "listPodObservations": "/api/v1/namespaces/llm/pods/deepseek-0/observations",
-    "getNode": "/api/v1/nodes/node3?" + _THEN,
-    "getNodeOccupancy": "/api/v1/nodes/node3/occupancy?" + _THEN,
-    "listNodes": "/api/v1/nodes",
-    "listSchedulers": "/api/v1/schedulers",
-    "listClusters": "/api/v1/clusters",
-    "getHealthz": "/healthz",
-    "getReadyz": "/readyz",
+    "getNode": "/api/v1/nodes/{node}?" + _THEN,
+    "getNodeOccupancy": "/api/v1/nodes/{node}/occupancy?" + _THEN,
 }
-"""Operation to the request whose answer is its example."""
-_RANGE: Final = "since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z"
+"""Operation to the request whose answer is its example, where its path alone asks for nothing of the golden records."""
 TEXTS: Final = {
     "listTrends.csv": f"/api/v1/trends?{_RANGE}&interval=5m&format=csv",
     "getReportsFailures.csv": f"/api/v1/reports/failures?{_RANGE}&format=csv",
@@ -61,7 +53,7 @@ TEXTS: Final = {
 }
 """Operation to the request, of answers that are texts."""
 WATCHES: Final = {
-    "getPodSchedulerlog.watch": REQUESTS["getPodSchedulerlog"],
+    "getPodSchedulerlog.watch": _POD + "/schedulerlog",
     "listSchedulerlogs.watch": "/api/v1/schedulerlogs",
     "listPending.watch": "/api/v1/pending",
 }
@@ -77,12 +69,24 @@ ERRORS: Final = {
 }
 
 
+def derive_requests(routes: Iterable[BaseRoute]) -> dict[str, str]:
+    """Derive the example request of each operation that answers JSON, in the default cluster."""
+    described = [route.describe() for route in routes if isinstance(route, OperationRoute)]
+    paths = {
+        str(item.description["operationId"]): item.path
+        for item in described
+        if item.method == "get" and "{cluster}" not in item.path
+        if "application/json" in item.description["responses"]["200"]["content"]
+    }
+    return {name: REQUESTS.get(name, path).format(**_NAMES) for name, path in paths.items()}
+
+
 async def collect_examples() -> dict[str, Any]:
     """Collect the example of each operation, and of each status of an error."""
     caller = Caller(answer_search)
     caller.remember(read_attempt())
     collected: dict[str, Any] = {}
-    for operation, path in REQUESTS.items():
+    for operation, path in derive_requests(caller.app.routes).items():
         answer = await caller.get(path)
         assert answer.status_code == 200, f"{operation}: {answer.text}"
         collected[operation] = answer.json()
@@ -92,7 +96,7 @@ async def collect_examples() -> dict[str, Any]:
                 collected[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(collected[operation])
     collected |= {name: _fix_text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
-    events = await asyncio.gather(*(_read_first_event(caller, path) for path in WATCHES.values()))
+    events = await asyncio.gather(*(_read_first_event(caller, path.format(**_NAMES)) for path in WATCHES.values()))
     collected |= dict(zip(WATCHES, events, strict=True))
     # What is posted is answered with the same parts.
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
