@@ -97,6 +97,7 @@ down: install  ## Stop what `make up` started
 generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, dashboards and rules that come from code
 	@$(RUN) schemas generate
 	@$(RUN) deploy.dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
+	@$(RUN) deploy.managed_resources
 	@$(RUN) cli.settings_page
 	@$(RUN) tests.support.harness.api_document
 	@.venv/bin/python .ci/release.py
