@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz headlamp up down generate sbom image clean
+.PHONY: help install demo test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz mutants headlamp up down generate sbom image clean
 
 # Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -80,6 +80,10 @@ chaos: install  ## Kill and freeze everything for twenty minutes, and count what
 
 fuzz: install  ## Feed every reader broken input, a million pieces each, with bounds of time and memory (ARGS="records --count 1000 --seed 1")
 	@$(RUN) tests.fuzz $(ARGS)
+
+# About five seconds of CPU a mutant; docs/measurements.md lists the survivors of the last run.
+mutants: install  ## Put random slips into the engine and run the unit tests of each module (ARGS="engine/hami --count 50 --seed 2")
+	@$(RUN) tests.mutation $(ARGS)
 
 # Node.js is asked for here alone: nothing else of the project needs it. The lock file names what Linux on x86-64 installs, and
 # `npm ci` refuses one without the binaries of every platform; other platforms get theirs at the version that the package names.
