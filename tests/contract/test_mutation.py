@@ -41,7 +41,7 @@ def test_a_slip_changes_one_place(source: str, expected: list[str]) -> None:
         "x = 'text'",
     ],
 )
-def test_what_tests_do_not_check_stays(source: str) -> None:
+def test_docstrings_annotations_and_texts_are_left_alone(source: str) -> None:
     assert list_mutants(source.encode()) == []
 
 
