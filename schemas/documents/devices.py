@@ -1,4 +1,4 @@
-"""Documents of device verdicts."""
+"""Documents of device verdicts, and of the states of nodes that they refer to."""
 
 from datetime import datetime
 from typing import Annotated, Any
