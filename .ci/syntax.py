@@ -8,7 +8,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 PROPERTIES = frozenset({"property", "cached_property", "setter", "getter", "deleter", "computed_field"})
 VALIDATORS = frozenset({"field_validator", "model_validator", "field_serializer", "model_serializer"})
 OPERANDS = frozenset({"contextmanager", "asynccontextmanager"})
-COMMANDS = frozenset({"command", "callback", "takes", "with_api_options"})
+COMMANDS = frozenset({"command", "callback", "with_settings", "with_api_options"})
 GIVEN_TO_TESTS = frozenset({"fixture", "composite", "invariant"})
 PHRASES = PROPERTIES | VALIDATORS | OPERANDS | GIVEN_TO_TESTS
 

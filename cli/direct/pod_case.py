@@ -1,4 +1,4 @@
-"""What a question about pods needs, read from a live cluster: own namespace, nodes and pods, groups and queues.
+"""Objects for a question about pods, read from a live cluster: the pod's namespace, nodes and pods, groups and queues.
 
 The reading climbs as far as the user's rights allow: the pod with its events, claims and quotas; then nodes and all
 pods, on which the pod is judged; then the objects of queues and gangs that the cluster has.
@@ -59,14 +59,14 @@ class LiveCase:
 
     case: ClusterCase
     pod: Json | None
-    """None if the pod does not exist."""
+    """Object of the pod; None if the pod does not exist."""
     problems: dict[str, Problem] = field(default_factory=dict)
     """By kind (``engine.snapshot.kinds``)."""
 
 
 def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase | Problem:
     """Read a case about one pod; a problem if the pod itself can't be read."""
-    pod = reader.get(f"{_in_namespace('/api/v1', namespace)}/pods/{quote(name, safe='')}")
+    pod = reader.get(f"{_build_root('/api/v1', namespace)}/pods/{quote(name, safe='')}")
     if isinstance(pod, Problem) and not isinstance(pod, NotFound):
         return pod
     existing = None if isinstance(pod, Problem) else {"apiVersion": "v1", "kind": "Pod", **pod}
@@ -83,14 +83,14 @@ def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
 def _finish(reader: ObjectReader, read: ReadObjects, pod: Json | None, namespace: str) -> LiveCase:
     if kinds.POD in read.problems and namespace:
         # A user who may not list all pods may still list the pods of the namespace.
-        own = reader.list_kinds([ListedKind(kinds.POD, f"{_in_namespace('/api/v1', namespace)}/pods")])
-        read.objects += own.objects
+        namespace_pods = reader.list_kinds([ListedKind(kinds.POD, f"{_build_root('/api/v1', namespace)}/pods")])
+        read.objects += namespace_pods.objects
     objects = [*read.objects, *([pod] if pod else [])]
     return LiveCase(build_case(objects, read.problems, datetime.now(UTC)), pod, read.problems)
 
 
 def _list_own(namespace: str) -> list[ListedKind]:
-    root = _in_namespace("/api/v1", namespace)
+    root = _build_root("/api/v1", namespace)
     return [
         ListedKind(EVENTS, f"{root}/events"),
         ListedKind(kinds.VOLUME_CLAIM, f"{root}/persistentvolumeclaims"),
@@ -116,11 +116,11 @@ def _list_needed(reader: ObjectReader, pod: Json | None, namespace: str) -> Iter
         for kind, plural, is_namespaced in _DEVICES:
             is_own = is_namespaced and kind == kinds.CLAIM_TEMPLATE
             root = f"/apis/{_DEVICE_GROUP}/{version}"
-            yield ListedKind(kind, f"{_in_namespace(root, namespace) if is_own else root}/{plural}")
+            yield ListedKind(kind, f"{_build_root(root, namespace) if is_own else root}/{plural}")
     for group, plural, is_namespaced in _GROUPS:
         if version := versions.get(group):
             root = f"/apis/{group}/{version}"
-            path = f"{_in_namespace(root, namespace) if is_namespaced else root}/{plural}"
+            path = f"{_build_root(root, namespace) if is_namespaced else root}/{plural}"
             yield ListedKind(f"{_SINGULAR[plural]}.{group}", path)
 
 
@@ -139,5 +139,5 @@ def _list_versions(reader: ObjectReader) -> dict[str, str]:
     }
 
 
-def _in_namespace(root: str, namespace: str) -> str:
+def _build_root(root: str, namespace: str) -> str:
     return f"{root}/namespaces/{quote(namespace, safe='')}"

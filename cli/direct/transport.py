@@ -82,7 +82,7 @@ def _explain_absence(live: LiveCase, namespace: str, name: str) -> Problem:
     """Explain that the pod does not exist, with the most similar names, also in other namespaces."""
     names: Sequence[tuple[str, str]] = list(live.case.objects.tables.get(kinds.POD, {}))
     elsewhere = [f"{other}/{name}" for other, pod in names if pod == name and other != namespace]
-    own = get_close_matches(name, [pod for other, pod in names if other == namespace], MAX_SIMILAR, cutoff=0.5)
-    similar = [*elsewhere[:MAX_SIMILAR], *(f"{namespace}/{pod}" for pod in own)]
+    close_names = get_close_matches(name, [pod for other, pod in names if other == namespace], MAX_SIMILAR, cutoff=0.5)
+    similar = [*elsewhere[:MAX_SIMILAR], *(f"{namespace}/{pod}" for pod in close_names)]
     hint = f"Similar names: {', '.join(similar)}" if similar else f"`kubectl get pods -n {namespace}` lists its pods"
     return NotFound(f"the pod {namespace}/{name} does not exist", f"{hint}.")

@@ -60,7 +60,7 @@ class _Section:
     def collect_pairs(self, separator: str) -> dict[str, str]:
         """Collect the entries as names and values."""
         pairs = (entry.partition(separator) for entry in self.list_texts())
-        return {name.strip(): text.strip() for name, found, text in pairs if found}
+        return {name.strip(): text.strip() for name, delimiter, text in pairs if delimiter}
 
 
 def _divide_sections(lines: Sequence[str]) -> dict[str, _Section]:
@@ -90,9 +90,9 @@ def _parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     namespace = _read(sections, "Namespace")
     for line in sections.get("Events", _Section()).lines if kind else ():
         if match := _EVENT.match(line):
-            about = {"kind": kind, "namespace": namespace, "name": name}
+            involved = {"kind": kind, "namespace": namespace, "name": name}
             yield _to_event(
-                match["type"], match["reason"], match["age"], match["from"], match["note"], about, written_at
+                match["type"], match["reason"], match["age"], match["from"], match["note"], involved, written_at
             )
 
 
@@ -223,15 +223,15 @@ def _list_pods_on_node(node: str, sections: dict[str, _Section]) -> Iterator[Jso
 
 
 def _to_event(
-    kind: str, reason: str, age: str, reporter: str, note: str, about: dict[str, str], written_at: datetime
+    kind: str, reason: str, age: str, reporter: str, note: str, involved: dict[str, str], written_at: datetime
 ) -> Json:
     times = _TIMES.search(age)
     last = written_at - _parse_age(age.partition(" ")[0])
     first = written_at - _parse_age(times[2]) if times else last
     return {
         "apiVersion": "v1", "kind": "Event", "type": kind, "reason": reason, "message": note,
-        "metadata": {"name": f"{about['name']}.{reason}.{last:%s}", "namespace": about["namespace"] or "default"},
-        "involvedObject": about, "source": {"component": reporter}, "count": int(times[1]) if times else 1,
+        "metadata": {"name": f"{involved['name']}.{reason}.{last:%s}", "namespace": involved["namespace"] or "default"},
+        "involvedObject": involved, "source": {"component": reporter}, "count": int(times[1]) if times else 1,
         "firstTimestamp": f"{first.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "lastTimestamp": f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }  # fmt: skip
@@ -251,6 +251,6 @@ def _parse_table(lines: Sequence[str], written_at: datetime) -> Iterator[Json]:
         row = {name: line[start:end].strip() for name, start, end in zip(names, starts, ends, strict=True)}
         kind, _, name = row.get("OBJECT", "").partition("/")
         if name:
-            about = {"kind": _KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
+            involved = {"kind": _KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
             source = row.get("SOURCE", "").partition(",")[0]
-            yield _to_event(row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], about, written_at)
+            yield _to_event(row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], involved, written_at)

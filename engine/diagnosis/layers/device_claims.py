@@ -171,12 +171,12 @@ def _iterate_claims(facts: DiagnosisFacts) -> Iterator[tuple[str, Fields]]:
     if objects is None or pod is None:
         return
     pod_object = objects.find(kinds.POD, facts.name, facts.namespace)
-    made = {
+    claim_names = {
         get_text(entry, "name"): get_text(entry, "resourceClaimName")
         for entry in iterate_objects(pod_object, "status", "resourceClaimStatuses")
     }
     for request in iterate_objects(pod.spec, "resourceClaims"):
-        name = get_text(request, "resourceClaimName") or made.get(get_text(request, "name"), "")
+        name = get_text(request, "resourceClaimName") or claim_names.get(get_text(request, "name"), "")
         if claim := objects.find(kinds.RESOURCE_CLAIM, name, facts.namespace):
             yield name, claim
 

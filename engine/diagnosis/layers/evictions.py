@@ -112,8 +112,8 @@ def find_loss_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
 
 
 def _describe_disruption(pod: PodOnCluster, condition: Condition) -> FoundObstacle:
-    known = f"disrupted_{condition.reason}" in load_texts().phrases
-    cause = write_phrase(f"disrupted_{condition.reason}" if known else "disrupted")
+    has_phrase = f"disrupted_{condition.reason}" in load_texts().phrases
+    cause = write_phrase(f"disrupted_{condition.reason}" if has_phrase else "disrupted")
     words: dict[str, Word] = {
         "node": pod.node or "?",
         "words": quote(f"{condition.reason}: {condition.message}"),

@@ -113,8 +113,8 @@ def _explain_volcano(
     counts = match["counts"].strip(", ")
     more: dict[str, Word] = {"minimum": minimum, "counts": counts}
     clauses = [name for name in obstacle.clauses if name != "minimum"]
-    place = clauses.index("group") + 1 if "group" in clauses else 0
-    clauses[place:place] = ["minimum", *(["counts"] if counts else [])]
+    index = clauses.index("group") + 1 if "group" in clauses else 0
+    clauses[index:index] = ["minimum", *(["counts"] if counts else [])]
     return obstacle._replace(words={**obstacle.words, **more}, clauses=clauses)
 
 

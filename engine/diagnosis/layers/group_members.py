@@ -29,7 +29,7 @@ class _Mark:
     """Mark on a pod that names its group. ``minimum``: path of the number of members in the group's spec."""
 
     system: System
-    place: Literal["labels", "annotations", "spec"]
+    location: Literal["labels", "annotations", "spec"]
     path: tuple[str, ...]
     kind: str
     minimum: tuple[str, ...] = ("minMember",)
@@ -81,7 +81,7 @@ def find_group(facts: DiagnosisFacts) -> Group | None:
         return None
     marks = {"labels": pod.labels, "annotations": pod.annotations, "spec": pod.spec or {}}
     for mark in _MARKS:
-        if name := get_text(marks[mark.place], *mark.path):
+        if name := get_text(marks[mark.location], *mark.path):
             return _build_group(facts, pod, mark, name)
     return None
 
@@ -98,7 +98,7 @@ def _build_group(facts: DiagnosisFacts, pod: PodOnCluster, mark: _Mark, name: st
 
 
 def _get_mark(pod: Fields, mark: _Mark) -> str:
-    start = ("spec",) if mark.place == "spec" else ("metadata", mark.place)
+    start = ("spec",) if mark.location == "spec" else ("metadata", mark.location)
     return get_text(get_object(pod, *start), *mark.path)
 
 

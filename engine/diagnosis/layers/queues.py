@@ -119,16 +119,16 @@ def _describe_skipped(facts: DiagnosisFacts, statement: Statement) -> FoundObsta
 
 
 def _describe_yunikorn(match: re.Match[str], statement: Statement) -> FoundObstacle:
-    asked, free = (_read_map(match[name]) for name in ("asked", "free"))
+    requested, free = (_read_map(match[name]) for name in ("asked", "free"))
     # A resource that the queue does not limit is missing from what is available.
-    lacking = [name for name in asked if name in free and _to_decimal(free[name]) < _to_decimal(asked[name])]
+    lacking = [name for name in requested if name in free and _to_decimal(free[name]) < _to_decimal(requested[name])]
     resource = lacking[0] if lacking else ""
     words: dict[str, Word] = {
         "queue": match["queue"],
         "system": "YuniKorn",
         "kind": write_phrase("quota_queue"),
         "resource": resource or "?",
-        "asked": asked.get(resource, "?"),
+        "asked": requested.get(resource, "?"),
         "free": free.get(resource, "?"),
         "others": shorten_list(lacking[1:]),
     }
@@ -161,7 +161,7 @@ def _build(
 ) -> FoundObstacle:
     """Build the obstacle of a quota that names what it allows, what is used and what the pod asks for."""
     exceeded = resources or [
-        name for name in amounts["limit"] if _exceeds(amounts["asked"], amounts["used"], amounts["limit"], name)
+        name for name in amounts["limit"] if _is_exceeded(amounts["asked"], amounts["used"], amounts["limit"], name)
     ]
     resource = exceeded[0] if exceeded else ""
     words: dict[str, Word] = {"queue": queue, "system": system, "kind": write_phrase(kind), "resource": resource or "?"}
@@ -173,8 +173,8 @@ def _build(
     return FoundObstacle("QueueFull", words, numbers, evidence=[statement.evidence], clauses=clauses)
 
 
-def _exceeds(asked: Mapping[str, str], used: Mapping[str, str], limit: Mapping[str, str], name: str) -> bool:
-    return _to_decimal(asked.get(name, "0")) + _to_decimal(used.get(name, "0")) > _to_decimal(limit[name])
+def _is_exceeded(requested: Mapping[str, str], used: Mapping[str, str], limit: Mapping[str, str], name: str) -> bool:
+    return _to_decimal(requested.get(name, "0")) + _to_decimal(used.get(name, "0")) > _to_decimal(limit[name])
 
 
 def _to_decimal(amount: str) -> Decimal:
@@ -195,21 +195,21 @@ def _describe_capacity_total(_match: re.Match[str], statement: Statement) -> Fou
 
 def _describe_kai(match: re.Match[str], statement: Statement) -> FoundObstacle:
     """Describe a limit of a KAI queue; where the numbers fit, KAI's own sum is the fault."""
-    asked, used, limit = (Decimal(match[name].rstrip(".")) for name in ("asked", "used", "limit"))
+    requested, used, limit = (Decimal(match[name].rstrip(".")) for name in ("asked", "used", "limit"))
     is_hard = match.re is _KAI_LIMIT
     words: dict[str, Word] = {
         "queue": match["queue"].removeprefix("OverLimit: "),
         "system": "KAI",
         "kind": write_phrase("quota_queue" if is_hard else "quota_not_preemptible"),
         "resource": match["resource"],
-        "asked": str(asked),
+        "asked": str(requested),
         "used": str(used),
         "limit": str(limit),
-        "sum": str(used + asked),
+        "sum": str(used + requested),
     }
-    if used + asked <= limit:
-        step = _find_step(asked, used, limit)
-        words |= {"more": str(limit + step), "less": str(max(asked - step, Decimal(0)))}
+    if used + requested <= limit:
+        step = _find_step(requested, used, limit)
+        words |= {"more": str(limit + step), "less": str(max(requested - step, Decimal(0)))}
         return FoundObstacle("QueueContradicts", words, evidence=[statement.evidence])
     clauses = ["amounts", *([] if is_hard else ["preemptible"])]
     return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)

@@ -128,7 +128,7 @@ def _find_unreachable(facts: DiagnosisFacts, refusal: Statement | None) -> Found
         return None
     total = _TOTAL.search(refusal.text)
     refused = int(match["refused"][:9])
-    of = max(int(total["total"][:9]) if total else 0, refused)
+    node_count = max(int(total["total"][:9]) if total else 0, refused)
     bound = [claim for claim in facts.claims or () if claim.volume]
     nodes = _list_open_nodes(facts)
     if not bound and not nodes:
@@ -138,14 +138,14 @@ def _find_unreachable(facts: DiagnosisFacts, refusal: Statement | None) -> Found
     at_once = [claim.name for claim in bound if claim.waits_for_pod is False]
     words: dict[str, Word] = {
         "refused": refused,
-        "share": describe_share(refused, of, NOTHING),
+        "share": describe_share(refused, node_count, NOTHING),
         "volumes": shorten_list(volumes),
         "nodes": shorten_list(nodes),
         "at_once": shorten_list(at_once),
     }
     clauses = [name for name, is_known in (("volumes", volumes), ("nodes", nodes), ("at_once", at_once)) if is_known]
     evidence = [refusal.evidence, *(claim.source for claim in bound)]
-    numbers = {"nodes": refused, "of_nodes": of}
+    numbers = {"nodes": refused, "of_nodes": node_count}
     return FoundObstacle(OUT_OF_REACH, words, numbers, nodes, refused, evidence, clauses)
 
 
