@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote
 from engine.hami.annotations import ASSIGNED_NODE
-from engine.snapshot.quantity import CPU
 
 QUESTION: Final = "TakenByNode"
 _FAILED: Final = "Failed"
@@ -57,8 +57,6 @@ _LIMIT: Final = re.compile(
     r"(?:exceeded its local ephemeral storage limit|exceeds the total limit of containers|exceeds the limit) \"?"
     r"(?P<limit>[0-9][0-9A-Za-z.]*)"
 )
-_BYTES: Final = ("memory", "ephemeral-storage")
-_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
 def check_node_took_it(facts: DiagnosisFacts) -> Iterator[TreeStep]:
@@ -155,7 +153,7 @@ def _explain_plugin(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Ex
 
 def _explain_out_of(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
     resource = match["resource"]
-    amounts = {name: _format_amount(resource, int(match[name])) for name in ("asked", "used", "capacity")}
+    amounts = {name: format_amount(resource, int(match[name])) for name in ("asked", "used", "capacity")}
     return "KubeletOutOfResource", {"resource": resource, **amounts}, []
 
 
@@ -186,12 +184,3 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_LIMIT, _explain_limit),
     (_PLUGIN, _explain_plugin),
 )
-
-
-def _format_amount(resource: str, amount: int) -> str:
-    """Format an amount of the kubelet, which counts CPU in thousandths and memory in bytes."""
-    if resource == CPU:
-        return f"{amount / 1000:g}"
-    if resource in _BYTES:
-        return next((f"{amount / size:.4g}{unit}" for unit, size in _UNITS if amount >= size), str(amount))
-    return str(amount)

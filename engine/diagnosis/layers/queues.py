@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
 from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote, shorten_list
+from engine.snapshot.quantity import CPU
 
 QUESTION: Final = "QueueHasRoom"
 _CLEARED: Final = re.compile(r"has become schedulable in queue|fits in the available user quota")
@@ -119,21 +121,26 @@ def _describe_skipped(facts: DiagnosisFacts, statement: Statement) -> FoundObsta
 
 
 def _describe_yunikorn(match: re.Match[str], statement: Statement) -> FoundObstacle:
-    requested, free = (_read_map(match[name]) for name in ("asked", "free"))
+    request, free = (_read_map(match[name]) for name in ("asked", "free"))
     # A resource that the queue does not limit is missing from what is available.
-    lacking = [name for name in requested if name in free and _to_decimal(free[name]) < _to_decimal(requested[name])]
+    lacking = [name for name in request if name in free and _to_decimal(free[name]) < _to_decimal(request[name])]
     resource = lacking[0] if lacking else ""
     words: dict[str, Word] = {
         "queue": match["queue"],
         "system": "YuniKorn",
         "kind": write_phrase("quota_queue"),
         "resource": resource or "?",
-        "asked": requested.get(resource, "?"),
-        "free": free.get(resource, "?"),
+        "asked": _format_yunikorn(resource, request.get(resource, "?")),
+        "free": _format_yunikorn(resource, free.get(resource, "?")),
         "others": shorten_list(lacking[1:]),
     }
     clauses = ["free"] if resource else []
     return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)
+
+
+def _format_yunikorn(resource: str, amount: str) -> str:
+    """Format an amount of YuniKorn, which counts CPU as ``vcore`` in thousandths, and memory in bytes."""
+    return format_amount({"vcore": CPU}.get(resource, resource), int(amount)) if amount.isdecimal() else amount
 
 
 def _read_map(listed: str) -> dict[str, str]:
@@ -160,9 +167,7 @@ def _build(
     resources: list[str] | None = None,
 ) -> FoundObstacle:
     """Build the obstacle of a quota that names what it allows, what is used and what the pod asks for."""
-    exceeded = resources or [
-        name for name in amounts["limit"] if _is_exceeded(amounts["asked"], amounts["used"], amounts["limit"], name)
-    ]
+    exceeded = resources or [name for name in amounts["limit"] if _is_exceeded(amounts, name)]
     resource = exceeded[0] if exceeded else ""
     words: dict[str, Word] = {"queue": queue, "system": system, "kind": write_phrase(kind), "resource": resource or "?"}
     words |= {name: amounts[name].get(resource, "?") for name in ("asked", "used", "limit")}
@@ -173,8 +178,9 @@ def _build(
     return FoundObstacle("QueueFull", words, numbers, evidence=[statement.evidence], clauses=clauses)
 
 
-def _is_exceeded(requested: Mapping[str, str], used: Mapping[str, str], limit: Mapping[str, str], name: str) -> bool:
-    return _to_decimal(requested.get(name, "0")) + _to_decimal(used.get(name, "0")) > _to_decimal(limit[name])
+def _is_exceeded(amounts: Mapping[str, Mapping[str, str]], name: str) -> bool:
+    total = sum(_to_decimal(amounts[part].get(name, "0")) for part in ("asked", "used"))
+    return total > _to_decimal(amounts["limit"][name])
 
 
 def _to_decimal(amount: str) -> Decimal:
@@ -195,21 +201,21 @@ def _describe_capacity_total(_match: re.Match[str], statement: Statement) -> Fou
 
 def _describe_kai(match: re.Match[str], statement: Statement) -> FoundObstacle:
     """Describe a limit of a KAI queue; where the numbers fit, KAI's own sum is the fault."""
-    requested, used, limit = (Decimal(match[name].rstrip(".")) for name in ("asked", "used", "limit"))
+    request, used, limit = (Decimal(match[name].rstrip(".")) for name in ("asked", "used", "limit"))
     is_hard = match.re is _KAI_LIMIT
     words: dict[str, Word] = {
         "queue": match["queue"].removeprefix("OverLimit: "),
         "system": "KAI",
         "kind": write_phrase("quota_queue" if is_hard else "quota_not_preemptible"),
         "resource": match["resource"],
-        "asked": str(requested),
+        "asked": str(request),
         "used": str(used),
         "limit": str(limit),
-        "sum": str(used + requested),
+        "sum": str(used + request),
     }
-    if used + requested <= limit:
-        step = _find_step(requested, used, limit)
-        words |= {"more": str(limit + step), "less": str(max(requested - step, Decimal(0)))}
+    if used + request <= limit:
+        step = _find_step(request, used, limit)
+        words |= {"more": str(limit + step), "less": str(max(request - step, Decimal(0)))}
         return FoundObstacle("QueueContradicts", words, evidence=[statement.evidence])
     clauses = ["amounts", *([] if is_hard else ["preemptible"])]
     return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)
