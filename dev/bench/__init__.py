@@ -1,7 +1,7 @@
 """Measures speed as ratios, side by side in one run: ``python -m dev.bench [NAME ...]``.
 
-Every benchmark names what it compares with, prints a table and a JSON line, and runs what it compares on the same work,
-the same servers and the same machine within the same minute.
+Every benchmark names its comparison, prints a table and a JSON line, and runs both sides on the same work, the same
+servers and the same machine within the same minute.
 
 Benchmarks:
 
@@ -21,13 +21,13 @@ ingest                   readers of HAMi's and KAI's logs
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs
 
-What they run and share:
+Programs and parts that they share:
 
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
 mixed_readers                       readers side by side, with requests of several kinds
-collector                           takes spans, and forgets them
+collector                           collector that drops all spans
 deciding, bodies, consumers, bare, bare_watch, reviews   programs that run in a process of their own, to be measured
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

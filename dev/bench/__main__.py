@@ -9,47 +9,47 @@ import typer
 from rich.console import Console
 
 from dev.bench import api, backlog, ingest, report, retries, stages, steady, worker
-from dev.bench.api_load import api_load
-from dev.bench.away import index_away
+from dev.bench.api_load import measure_api_load
+from dev.bench.away import measure_index_away
 from dev.bench.backends import FOLDER
 from dev.bench.claims import measure_claims
-from dev.bench.diagnosing import diagnosis
-from dev.bench.filter import filter_call, pod_update
-from dev.bench.filter_callers import filter_callers
+from dev.bench.diagnosing import measure_diagnosis
+from dev.bench.filter import measure_filter_call, measure_pod_update
+from dev.bench.filter_callers import measure_filter_callers
 from dev.bench.judging import measure_judging
-from dev.bench.overrides import overrides
-from dev.bench.page import page
-from dev.bench.pending import pending
-from dev.bench.start import start
-from dev.bench.takeover import takeover
-from dev.bench.watch import watch
-from dev.bench.wire import wire
+from dev.bench.overrides import measure_overrides
+from dev.bench.page import measure_page
+from dev.bench.pending import measure_pending
+from dev.bench.start import measure_start
+from dev.bench.takeover import measure_takeover
+from dev.bench.watch import measure_watch
+from dev.bench.wire import measure_wire
 
 BENCHMARKS: dict[str, Callable[..., report.Result]] = {
-    "filter": filter_call,
-    "filter-callers": filter_callers,
-    "pod-update": pod_update,
-    "diagnosis": diagnosis,
+    "filter": measure_filter_call,
+    "filter-callers": measure_filter_callers,
+    "pod-update": measure_pod_update,
+    "diagnosis": measure_diagnosis,
     "judge": measure_judging,
     "claims": measure_claims,
-    "start": start,
-    "wire": wire,
-    "worker": worker.worker,
-    "overrides": overrides,
-    "bodies": stages.bodies,
-    "retries": retries.retries,
-    "indexing": backlog.indexing,
-    "steady": steady.steady,
-    "index-away": index_away,
-    "takeover": takeover,
-    "api": api.api,
-    "pending": pending,
-    "page": page,
-    "load": api_load,
-    "watch": watch,
-    "ingest": ingest.ingest,
-    "ingest-kai": ingest.ingest_kai,
-    "ingest-kai-json": ingest.ingest_kai_json,
+    "start": measure_start,
+    "wire": measure_wire,
+    "worker": worker.measure_worker,
+    "overrides": measure_overrides,
+    "bodies": stages.measure_bodies,
+    "retries": retries.measure_retries,
+    "indexing": backlog.measure_indexing,
+    "steady": steady.measure_steady,
+    "index-away": measure_index_away,
+    "takeover": measure_takeover,
+    "api": api.measure_api,
+    "pending": measure_pending,
+    "page": measure_page,
+    "load": measure_api_load,
+    "watch": measure_watch,
+    "ingest": ingest.measure_hami_log,
+    "ingest-kai": ingest.measure_kai_log,
+    "ingest-kai-json": ingest.measure_kai_json_log,
 }
 
 
@@ -61,7 +61,7 @@ def main(
     names: Annotated[
         list[str] | None, typer.Argument(help=f"Some of: {', '.join(BENCHMARKS)}; all if none is given.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="How long `load` measures, of each of its two halves.", min=1)] = 60,
+    seconds: Annotated[float, typer.Option(help="Seconds that `load` measures in each of its two halves.", min=1)] = 60,
 ) -> None:
     """Run benchmarks one after the other; each prints a table and a JSON line."""
     names = names or []

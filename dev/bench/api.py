@@ -13,8 +13,8 @@ import httpx
 
 from dev.bench import cluster, load
 from dev.bench.backends import FOLDER, send, start_bare
-from dev.bench.cpu import apart, cpu_seconds
-from dev.bench.report import Figure, Result, against_first
+from dev.bench.cpu import apart, read_cpu_seconds
+from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import start_both
 from dev.demo.processes import Processes, find_free_ports
 from dev.demo.reader import build_schedulerlog_path
@@ -43,47 +43,45 @@ class _Server:
     def measure(self) -> None:
         # The first requests pay for what is compiled or cached.
         load.run(self.url, REQUESTS // 4, CONNECTIONS, self.headers, tuple(self.replicas))
-        before = self._cpu_seconds()
+        before = self._sum_cpu_seconds()
         done = load.run(self.url, REQUESTS, CONNECTIONS, self.headers, tuple(self.replicas))
-        self.cpu_ms.append((self._cpu_seconds() - before) / done.requests * 1000)
+        self.cpu_ms.append((self._sum_cpu_seconds() - before) / done.requests * 1000)
         self.loads.append(done)
 
-    def _cpu_seconds(self) -> float:
-        return sum(map(cpu_seconds, (self.pid, *self.replicas.values())))
+    def _sum_cpu_seconds(self) -> float:
+        return sum(map(read_cpu_seconds, (self.pid, *self.replicas.values())))
 
     @property
     def best(self) -> load.Load:
         return max(self.loads, key=lambda done: done.rate)
 
-    def figure(self) -> Figure:
-        """The best of the rounds: what another process takes meanwhile is none of the server's cost."""
+    def build_figure(self) -> Figure:
+        """Build the figure of the best round: the work of other processes is no cost of the server."""
         best = self.best
-        note = (
-            f"{best.rate:,.0f}/s, p50 {best.milliseconds(50):.2f} ms, p99 {best.milliseconds(99):.2f} ms; "
-            f"the client took {best.busy:.0%} of a core"
-        )
+        p50, p99 = best.compute_milliseconds(50), best.compute_milliseconds(99)
+        note = f"{best.rate:,.0f}/s, p50 {p50:.2f} ms, p99 {p99:.2f} ms; the client took {best.busy:.0%} of a core"
         return Figure(self.path, min(self.cpu_ms), "CPU ms per request", note=note)
 
 
-def api() -> Result:
-    """Compares CPU of the servers, and requests/s, for which a client is used that takes less than they do."""
+def measure_api() -> Result:
+    """Measure the CPU of the servers and their requests/s, with a client that takes less CPU than they do."""
     with provisioned(FOLDER / "api") as (backends, processes):
         ports = find_free_ports("api", "replica", "checking", "reviews", "bare", "asgi")
         start_both(processes)
         for name in ("api", "replica", "checking"):
-            checking = _checking(processes, ports["reviews"]) if name == "checking" else {}
+            checking = _start_checking(processes, ports["reviews"]) if name == "checking" else {}
             processes.start(name, "api", "serve", "--listen", ports[name], **checking)
             processes.wait_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
-        send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
+        send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.iterate_attempts(NODES, 1)))
         urls = {name: f"http://127.0.0.1:{ports[name]}{build_schedulerlog_path('llm/hopeless-0')}" for name in ports}
-        token = {"Authorization": f"Bearer {_token()}"}
+        token = {"Authorization": f"Bearer {_create_token()}"}
         # The bare handlers serve the very bytes of this answer, so that only the making of them differs.
-        body = _when_there(urls["api"])
-        _when_there(urls["replica"])
-        _when_there(urls["checking"], token)
+        body = _await_answer(urls["api"])
+        _await_answer(urls["replica"])
+        _await_answer(urls["checking"], token)
         start_bare(processes, ports["bare"], body)
         start_bare(processes, ports["asgi"], body, "asgi", "asgi")
-        document = _document_url(backends.opensearch_url)
+        document = _await_document_url(backends.opensearch_url)
         servers = [
             _Server("bare handler of the same bytes", urls["bare"], processes.get_pid("bare")),
             _Server("the same without Starlette", urls["asgi"], processes.get_pid("asgi")),
@@ -115,27 +113,27 @@ def api() -> Result:
         f"{REQUESTS:,} requests over {CONNECTIONS} connections each, the best of {ROUNDS} rounds in turns, "
         f"{len(body):,} bytes an answer, {NODES} nodes",
         (
-            *_figures(servers),
-            *_figures(bound),
-            *_figures([replicas, index]),
-            _against_the_index(servers, _API, "one process each: OpenSearch uses every core"),
-            _against_the_index([replicas, index], _REPLICAS, "both use every core"),
-            _against_the_index(bound, _API, "each server on one core, the client on another"),
+            *_list_figures(servers),
+            *_list_figures(bound),
+            *_list_figures([replicas, index]),
+            _compare_with_index(servers, _API, "one process each: OpenSearch uses every core"),
+            _compare_with_index([replicas, index], _REPLICAS, "both use every core"),
+            _compare_with_index(bound, _API, "each server on one core, the client on another"),
         ),
     )
 
 
-def _figures(servers: Sequence[_Server]) -> tuple[Figure, ...]:
-    return against_first([server.figure() for server in servers], lambda first, this: this / first)
+def _list_figures(servers: Sequence[_Server]) -> tuple[Figure, ...]:
+    return add_ratios([server.build_figure() for server in servers], lambda first, this: this / first)
 
 
-def _against_the_index(servers: Sequence[_Server], api: str, how: str) -> Figure:
+def _compare_with_index(servers: Sequence[_Server], api: str, how: str) -> Figure:
     rates = {server.path.removesuffix(", on one core"): server.best.rate for server in servers}
     return Figure("requests/s of the API over those of OpenSearch", rates[api] / rates[_INDEX], "times", note=how)
 
 
-def _checking(processes: Processes, port: str) -> dict[str, str]:
-    """The settings of an API that asks a server on ``port``, started here, who its callers are."""
+def _start_checking(processes: Processes, port: str) -> dict[str, str]:
+    """Start a server on ``port`` that identifies callers, and build the settings of an API that asks it."""
     processes.start("reviews", "dev.bench.reviews", port)
     cluster_entry = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
@@ -153,14 +151,14 @@ def _checking(processes: Processes, port: str) -> dict[str, str]:
     return {"SCHEDULERLOG_API_AUTHENTICATION": "kubernetes", "SCHEDULERLOG_KUBECONFIG": str(kubeconfig.resolve())}
 
 
-def _token() -> str:
-    """As long as that of a service account, and in its form; who takes it is ``dev.bench.reviews``."""
+def _create_token() -> str:
+    """Create a token in the form and length of a service account's, which ``dev.bench.reviews`` accepts."""
     claims = {"aud": ["schedulerlog"], "exp": int(time.time()) + 3600, "sub": "system:serviceaccount:llm:reader"}
     parts = (json.dumps(part).encode() for part in ({"alg": "RS256", "kid": "k" * 43}, claims | {"jti": "j" * 300}))
     return ".".join((*(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts), "s" * 342))
 
 
-def _when_there(url: str, headers: Mapping[str, str] | None = None) -> bytes:
+def _await_answer(url: str, headers: Mapping[str, str] | None = None) -> bytes:
     for _ in range(300):
         answer = httpx.get(url, headers=headers, timeout=10)
         if answer.status_code == httpx.codes.OK:
@@ -169,7 +167,7 @@ def _when_there(url: str, headers: Mapping[str, str] | None = None) -> bytes:
     raise RuntimeError(f"{url} still answers {answer.status_code} after 30 s")
 
 
-def _document_url(index_url: str) -> str:
+def _await_document_url(index_url: str) -> str:
     # Memory answers an attempt before the index writer has written it.
     for _ in range(300):
         httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)

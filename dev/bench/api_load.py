@@ -15,7 +15,7 @@ from dev.bench import cluster
 from dev.bench.backends import FOLDER, send, start_bare
 from dev.bench.backlog import post_all
 from dev.bench.bodies import InProcess
-from dev.bench.cpu import resident_mib
+from dev.bench.cpu import read_resident_mib
 from dev.bench.mixed_readers import Kind, Tally, read_mixed
 from dev.bench.report import Figure, Result
 from dev.demo.processes import find_free_ports
@@ -61,12 +61,12 @@ _SEARCHES: Final = (
 )
 
 
-def api_load(seconds: float = 60) -> Result:
-    """Goals: no error for what memory holds, p99 in ms of ``GOALS``, memory flat."""
+def measure_api_load(seconds: float = 60) -> Result:
+    """Measure the load. Goals: no error for pods in memory, p99 in ms of ``GOALS``, memory flat."""
     os.environ.setdefault(FLAGS_VARIABLE, AS_OPERATORS_RUN_IT)
     with provisioned(FOLDER / "load") as (backends, processes):
         ports = find_free_ports("api", "bare")
-        cached, documents = _attempts(datetime.now(UTC))
+        cached, documents = _build_attempts(datetime.now(UTC))
         post_all(backends.opensearch_url, documents)
         httpx.post(f"{backends.opensearch_url}/{ATTEMPTS.alias}-*/_refresh", timeout=60).raise_for_status()
         records = [encode(part) for attempt in cached for part in split(attempt)]
@@ -76,15 +76,15 @@ def api_load(seconds: float = 60) -> Result:
         processes.wait_ready("api", f"{url}/readyz")
         body = httpx.get(f"{url}{build_schedulerlog_path('llm/cached-0')}").raise_for_status().content
         start_bare(processes, ports["bare"], body)
-        kinds = _kinds()
+        kinds = _list_kinds()
         asyncio.run(read_mixed(url, kinds, READERS, min(seconds, WARM_UP_SECONDS)))
         bare_url = f"http://127.0.0.1:{ports['bare']}"
         bare = asyncio.run(read_mixed(bare_url, {"bare": kinds["cached"]}, READERS, min(seconds, 10)))
-        memory = {"before": resident_mib(pid)}
+        memory = {"before": read_resident_mib(pid)}
         answered = asyncio.run(read_mixed(url, kinds, READERS, seconds))
-        memory["after"] = resident_mib(pid)
+        memory["after"] = read_resident_mib(pid)
         time.sleep(QUIET_SECONDS)
-        memory[f"after {QUIET_SECONDS} s without readers"] = resident_mib(pid)
+        memory[f"after {QUIET_SECONDS} s without readers"] = read_resident_mib(pid)
         backends.opensearch.pause()
         try:
             away = {
@@ -93,7 +93,7 @@ def api_load(seconds: float = 60) -> Result:
             refused = asyncio.run(read_mixed(url, away, READERS, seconds))
         finally:
             backends.opensearch.resume()
-        memory["after OpenSearch stood still"] = resident_mib(pid)
+        memory["after OpenSearch stood still"] = read_resident_mib(pid)
     return Result(
         "load",
         "200 readers of the API, each with one request after the other, beside as many of a bare handler of the bytes "
@@ -103,13 +103,13 @@ def api_load(seconds: float = 60) -> Result:
         f"attempts in {TRIES // IN_EPISODE} episodes, {NODES} nodes, {DAYS} daily indices; "
         f"load average {os.getloadavg()[0]:.1f} at the end",
         (
-            _figure("a bare handler", bare["bare"], kinds["cached"], "", None),
+            _build_figure("a bare handler", bare["bare"], kinds["cached"], "", None),
             *(
-                _figure(name, answered[name], kind, REVIEW.get(name, ""), GOALS.get(name))
+                _build_figure(name, answered[name], kind, REVIEW.get(name, ""), GOALS.get(name))
                 for name, kind in kinds.items()
             ),
             *(
-                _figure(
+                _build_figure(
                     f"{name}, OpenSearch stopped", refused[name], kind, REVIEW_STOPPED.get(name, ""), GOALS.get(name)
                 )
                 for name, kind in away.items()
@@ -119,8 +119,8 @@ def api_load(seconds: float = 60) -> Result:
     )
 
 
-def _kinds() -> Mapping[str, Kind]:
-    """As the review mixed them."""
+def _list_kinds() -> Mapping[str, Kind]:
+    """List the kinds of requests in the mixture of the review."""
     return {
         "cached": Kind(0.66, lambda chance: build_schedulerlog_path(f"llm/cached-{chance.randrange(CACHED)}")),
         "stored": Kind(0.20, lambda chance: build_schedulerlog_path(f"llm/stored-{chance.randrange(STORED)}")),
@@ -132,45 +132,50 @@ def _kinds() -> Mapping[str, Kind]:
     }
 
 
-def _figure(name: str, tally: Tally, kind: Kind, review: str, goal: float | None) -> Figure:
-    """The p99, and as its ratio how much of the goal it takes."""
+def _build_figure(name: str, tally: Tally, kind: Kind, review: str, goal: float | None) -> Figure:
+    """Build the figure of the p99, whose ratio is its share of the goal."""
     errors = sum(count for status, count in tally.statuses.items() if status not in kind.expected)
-    note = f"p50 {tally.milliseconds(50):,.0f} ms; {len(tally.latencies):,} requests, {errors:,} errors"
+    note = f"p50 {tally.compute_milliseconds(50):,.0f} ms; {len(tally.latencies):,} requests, {errors:,} errors"
     note += f"; the review: {review} ms" if review else ""
-    p99 = tally.milliseconds(99)
+    p99 = tally.compute_milliseconds(99)
     return Figure(f"{name}, p99", p99, "ms", round(p99 / goal, 2) if goal else None, note)
 
 
-def _attempts(now: datetime) -> tuple[list[AttemptSummarized], list[Document]]:
-    """The attempts that memory is to have, and the documents of all."""
-    model = InProcess().summary(cluster.attempt(cluster.columns(NODES), 0))
+def _build_attempts(now: datetime) -> tuple[list[AttemptSummarized], list[Document]]:
+    """Build the attempts for the memory, and the documents of all attempts."""
+    model = InProcess().summarize(cluster.encode_attempt(cluster.build_columns(NODES), 0))
     chance = random.Random(READERS)
-    cached = [_attempt(model, f"cached-{number}", now - timedelta(seconds=number)) for number in range(CACHED)]
+    cached = [_build_attempt(model, f"cached-{number}", now - timedelta(seconds=number)) for number in range(CACHED)]
     stored = [
-        _attempt(model, f"stored-{number}", now - timedelta(days=number % DAYS, seconds=chance.randrange(3_600)))
+        _build_attempt(model, f"stored-{number}", now - timedelta(days=number % DAYS, seconds=chance.randrange(3_600)))
         for number in range(STORED)
     ]
-    tried = [attempt for number in range(TRIED) for attempt in _history(model, f"tried-{number}", now)]
-    return cached, list(map(_document, (*cached, *stored, *tried)))
+    tried = [attempt for number in range(TRIED) for attempt in _iterate_history(model, f"tried-{number}", now)]
+    return cached, list(map(_build_document, (*cached, *stored, *tried)))
 
 
-def _history(model: AttemptSummarized, pod: str, now: datetime) -> Iterator[AttemptSummarized]:
+def _iterate_history(model: AttemptSummarized, pod: str, now: datetime) -> Iterator[AttemptSummarized]:
     step = timedelta(days=DAYS) / TRIES
     for number in range(TRIES):
-        first = _attempt(model, pod, now - step * (number - number % IN_EPISODE))
-        own = {"episode": first.attempt_id, "episode_started_at": first.started_at}
-        yield _attempt(model, pod, now - step * number).model_copy(update=own)
+        first = _build_attempt(model, pod, now - step * (number - number % IN_EPISODE))
+        episode = {"episode": first.attempt_id, "episode_started_at": first.started_at}
+        yield _build_attempt(model, pod, now - step * number).model_copy(update=episode)
 
 
-def _attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> AttemptSummarized:
+def _build_attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> AttemptSummarized:
     uid = f"uid-{pod}"
     name = derive_attempt_id(model.cluster, model.scheduler, uid, started_at)
     report = model.reports[0].model_copy(update={"attempt_id": name, "started_at": started_at, "ended_at": started_at})
-    own = {"attempt_id": name, "pod": PodRef(namespace="llm", name=pod, uid=uid), "reports": [report], "episode": name}
+    identity = {
+        "attempt_id": name,
+        "pod": PodRef(namespace="llm", name=pod, uid=uid),
+        "reports": [report],
+        "episode": name,
+    }
     times = {"started_at": started_at, "ended_at": started_at, "episode_started_at": started_at}
-    return settle(model.model_copy(update=own | times))
+    return settle(model.model_copy(update=identity | times))
 
 
-def _document(attempt: AttemptSummarized) -> Document:
+def _build_document(attempt: AttemptSummarized) -> Document:
     source = encode_value(build_attempt_document(attempt, build_search_text(attempt)))
     return Document(ATTEMPTS.name(attempt.started_at), attempt.attempt_id, source, attempt.version)

@@ -12,11 +12,11 @@ from aiokafka import AIOKafkaProducer
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
-from dev.bench.backlog import INDEXED, counted, of_day, post_all
+from dev.bench.backlog import INDEXED, move_to_day, post_all, read_count
 from dev.bench.bodies import InProcess
-from dev.bench.cpu import resident_mib
+from dev.bench.cpu import read_resident_mib
 from dev.bench.report import Figure, Result
-from dev.bench.services import INDEX_WRITERS, WORKERS, settled, start_index, start_worker
+from dev.bench.services import INDEX_WRITERS, WORKERS, await_settled, start_index, start_worker
 from dev.bench.services import INDEXED as INDEXED_TOPICS
 from dev.demo.processes import find_free_ports
 from dev.demo.reader import build_schedulerlog_path
@@ -29,14 +29,18 @@ NODES, A_SECOND = 100, 50
 MINUTES: Final = float(os.environ.get("BENCH_AWAY_MINUTES", "15"))
 RAW_ATTEMPTS = 5_000
 SAMPLES = 200
-"""So many of the pods are asked for at the end, before the index is back."""
+"""Number of pods in the sample at the end, before the index is back."""
 
 
-def index_away() -> Result:
-    """Goals: all pods known, memory flat, and 0.8 of raw ``_bulk`` when it catches up."""
+def measure_index_away() -> Result:
+    """Measure an absence of the index. Goals: all pods known, memory flat, and 0.8 of raw ``_bulk`` in the catch-up."""
     attempts = int(MINUTES * 60 * A_SECOND)
     alone = InProcess()
-    documents = [document for records in _attempts(min(attempts, RAW_ATTEMPTS)) for document in alone.attempt(records)]
+    documents = [
+        document
+        for records in _iterate_attempts(min(attempts, RAW_ATTEMPTS))
+        for document in alone.run_attempt(records)
+    ]
     with provisioned(FOLDER / "index-away") as (backends, processes):
         servers, url = backends.bootstrap_servers, backends.opensearch_url
         ports = find_free_ports("index", "api")
@@ -44,20 +48,20 @@ def index_away() -> Result:
         processes.start("api", "api", "serve", "--listen", ports["api"], SCHEDULERLOG_API_CACHED_PODS="1000000")
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
         backends.opensearch.kill()
-        memory = asyncio.run(_send(servers, _attempts(attempts), pids))
-        settled(processes, servers, WORKERS, (DECISIONS,))
-        known = _known(f"http://127.0.0.1:{ports['api']}", attempts)
+        memory = asyncio.run(_send(servers, _iterate_attempts(attempts), pids))
+        await_settled(processes, servers, WORKERS, (DECISIONS,))
+        known_pods = _count_known(f"http://127.0.0.1:{ports['api']}", attempts)
         backends.opensearch.start()
         began = time.perf_counter()
-        settled(processes, servers, INDEX_WRITERS, INDEXED_TOPICS)
+        await_settled(processes, servers, INDEX_WRITERS, INDEXED_TOPICS)
         seconds = time.perf_counter() - began
-        written = counted(f"http://127.0.0.1:{ports['index']}/metrics", INDEXED)
+        written = read_count(f"http://127.0.0.1:{ports['index']}/metrics", INDEXED)
         processes.stop("index")
         # From a restart as well, and as many: a JVM that was just started has compiled nothing, and an index grows.
         backends.opensearch.kill()
         backends.opensearch.start()
-        raw = written / post_all(url, _as_many(documents, written))
-        warm = len(documents) / post_all(url, of_day(documents, "2001.01.02"))
+        raw = written / post_all(url, _repeat(documents, written))
+        warm = len(documents) / post_all(url, move_to_day(documents, "2001.01.02"))
     rate = written / seconds
     return Result(
         "index-away",
@@ -67,7 +71,7 @@ def index_away() -> Result:
         f"{MINUTES:g} minutes of {A_SECOND} attempts a second of {NODES} nodes x {cluster.DEVICES_PER_NODE} devices: "
         f"{attempts:,} attempts; {len(documents):,} documents for raw _bulk",
         (
-            Figure("pods known while it is down", known, "of those asked for", round(known / SAMPLES, 3)),
+            Figure("pods known while it is down", known_pods, "of those asked for", round(known_pods / SAMPLES, 3)),
             *(
                 Figure(
                     f"{name}: memory",
@@ -84,16 +88,17 @@ def index_away() -> Result:
     )
 
 
-def _as_many(documents: Sequence[Document], count: int) -> list[Document]:
-    """``count`` documents with ids of their own: these again and again, all of one day."""
+def _repeat(documents: Sequence[Document], count: int) -> list[Document]:
+    """Repeat the documents of one day, with further ids, until there are ``count``."""
     rounds = range(-(-count // len(documents)))
-    of_one_day = of_day(documents, "2001.01.01")
+    of_one_day = move_to_day(documents, "2001.01.01")
     return [replace(document, id=f"{document.id}-{number}") for number in rounds for document in of_one_day][:count]
 
 
-def _attempts(count: int) -> Iterator[list[EncodedRecord]]:
-    """Between two attempts one node changes. Made while they are sent: all of them would take a gigabyte."""
-    return cluster.attempts(NODES, count, changing=1 / NODES)
+def _iterate_attempts(count: int) -> Iterator[list[EncodedRecord]]:
+    """Iterate over attempts between which one node changes. Created while they are sent: all of them would take a
+    gigabyte."""
+    return cluster.iterate_attempts(NODES, count, changing=1 / NODES)
 
 
 async def _send(
@@ -110,19 +115,19 @@ async def _send(
                 await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
             if number % A_SECOND == 0:
                 for name, pid in pids.items():
-                    sizes[name].append((time.monotonic() - began, resident_mib(pid)))
+                    sizes[name].append((time.monotonic() - began, read_resident_mib(pid)))
             await asyncio.sleep(max(0.0, began + number / A_SECOND - time.monotonic()))
         await producer.flush()
     end = time.monotonic() - began
     begins = (0, end / 2, end - 60)
     return {
-        name: tuple(max(size for at, size in found if begin <= at <= begin + 60) for begin in begins)
-        for name, found in sizes.items()
+        name: tuple(max(size for moment, size in readings if begin <= moment <= begin + 60) for begin in begins)
+        for name, readings in sizes.items()
     }
 
 
-def _known(api: str, attempts: int) -> int:
-    """How many of a sample of the pods the API knows."""
+def _count_known(api: str, attempts: int) -> int:
+    """Count the pods of a sample that the API knows."""
     step = max(1, attempts // SAMPLES)
     with httpx.Client(base_url=api, timeout=30) as client:
         answers = [client.get(build_schedulerlog_path(f"llm/hopeless-{number * step}")) for number in range(SAMPLES)]

@@ -1,4 +1,4 @@
-"""What benchmarks need of the servers: a folder, a bare handler to compare with, records on a topic."""
+"""Parts of the servers that benchmarks share: a folder, a bare handler to compare with, records on a topic."""
 
 import asyncio
 from collections.abc import Iterable

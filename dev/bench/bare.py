@@ -15,14 +15,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-def app(body: bytes) -> Starlette:
+def create_app(body: bytes) -> Starlette:
     async def answer(_: Request) -> Response:
         return Response(body, media_type="application/json")
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
 
 
-def asgi_app(body: bytes) -> ASGIApp:
+def create_asgi_app(body: bytes) -> ASGIApp:
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - ASGI's signature
@@ -33,10 +33,10 @@ def asgi_app(body: bytes) -> ASGIApp:
 
 
 if __name__ == "__main__":
-    made: Any = asgi_app if sys.argv[3:] == ["asgi"] else app
+    create: Any = create_asgi_app if sys.argv[3:] == ["asgi"] else create_app
     # Without an access log, which would cost more than the handler.
     uvicorn.run(
-        made(Path(sys.argv[2]).read_bytes()),
+        create(Path(sys.argv[2]).read_bytes()),
         host="127.0.0.1",
         port=int(sys.argv[1]),
         access_log=False,

@@ -26,7 +26,7 @@ async def read(consumer: AIOKafkaConsumer, queues: Queues) -> None:
             queue.put_nowait(b"data: " + record.value + b"\n\n")
 
 
-def app(servers: str, topic: str) -> Starlette:
+def create_app(servers: str, topic: str) -> Starlette:
     queues: Queues = defaultdict(set)
 
     @asynccontextmanager
@@ -40,21 +40,21 @@ def app(servers: str, topic: str) -> Starlette:
         key, queue = request.path_params["key"].encode(), asyncio.Queue[bytes]()
         queues[key].add(queue)
 
-        async def events() -> AsyncIterator[bytes]:
+        async def iterate_events() -> AsyncIterator[bytes]:
             try:
                 while True:
                     yield await queue.get()
             finally:
                 queues[key].discard(queue)
 
-        return StreamingResponse(events(), media_type="text/event-stream")
+        return StreamingResponse(iterate_events(), media_type="text/event-stream")
 
-    async def alive(_: Request) -> Response:
+    async def answer_alive(_: Request) -> Response:
         return Response("alive")
 
-    return Starlette(routes=[Route("/", alive), Route("/{key:path}", watch)], lifespan=lifespan)
+    return Starlette(routes=[Route("/", answer_alive), Route("/{key:path}", watch)], lifespan=lifespan)
 
 
 if __name__ == "__main__":
-    made = app(*sys.argv[2:])
-    uvicorn.run(made, port=int(sys.argv[1]), access_log=False, log_level="error", timeout_graceful_shutdown=1)
+    application = create_app(*sys.argv[2:])
+    uvicorn.run(application, port=int(sys.argv[1]), access_log=False, log_level="error", timeout_graceful_shutdown=1)

@@ -1,4 +1,4 @@
-"""What a fleet needs: CPUs, processes and disk, from 10 to 100,000 nodes.
+"""Needs of a fleet: CPUs, processes and disk, from 10 to 100,000 nodes.
 
 ``python -m dev.bench.capacity`` prints the table of docs/sizing.md; with ``--nodes``, ``--first`` and
 ``--retries``, a line of your own. The model is a straight line over the nodes for each cost; its coefficients are the
@@ -42,12 +42,12 @@ class Line(NamedTuple):
     fixed: float
     per_node: float
 
-    def at(self, nodes: int) -> float:
+    def predict(self, nodes: int) -> float:
         return self.fixed + self.per_node * nodes
 
 
-def line(points: Mapping[int, float]) -> Line:
-    """The line through a few measured costs by nodes, that has the smallest relative errors; never below 0."""
+def fit_line(points: Mapping[int, float]) -> Line:
+    """Fit the line with the smallest relative errors through a few measured costs by nodes; never below 0."""
     nodes, costs = np.array(list(points), float), np.array(list(points.values()), float)
     # Divided by the costs: else the largest size alone would decide.
     both = np.stack([1 / costs, nodes / costs], axis=1)
@@ -56,15 +56,18 @@ def line(points: Mapping[int, float]) -> Line:
     if fixed >= 0 and per_node >= 0:
         return Line(fixed, per_node)
     # The best of the two that remain: it grows from 0, or it does not grow.
-    candidates = [Line(*(float(x) for x in pair)) for pair in _edges(both)]
-    return min(candidates, key=lambda candidate: sum((candidate.at(at) / cost - 1) ** 2 for at, cost in points.items()))
+    candidates = [Line(*(float(x) for x in pair)) for pair in _fit_edges(both)]
+    return min(
+        candidates,
+        key=lambda candidate: sum((candidate.predict(size) / cost - 1) ** 2 for size, cost in points.items()),
+    )
 
 
-def _edges(both: Any) -> Iterable[tuple[float, float]]:
-    for place in (0, 1):
-        column = both[:, place]
+def _fit_edges(both: Any) -> Iterable[tuple[float, float]]:
+    for index in (0, 1):
+        column = both[:, index]
         value = column.sum() / (column @ column)
-        yield (value, 0.0) if place == 0 else (0.0, value)
+        yield (value, 0.0) if index == 0 else (0.0, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,41 +85,41 @@ class CostModel:
     """Bytes in the index for one state of one node."""
 
 
-def model(results: Iterable[Mapping[str, Any]]) -> CostModel:
-    """The model by the JSON lines of ``retries`` and ``filter``."""
+def fit_model(results: Iterable[Mapping[str, Any]]) -> CostModel:
+    """Fit the model to the JSON lines of ``retries`` and ``filter``."""
     figures = {result["benchmark"]: result["figures"] for result in results}
     values = {(figure["path"], figure["unit"]): float(figure["value"]) for figure in figures["retries"]}
-    sizes = sorted({int(found[1].replace(",", "")) for path, _ in values if (found := _SIZE.match(path))})
+    sizes = sorted({int(match[1].replace(",", "")) for path, _ in values if (match := _SIZE.match(path))})
 
-    def lines(which: str) -> dict[str, Line]:
+    def fit_lines(which: str) -> dict[str, Line]:
         return {
-            name: line({nodes: values[path.format(nodes=f"{nodes:,}", which=which), unit] for nodes in sizes})
+            name: fit_line({nodes: values[path.format(nodes=f"{nodes:,}", which=which), unit] for nodes in sizes})
             for name, (path, unit) in COSTS.items()
         }
 
     return CostModel(
-        lines(FIRST),
-        lines(RETRY),
-        line(_filter_calls(figures["filter"])),
+        fit_lines(FIRST),
+        fit_lines(RETRY),
+        fit_line(_select_filter_calls(figures["filter"])),
         values["the state of a node", "Kafka bytes"],
         values["the state of a node", "index bytes"],
     )
 
 
-def _filter_calls(figures: Iterable[Mapping[str, Any]]) -> dict[int, float]:
-    """For each size the call with the most running pods, when one in a hundred nodes has changed."""
-    found: dict[int, tuple[int, float]] = {}
+def _select_filter_calls(figures: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+    """Select for each size the call with the most running pods, when one in a hundred nodes has changed."""
+    calls: dict[int, tuple[int, float]] = {}
     for figure in figures:
         if match := _FILTER.match(figure["path"]):
             nodes, changed, pods = (int(number.replace(",", "")) for number in match.groups())
             if changed * 100 == nodes:
-                found[nodes] = max(found.get(nodes, (0, 0.0)), (pods, float(figure["value"])))
-    return {nodes: cost for nodes, (_, cost) in found.items()}
+                calls[nodes] = max(calls.get(nodes, (0, 0.0)), (pods, float(figure["value"])))
+    return {nodes: cost for nodes, (_, cost) in calls.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptRates:
-    """What happens in a second."""
+    """Events in a second."""
 
     first: float = 2
     """First attempts, and those whose result changed."""
@@ -145,63 +148,63 @@ class Needs:
 
     @property
     def workers(self) -> int:
-        return _processes(self.worker_cores)
+        return _count_processes(self.worker_cores)
 
     @property
     def index_writers(self) -> int:
-        return _processes(self.index_cores)
+        return _count_processes(self.index_cores)
 
 
-def _processes(cores: float) -> int:
+def _count_processes(cores: float) -> int:
     # Rounded: a sum of floats that is a little above a whole number is no reason for another process.
     return max(math.ceil(round(cores / BUSY, 6)), 1)
 
 
-def needs(by: CostModel, nodes: int, load: AttemptRates) -> Needs:
-    """What attempts on so many nodes need at that load."""
+def derive_needs(model: CostModel, nodes: int, load: AttemptRates) -> Needs:
+    """Derive the needs of attempts on so many nodes at that load."""
 
-    def a_second(name: str) -> float:
-        return by.first[name].at(nodes) * load.first + by.retry[name].at(nodes) * load.retries
+    def compute_rate(name: str) -> float:
+        return model.first[name].predict(nodes) * load.first + model.retry[name].predict(nodes) * load.retries
 
     states = load.states + nodes / _DAY
     return Needs(
         nodes,
-        by.scheduler.at(nodes) * (load.first + load.retries) / 1000,
-        a_second("worker") / 1000,
-        a_second("index") / 1000,
-        a_second("opensearch") / 1000,
-        (a_second("kafka_bytes") + states * by.state_kafka_bytes) * _DAY * KAFKA_DAYS / 1e9,
-        (a_second("index_bytes") + states * by.state_index_bytes) * _DAY / 1e9,
+        model.scheduler.predict(nodes) * (load.first + load.retries) / 1000,
+        compute_rate("worker") / 1000,
+        compute_rate("index") / 1000,
+        compute_rate("opensearch") / 1000,
+        (compute_rate("kafka_bytes") + states * model.state_kafka_bytes) * _DAY * KAFKA_DAYS / 1e9,
+        (compute_rate("index_bytes") + states * model.state_index_bytes) * _DAY / 1e9,
     )
 
 
-def measured() -> CostModel:
-    """The model of the figures that are committed beside this module."""
-    return model(json.loads(row) for row in MEASURED.read_text().splitlines())
+def read_model() -> CostModel:
+    """Read the model of the figures that are committed next to this module."""
+    return fit_model(json.loads(row) for row in MEASURED.read_text().splitlines())
 
 
-def table(by: CostModel, load: AttemptRates, sizes: Iterable[int] = SIZES) -> str:
-    """The needs of several sizes, in Markdown."""
+def format_needs(model: CostModel, load: AttemptRates, sizes: Iterable[int] = SIZES) -> str:
+    """Format the needs of several sizes, in Markdown."""
     titles = ("nodes", "scheduler, cores", "workers (cores)", "index writers (cores)", "OpenSearch, cores",
               "Kafka, GB in 7 days", "index, GB a day")  # fmt: skip
     rows = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for nodes in sizes:
-        found = needs(by, nodes, load)
+        needs = derive_needs(model, nodes, load)
         cells = (
             f"{nodes:,}",
-            _short(found.scheduler_cores),
-            f"{found.workers} ({_short(found.worker_cores)})",
-            f"{found.index_writers} ({_short(found.index_cores)})",
-            _short(found.opensearch_cores),
-            _short(found.kafka_gb),
-            _short(found.index_gb_a_day),
+            _format_short(needs.scheduler_cores),
+            f"{needs.workers} ({_format_short(needs.worker_cores)})",
+            f"{needs.index_writers} ({_format_short(needs.index_cores)})",
+            _format_short(needs.opensearch_cores),
+            _format_short(needs.kafka_gb),
+            _format_short(needs.index_gb_a_day),
         )
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def cost_table(by: CostModel, sizes: Iterable[int] = (10, 500, 5_000, 100_000)) -> str:
-    """What an attempt costs at several sizes, by the lines of the model, in Markdown."""
+def format_costs(model: CostModel, sizes: Iterable[int] = (10, 500, 5_000, 100_000)) -> str:
+    """Format the cost of an attempt at several sizes, by the lines of the model, in Markdown."""
     titles = (
         "nodes",
         "attempt",
@@ -213,14 +216,19 @@ def cost_table(by: CostModel, sizes: Iterable[int] = (10, 500, 5_000, 100_000)) 
     )
     rows = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     for nodes in sizes:
-        for which, lines in (("first", by.first), ("retry", by.retry)):
-            costs = [lines[name].at(nodes) for name in COSTS]
-            cells = [f"{nodes:,}", which, *map(_short, costs[:3]), *(_short(cost / 1000) for cost in costs[3:])]
+        for which, lines in (("first", model.first), ("retry", model.retry)):
+            costs = [lines[name].predict(nodes) for name in COSTS]
+            cells = [
+                f"{nodes:,}",
+                which,
+                *map(_format_short, costs[:3]),
+                *(_format_short(cost / 1000) for cost in costs[3:]),
+            ]
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def _short(number: float) -> str:
+def _format_short(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
@@ -231,8 +239,8 @@ def main(
     states: Annotated[float, typer.Option(min=0, help="Changed nodes a second.")] = _USUAL.states,
 ) -> None:
     """Print what a fleet needs, and what an attempt costs."""
-    print(cost_table(measured(), (nodes,) if nodes else SIZES), "\n")
-    print(table(measured(), AttemptRates(first, retries, states), (nodes,) if nodes else SIZES))
+    print(format_costs(read_model(), (nodes,) if nodes else SIZES), "\n")
+    print(format_needs(read_model(), AttemptRates(first, retries, states), (nodes,) if nodes else SIZES))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ _SELECTOR: Final = (
 
 
 def measure_claims() -> Result:
-    """Measure one claim with a selector that knows kinds of devices, and one that is about each device by itself."""
+    """Measure a claim whose selector separates kinds of devices, and one whose selector names a single device."""
     return Result(
         "claims",
         "Verdicts of DynamicResources on all nodes, without devices written down; ratio: to the claim for kinds",

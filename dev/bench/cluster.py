@@ -27,26 +27,26 @@ TOTAL_MIB = 81559
 DEVICES_PER_NODE = 8
 
 
-def nodes_and_pods(nodes: int) -> Iterator[Object]:
-    """``nodes`` nodes with eight devices each, each followed by the pod that uses its devices."""
+def iterate_objects(nodes: int) -> Iterator[Object]:
+    """Iterate over ``nodes`` nodes with eight devices each, each followed by the pod that uses its devices."""
     # Seeded by the size: the same size is the same cluster in every run and on every machine.
     chance = random.Random(nodes)
     for number in range(nodes):
         name = f"gpu-node-{number:05d}"
         uuids = [f"GPU-{uuid.UUID(int=chance.getrandbits(128))}" for _ in range(DEVICES_PER_NODE)]
-        yield _node(name, uuids, broken=chance.randrange(DEVICES_PER_NODE * 4))
-        yield running_pod(name, number, [(device, *_use(chance)) for device in uuids])
+        yield _build_node(name, uuids, broken=chance.randrange(DEVICES_PER_NODE * 4))
+        yield build_running_pod(name, number, [(device, *_draw_use(chance)) for device in uuids])
 
 
-def _use(chance: random.Random) -> tuple[int, int]:
-    """Memory (MiB) and cores (percent) in use, so that less than 20 GiB or less than 20 cores are free."""
+def _draw_use(chance: random.Random) -> tuple[int, int]:
+    """Draw memory (MiB) and cores (percent) in use, so that less than 20 GiB or less than 20 cores are free."""
     # Two kinds of full devices, so that several reasons occur on one node, as on a real cluster.
     if chance.random() < 0.7:
         return chance.randrange(TOTAL_MIB - 20_000, TOTAL_MIB), chance.randrange(0, 100)
     return chance.randrange(1_000, TOTAL_MIB - 30_000), chance.randrange(81, 100)
 
 
-def _node(name: str, uuids: list[str], broken: int) -> Object:
+def _build_node(name: str, uuids: list[str], broken: int) -> Object:
     devices = [
         {"id": id_, "index": i, "count": 10, "devmem": TOTAL_MIB, "devcore": 100, "type": "NVIDIA H100 80GB HBM3"}
         | {"numa": i // 4, "mode": "hami-core", "health": i != broken}
@@ -62,12 +62,12 @@ def _node(name: str, uuids: list[str], broken: int) -> Object:
     }
 
 
-def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Object:
-    """A pod with a container for each device that it uses: UUID, memory in MiB, cores in percent."""
+def build_running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Object:
+    """Build a pod with a container for each device that it uses: UUID, memory in MiB, cores in percent."""
     held = "".join(f"{device},NVIDIA,{memory},{cores}:;" for device, memory, cores in uses)
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": held, "hami.io/bind-phase": "success"}
     # What a pod did not ask for does not count, whatever its annotations name.
-    asked = {"limits": {"nvidia.com/gpu": 1}}
+    resources = {"limits": {"nvidia.com/gpu": 1}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -77,13 +77,13 @@ def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Obj
             "uid": str(uuid.UUID(int=number)),
             "annotations": annotations,
         },
-        "spec": {"nodeName": node, "containers": [{"name": f"c{i}", "resources": asked} for i in range(len(uses))]},
+        "spec": {"nodeName": node, "containers": [{"name": f"c{i}", "resources": resources} for i in range(len(uses))]},
         "status": {"phase": "Running"},
     }
 
 
-def a_hopeless_pod(number: int = 0) -> Object:
-    """A pod that requests more than any node has free."""
+def build_hopeless_pod(number: int = 0) -> Object:
+    """Build a pod that requests more than any node has free."""
     limits = {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 20480, "nvidia.com/gpucores": 20}
     return {
         "apiVersion": "v1",
@@ -93,16 +93,16 @@ def a_hopeless_pod(number: int = 0) -> Object:
     }
 
 
-def columns(nodes: int) -> ClusterColumns:
+def build_columns(nodes: int) -> ClusterColumns:
     columns = ClusterColumns()
-    for found in nodes_and_pods(nodes):
-        (columns.apply_node if found["kind"] == "Node" else columns.apply_pod)(found)
+    for object_ in iterate_objects(nodes):
+        (columns.apply_node if object_["kind"] == "Node" else columns.apply_pod)(object_)
     return columns
 
 
-def write(nodes: int, path: Path) -> list[str]:
+def write_cluster(nodes: int, path: Path) -> list[str]:
     """Write a cluster file for ``python -m scheduler serve --cluster``; returns the names of its nodes."""
-    objects = list(nodes_and_pods(nodes))
+    objects = list(iterate_objects(nodes))
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return [object_["metadata"]["name"] for object_ in objects if object_["kind"] == "Node"]
 
@@ -113,63 +113,70 @@ WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 
 
-def warm_up(nodes: int, count: int, *, changing: float = 0) -> Iterator[list[EncodedRecord]]:
-    """Attempts for the warm-up. With ``changing`` no device has a state that occurs in ``attempts``."""
-    return attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
+def iterate_warm_up(nodes: int, count: int, *, changing: float = 0) -> Iterator[list[EncodedRecord]]:
+    """Iterate over attempts for the warm-up. With ``changing`` no device has a state that occurs in
+    ``iterate_attempts``."""
+    return iterate_attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
 
 
-def attempts(
+def iterate_attempts(
     nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
 ) -> Iterator[list[EncodedRecord]]:
-    """The decisions of `attempts_and_states`."""
-    return (decisions for _, decisions in attempts_and_states(nodes, count, changing=changing, first=first, less=less))
+    """Iterate over the decisions of `iterate_attempts_and_states`."""
+    return (
+        decisions
+        for _, decisions in iterate_attempts_and_states(nodes, count, changing=changing, first=first, less=less)
+    )
 
 
-def states_of(nodes: int, count: int, changing: float) -> Iterator[EncodedRecord]:
-    """All states that ``attempts`` and ``warm_up`` of as many attempts, or of fewer, refer to."""
-    return (state for states, _ in attempts_and_states(nodes, count, changing=changing) for state in states)
+def iterate_states(nodes: int, count: int, changing: float) -> Iterator[EncodedRecord]:
+    """Iterate over all states that ``iterate_attempts`` and ``iterate_warm_up`` of as many attempts, or of fewer, refer
+    to."""
+    return (state for states, _ in iterate_attempts_and_states(nodes, count, changing=changing) for state in states)
 
 
-def attempts_and_states(
+def iterate_attempts_and_states(
     nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
 ) -> Iterator[tuple[list[EncodedRecord], list[EncodedRecord]]]:
-    """The records of ``count`` attempts of different pods (from number ``first`` on), which all ``nodes`` nodes refuse:
-    the states that the attempt is the first to refer to, and its decisions.
+    """Iterate over the records of ``count`` attempts of different pods (from number ``first`` on), which all ``nodes``
+    nodes refuse: the states that the attempt is the first to refer to, and its decisions.
 
     ``changing``: of this share of the nodes (1 or True: all) the free memory of every device shrinks by 1 MiB between
     two attempts. ``less``: it is smaller by so many MiB from the start.
     """
-    whole, chance = columns(nodes), random.Random(nodes)
+    columns, chance = build_columns(nodes), random.Random(nodes)
     # Row 0 of the columns stands for no device.
-    whole.devices["used_memory"][1:] += less
+    columns.devices["used_memory"][1:] += less
     for number in range(first, first + count):
         # Every attempt is of another pod: an unchanged retry would be written as a reference (decision 0010).
-        decisions = attempt(whole, number)
-        yield states(whole), decisions
-        change(whole, chance.sample(whole.node_names, round(changing * nodes)))
+        decisions = encode_attempt(columns, number)
+        yield encode_states(columns), decisions
+        change_nodes(columns, chance.sample(columns.node_names, round(changing * nodes)))
 
 
-def change(whole: ClusterColumns, nodes: Sequence[str]) -> None:
+def change_nodes(columns: ClusterColumns, nodes: Sequence[str]) -> None:
     """Let every device of these nodes have 1 MiB less free."""
-    ids = whole.look_up_ids(nodes)
-    for entry in whole.get_entries(ids.tolist()):
-        whole.devices["used_memory"][entry.rows_slice] += 1
+    ids = columns.look_up_ids(nodes)
+    for entry in columns.get_entries(ids.tolist()):
+        columns.devices["used_memory"][entry.rows_slice] += 1
     for node in ids.tolist():
-        whole.revisions.advance(node)
+        columns.revisions.advance(node)
 
 
-def states(whole: ClusterColumns) -> list[EncodedRecord]:
-    """The states that changed since the last call."""
-    now, due = datetime.now(UTC), whole.revisions.list_due(0)
-    records = [encode(state) for state in StateBuilder(LIFE, whole).build_states(due, now)]
-    whole.revisions.record_written(due, count_microseconds(now))
+def encode_states(columns: ClusterColumns) -> list[EncodedRecord]:
+    """Encode the states that changed since the last call."""
+    now, due = datetime.now(UTC), columns.revisions.list_due(0)
+    records = [encode(state) for state in StateBuilder(LIFE, columns).build_states(due, now)]
+    columns.revisions.record_written(due, count_microseconds(now))
     return records
 
 
-def attempt(whole: ClusterColumns, number: int, circumstances: Circumstances = _NOTHING_MORE) -> list[EncodedRecord]:
-    """The decisions of an attempt at this moment to schedule the hopeless pod of this number."""
-    pod = a_hopeless_pod(number)
-    decision = decide(whole, pod, whole.node_names, SchedulingPolicy())
+def encode_attempt(
+    columns: ClusterColumns, number: int, circumstances: Circumstances = _NOTHING_MORE
+) -> list[EncodedRecord]:
+    """Encode the decisions of an attempt at this moment to schedule the hopeless pod of this number."""
+    pod = build_hopeless_pod(number)
+    decision = decide(columns, pod, columns.node_names, SchedulingPolicy())
     if not isinstance(decision, Decision) or decision.chosen:
         raise RuntimeError("a node took the pod: the benchmark needs a cluster on which every node refuses it")
     metadata = pod["metadata"]

@@ -17,7 +17,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager

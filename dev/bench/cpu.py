@@ -8,8 +8,8 @@ from pathlib import Path
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of the process and its ended children, in steps of 10 ms."""
+def read_cpu_seconds(pid: int) -> float:
+    """Read user and system time of the process and its ended children, in steps of 10 ms."""
     # The second field is the program's name in brackets and may itself hold spaces and brackets: fields count from the
     # last one.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -17,21 +17,23 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
 
 
-def resident_mib(pid: int) -> float:
+def read_resident_mib(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 @contextmanager
-def apart(one: int, others: Iterable[int]) -> Iterator[None]:
-    """Give the process ``one`` half of the CPUs; this process, its new children and ``others`` get the rest."""
+def apart(measured_pid: int, others: Iterable[int]) -> Iterator[None]:
+    """Context in which the process ``measured_pid`` has half of the CPUs; this process, its new children and ``others``
+    share the other half.
+    """
     cpus = sorted(os.sched_getaffinity(0))
-    own, rest = cpus[: len(cpus) // 2], cpus[len(cpus) // 2 :]
-    if not own:
+    measured_cpus, other_cpus = cpus[: len(cpus) // 2], cpus[len(cpus) // 2 :]
+    if not measured_cpus:
         raise RuntimeError("this benchmark needs two CPUs, one for each side; this machine has one")
-    _pin(one, own)
+    _pin(measured_pid, measured_cpus)
     for pid in (os.getpid(), *others):
-        _pin(pid, rest)
+        _pin(pid, other_cpus)
     try:
         yield
     finally:

@@ -48,7 +48,7 @@ class SilentWriter(SpoolWriter):
     """Forgets every event before anything is made of it."""
 
     def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
-        """Does nothing."""
+        """Write nothing."""
 
 
 async def send_unread(spool: Spool) -> None:
@@ -62,15 +62,15 @@ async def send_unread(spool: Spool) -> None:
 class ChangingScheduler(Scheduler):
     """Finds other nodes changed at each filter call."""
 
-    def changes(self, columns: ClusterColumns, nodes: int, changed: int) -> "ChangingScheduler":
+    def change_nodes(self, columns: ClusterColumns, nodes: int, changed: int) -> "ChangingScheduler":
         """Change so many of the ``nodes`` nodes before each call."""
-        self._whole, self._names, self._changed = columns, fleet.node_names(nodes), changed
+        self._columns, self._names, self._changed = columns, fleet.list_node_names(nodes), changed
         self._chance = random.Random(nodes)
         return self
 
     async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:
-        """The reply, after the change."""
-        cluster.change(self._whole, self._chance.sample(self._names, self._changed))
+        """Filter after changing the nodes, and return the reply."""
+        cluster.change_nodes(self._columns, self._chance.sample(self._names, self._changed))
         return await super().filter(request, trace)
 
 
@@ -82,11 +82,11 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
     with contextlib.closing(Spool(folder)) as spool, contextlib.ExitStack() as spans:
         event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, get_now, metrics)
         api = SimulatedCluster(Observer(identity, columns, claims, event_writer, get_now))
-        api.apply(fleet.manifest(nodes, pods))
+        api.apply(fleet.build_manifest(nodes, pods))
         binder = Binder(api, LockPolicy())
         records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
         parts = (columns, api, claims, binder, records, get_now)
-        scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
+        scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).change_nodes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
         publisher = (
             Publisher(spool, build_kafka_connection(recording), get_now, metrics)

@@ -1,4 +1,4 @@
-"""What it costs to find what would have to change for a pod that no node of a large cluster takes."""
+"""Cost of the suggestions for a pod that no node of a large cluster takes."""
 
 import math
 import statistics
@@ -21,51 +21,51 @@ from engine.suggestions.trial import Trial
 
 NODES = 5_000
 CALLS = 200
-"""So that two calls are slower than the p99."""
+"""Number of calls, so that two of them are slower than the p99."""
 
 
-def diagnosis() -> Result:
-    """Wall time and CPU of all suggestions and the excluding constraints, from columns in memory."""
+def measure_diagnosis() -> Result:
+    """Measure wall time and CPU of all suggestions and the excluding constraints, from columns in memory."""
     return Result(
         "diagnosis",
         "Suggestions and the constraints that exclude every node; ratio: CPU to the decision that refuses the pod",
         f"{NODES:,} nodes of {cluster.DEVICES_PER_NODE} devices that all refuse, {CALLS} calls",
-        tuple(_figures()),
+        tuple(_iterate_figures()),
     )
 
 
-def _figures() -> Iterator[Figure]:
+def _iterate_figures() -> Iterator[Figure]:
     columns = ClusterColumns()
     running: dict[str, dict[str, PodUse]] = {}
-    for found in cluster.nodes_and_pods(NODES):
-        if found["kind"] == "Node":
-            columns.apply_node(found)
+    for object_ in cluster.iterate_objects(NODES):
+        if object_["kind"] == "Node":
+            columns.apply_node(object_)
             continue
-        columns.apply_pod(found)
-        uid = found["metadata"]["uid"]
+        columns.apply_pod(object_)
+        uid = object_["metadata"]["uid"]
         if use := columns.get_pod_use(uid):
             running.setdefault(use.node, {})[uid] = use
-    for name, pod in _pods().items():
+    for name, pod in _list_pods().items():
         ask = Ask.from_pod(pod, columns.vendors)
-        decided, _ = _measured(partial(decide, columns, pod, columns.node_names, SchedulingPolicy()))
-        cpu, wall = _measured(partial(_diagnose, columns, ask, running))
+        decided, _ = _measure(partial(decide, columns, pod, columns.node_names, SchedulingPolicy()))
+        cpu, wall = _measure(partial(_diagnose, columns, ask, running))
         ratio = round(statistics.fmean(cpu) / statistics.fmean(decided), 1)
         yield Figure(f"{name}: CPU", round(statistics.fmean(cpu), 1), "ms", ratio)
         # A call waits for nothing: beside other work its time is what it had to wait for a core.
-        yield Figure(f"{name}: CPU, p99", round(_percentile(cpu, 0.99), 1), "ms")
-        yield Figure(f"{name}: p99", round(_percentile(wall, 0.99), 1), "ms")
+        yield Figure(f"{name}: CPU, p99", round(_take_percentile(cpu, 0.99), 1), "ms")
+        yield Figure(f"{name}: p99", round(_take_percentile(wall, 0.99), 1), "ms")
 
 
-def _pods() -> Mapping[str, dict[str, Any]]:
+def _list_pods() -> Mapping[str, dict[str, Any]]:
     bound = {"nvidia.com/numa-bind": "true"}
     return {
-        "2 devices, memory and cores": _pod(2, 20_480, 20, {}),
-        "and a type that is not there": _pod(2, 20_480, 20, {"nvidia.com/use-gputype": "A100", **bound}),
-        "8 whole devices on one NUMA node": _pod(8, 81_000, 100, bound),
+        "2 devices, memory and cores": _build_pod(2, 20_480, 20, {}),
+        "and a type that is not there": _build_pod(2, 20_480, 20, {"nvidia.com/use-gputype": "A100", **bound}),
+        "8 whole devices on one NUMA node": _build_pod(8, 81_000, 100, bound),
     }
 
 
-def _pod(count: int, memory: int, cores: int, annotations: dict[str, str]) -> dict[str, Any]:
+def _build_pod(count: int, memory: int, cores: int, annotations: dict[str, str]) -> dict[str, Any]:
     limits = {"nvidia.com/gpu": count, "nvidia.com/gpumem": memory, "nvidia.com/gpucores": cores}
     return {
         "metadata": {"namespace": "llm", "name": "train", "uid": "uid-train", "annotations": annotations},
@@ -81,8 +81,8 @@ def _diagnose(columns: ClusterColumns, ask: Ask, running: Holders) -> None:
     find_excluding_constraints(trial, ask)
 
 
-def _measured(call: Callable[[], object]) -> tuple[list[float], list[float]]:
-    """CPU and wall time of each call in milliseconds."""
+def _measure(call: Callable[[], object]) -> tuple[list[float], list[float]]:
+    """Measure CPU and wall time of each call in milliseconds."""
     cpu, wall = [], []
     for _ in range(CALLS):
         cpu_began, began = time.process_time(), time.perf_counter()
@@ -92,5 +92,5 @@ def _measured(call: Callable[[], object]) -> tuple[list[float], list[float]]:
     return cpu, wall
 
 
-def _percentile(values: Sequence[float], share: float) -> float:
+def _take_percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[math.ceil(len(values) * share) - 1]

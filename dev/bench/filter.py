@@ -13,7 +13,7 @@ from dev.bench import fleet
 from dev.bench.backends import FOLDER, start_bare
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.collector import collector
-from dev.bench.cpu import cpu_seconds, resident_mib
+from dev.bench.cpu import read_cpu_seconds, read_resident_mib
 from dev.bench.report import Figure, Result
 from dev.demo.processes import Processes, find_free_ports
 from engine.fit.devices.cluster_state import ClusterColumns
@@ -43,15 +43,16 @@ class FilterLoad:
     def name(self) -> str:
         return self.recording or "recording"
 
-    def text(self, *, fits: bool) -> str:
+    def describe(self, *, fits: bool) -> str:
         fitting = "a tenth of the nodes fits" if fits else "no node fits"
         changing = f"{self.changed:,} changed"
         how = {RECORDED: "recorded", SILENT: "not recorded", TRACED: "recorded with a span"}[self.recording]
         return f"{self.nodes:,} nodes, {changing}, {self.pods:,} pods, {fitting}, {how}"
 
 
-def filter_call() -> Result:
-    """CPU per POST /filter; all verdicts are in the spool before the answer, and none is sent to Kafka meanwhile."""
+def measure_filter_call() -> Result:
+    """Measure the CPU per POST /filter; all verdicts are in the spool before the answer, and none goes to Kafka
+    meanwhile."""
     folder = FOLDER / "filter"
     # A real folder: the sync of the spool is part of the call, and a file system in memory would hide it.
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +60,7 @@ def filter_call() -> Result:
         # The last one: every node changes, the most that there is to record.
         sizes = [*((nodes, pods, nodes // CHANGED_SHARE) for nodes, pods in SIZES), (*SIZES[-1], SIZES[-1][0])]
         figures = [figure for size in sizes for figure in _measure_size(processes, folder, url, *size)]
-        figures += _bare(processes)
+        figures += _measure_bare(processes)
     hami = [Figure(f"HAMi v2.10.0 in Go, {n:,} nodes, {p:,} pods", ms, "CPU ms per call", note="measured elsewhere")
             for (n, p), ms in HAMI_MS.items()]  # fmt: skip
     return Result(
@@ -67,14 +68,14 @@ def filter_call() -> Result:
         "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi without records",
         f"{CALLS} calls, {DEVICES_PER_NODE} devices a node; changed: before each call; ratio: to one "
         "without records; of one with a span to one without",
-        (*_with_ratios(figures), *hami),
+        (*_add_ratios(figures), *hami),
     )
 
 
 def _measure_size(
     processes: Processes, folder: Path, url: str, nodes: int, pods: int, changed: int
 ) -> Iterator[Figure]:
-    """The processes run at the same time and are asked in turns, so that other work costs all as much."""
+    """Measure processes that run at the same time and answer in turns, so that other work costs all of them as much."""
     # The cost of a span is that of a call: without pods it is the greatest part.
     ways = (RECORDED, SILENT, TRACED) if not pods else (RECORDED, SILENT)
     cases = [FilterLoad(nodes, pods, changed, how) for how in ways]
@@ -88,8 +89,8 @@ def _measure_size(
     for case in cases:
         processes.wait_ready(case.name, f"http://127.0.0.1:{ports[case.name]}/readyz")
     for fits in (False, True):
-        asked = {case.text(fits=fits): _Server(ports[case.name], processes.get_pid(case.name)) for case in cases}
-        yield from measure(asked, nodes, fits=fits)
+        servers = {case.describe(fits=fits): _Server(ports[case.name], processes.get_pid(case.name)) for case in cases}
+        yield from measure_servers(servers, nodes, fits=fits)
     for case in cases:
         processes.stop(case.name)
 
@@ -104,44 +105,44 @@ class _Server:
     times: list[float] = field(default_factory=list)
 
     def ask(self, client: httpx.Client, bodies: Iterable[bytes]) -> None:
-        before = cpu_seconds(self.pid)
+        before = read_cpu_seconds(self.pid)
         for body in bodies:
             began = time.perf_counter()
             client.post(f"http://127.0.0.1:{self.port}/filter", content=body).raise_for_status()
             self.times.append(time.perf_counter() - began)
-        self.cpu += cpu_seconds(self.pid) - before
+        self.cpu += read_cpu_seconds(self.pid) - before
 
-    def figure(self, path: str) -> Figure:
+    def build_figure(self, path: str) -> Figure:
         p50, p99 = np.percentile(self.times, [50, 99]) * 1000
-        note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {resident_mib(self.pid):.0f} MiB"
+        note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {read_resident_mib(self.pid):.0f} MiB"
         return Figure(path, self.cpu / len(self.times) * 1000, "CPU ms per call", note=note)
 
 
-def measure(servers: Mapping[str, _Server], nodes: int, *, fits: bool) -> list[Figure]:
-    """A figure for each of the servers, by its path."""
+def measure_servers(servers: Mapping[str, _Server], nodes: int, *, fits: bool) -> list[Figure]:
+    """Measure each of the servers, and return a figure for each by its path."""
     warming_up = WARM_UP_NODES // nodes
     # Made before the clock starts, and each of another pod, as a scheduler asks.
-    asked = list(fleet.bodies(nodes, CALLS + warming_up, fits=fits))
+    bodies = list(fleet.iterate_bodies(nodes, CALLS + warming_up, fits=fits))
     with httpx.Client(timeout=60) as client:
         for server in servers.values():
-            server.ask(client, asked[:warming_up])
+            server.ask(client, bodies[:warming_up])
             server.cpu, server.times = 0.0, []
-        for start in range(warming_up, len(asked), CALLS_IN_TURN):
+        for start in range(warming_up, len(bodies), CALLS_IN_TURN):
             for server in servers.values():
-                server.ask(client, asked[start : start + CALLS_IN_TURN])
-    return [server.figure(path) for path, server in servers.items()]
+                server.ask(client, bodies[start : start + CALLS_IN_TURN])
+    return [server.build_figure(path) for path, server in servers.items()]
 
 
-def _bare(processes: Processes) -> list[Figure]:
-    """The cost of HTTP: the same bodies, and an answer as long as one that names every node."""
+def _measure_bare(processes: Processes) -> list[Figure]:
+    """Measure the cost of HTTP: the same bodies, and an answer as long as one that names every node."""
     port = find_free_ports("bare")["bare"]
     # About the length of 5,000 names with a reason each.
     start_bare(processes, port, b" " * 400_000)
     bare = {"a handler of as many bytes": _Server(port, processes.get_pid("bare"))}
-    return measure(bare, 5_000, fits=False)
+    return measure_servers(bare, 5_000, fits=False)
 
 
-def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
+def _add_ratios(figures: list[Figure]) -> Iterator[Figure]:
     # Those with records are compared with those without, those with spans with those that have records alone.
     values = {figure.path: figure.value for figure in figures}
     for figure in figures:
@@ -151,17 +152,18 @@ def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
         yield Figure(figure.path, figure.value, figure.unit, ratio, figure.note)
 
 
-def pod_update() -> Result:
-    """A watch event of one pod, decoded and applied."""
+def measure_pod_update() -> Result:
+    """Measure a watch event of one pod, decoded and applied."""
     nodes = 5_000
     columns = ClusterColumns()
-    fleet_of = fleet.manifest(nodes, nodes * DEVICES_PER_NODE)
+    fleet_of = fleet.build_manifest(nodes, nodes * DEVICES_PER_NODE)
     for node in fleet_of.nodes.values():
         columns.apply_node(node)
     for pod in fleet_of.pods.values():
         columns.apply_pod(pod)
     changed = [
-        fleet.running_pod(n, n % nodes, (n // nodes + 1) % DEVICES_PER_NODE, 1_000 + n % 7, 5) for n in range(UPDATES)
+        fleet.build_running_pod(n, n % nodes, (n // nodes + 1) % DEVICES_PER_NODE, 1_000 + n % 7, 5)
+        for n in range(UPDATES)
     ]
     # Each pod really moves: an update that changes nothing is recognized and costs less.
     lines = [orjson.dumps({"type": "MODIFIED", "object": pod}) for pod in changed]

@@ -10,7 +10,7 @@ import numpy as np
 from dev.bench import fleet
 from dev.bench.backends import FOLDER, start_bare
 from dev.bench.cluster import DEVICES_PER_NODE
-from dev.bench.cpu import cpu_seconds, resident_mib
+from dev.bench.cpu import read_cpu_seconds, read_resident_mib
 from dev.bench.filter import CHANGED_SHARE
 from dev.bench.mixed_readers import read_status
 from dev.bench.report import Figure, Result
@@ -20,9 +20,9 @@ NODES, PODS = 5_000, 40_000
 CALLERS, CALLS = 64, 1_280
 
 
-def filter_callers() -> Result:
-    """Calls a second and their times. A decision takes the event loop, so callers wait for each other: in turn, not in
-    more time than they take one after the other."""
+def measure_filter_callers() -> Result:
+    """Measure the calls a second and their times. A decision takes the event loop, so callers wait in turn, for no
+    longer than the calls take one after the other."""
     folder = FOLDER / "filter-callers"
     folder.mkdir(parents=True, exist_ok=True)
     ports = find_free_ports("scheduler", "bare")
@@ -31,18 +31,18 @@ def filter_callers() -> Result:
         processes.start("scheduler", "dev.bench.deciding", *numbers, str(folder / "spool"))
         processes.wait_ready("scheduler", f"http://127.0.0.1:{ports['scheduler']}/readyz")
         start_bare(processes, ports["bare"], b" " * 400_000)
-        bodies = list(fleet.bodies(NODES, CALLS, fits=False))
+        bodies = list(fleet.iterate_bodies(NODES, CALLS, fits=False))
         scheduler, pid = ports["scheduler"], processes.get_pid("scheduler")
-        _asked(scheduler, bodies[:100], 1)
-        memory = resident_mib(pid)
+        _ask(scheduler, bodies[:100], 1)
+        memory = read_resident_mib(pid)
         figures = [
-            *_measured("one caller", scheduler, bodies[: CALLS // 8], 1, pid),
-            *_measured(f"{CALLERS} callers", scheduler, bodies, CALLERS, pid),
-            *_measured(
+            *_measure("one caller", scheduler, bodies[: CALLS // 8], 1, pid),
+            *_measure(f"{CALLERS} callers", scheduler, bodies, CALLERS, pid),
+            *_measure(
                 f"{CALLERS} callers of a bare handler", ports["bare"], bodies, CALLERS, processes.get_pid("bare")
             ),
             Figure("the scheduler's memory before", memory, "MiB"),
-            Figure("the scheduler's memory after", resident_mib(pid), "MiB"),
+            Figure("the scheduler's memory after", read_resident_mib(pid), "MiB"),
         ]
     return Result(
         "filter-callers",
@@ -53,22 +53,22 @@ def filter_callers() -> Result:
     )
 
 
-def _measured(who: str, port: str, bodies: Sequence[bytes], callers: int, pid: int) -> Iterator[Figure]:
-    cpu, began = cpu_seconds(pid), time.perf_counter()
-    times = _asked(port, bodies, callers)
+def _measure(who: str, port: str, bodies: Sequence[bytes], callers: int, pid: int) -> Iterator[Figure]:
+    cpu, began = read_cpu_seconds(pid), time.perf_counter()
+    times = _ask(port, bodies, callers)
     seconds = time.perf_counter() - began
-    cost = (cpu_seconds(pid) - cpu) / len(times) * 1000
+    cost = (read_cpu_seconds(pid) - cpu) / len(times) * 1000
     p50, p99 = np.percentile(times, [50, 99]) * 1000
     note = f"p50 {p50:,.0f} ms, p99 {p99:,.0f} ms; {len(times):,} calls, no error; CPU {cost:.1f} ms a call"
     yield Figure(who, len(times) / seconds, "calls/s", note=note)
 
 
-def _asked(port: str, bodies: Sequence[bytes], callers: int) -> list[float]:
-    """Seconds of each call."""
-    return asyncio.run(_in_turn(int(port), iter(bodies), callers))
+def _ask(port: str, bodies: Sequence[bytes], callers: int) -> list[float]:
+    """Ask with every body, and return the seconds of each call."""
+    return asyncio.run(_call_in_turn(int(port), iter(bodies), callers))
 
 
-async def _in_turn(port: int, bodies: Iterator[bytes], callers: int) -> list[float]:
+async def _call_in_turn(port: int, bodies: Iterator[bytes], callers: int) -> list[float]:
     times: list[float] = []
 
     async def call() -> None:

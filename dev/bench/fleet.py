@@ -16,32 +16,33 @@ SMALL_MIB, BIG_MIB = 81_559, 143_771
 BIG_EVERY = 10
 
 
-def manifest(nodes: int, pods: int) -> Manifest:
-    """Seeded: nodes of eight devices, every tenth with larger ones, and pods that use one device each, in turns."""
+def build_manifest(nodes: int, pods: int) -> Manifest:
+    """Build seeded nodes of eight devices, every tenth with larger ones, and pods that use one device each, in
+    turns."""
     chance = random.Random(nodes)
     # Nodes first, so that their devices are the same for every number of pods.
-    listed = {name: _node(name, number, chance) for number, name in enumerate(node_names(nodes))}
+    listed = {name: _build_node(name, number, chance) for number, name in enumerate(list_node_names(nodes))}
     devices = [device for device in range(DEVICES_PER_NODE) for _ in range(nodes)]
-    running = (_pod(number, number % nodes, devices[number % len(devices)], chance) for number in range(pods))
+    running = (_build_pod(number, number % nodes, devices[number % len(devices)], chance) for number in range(pods))
     return Manifest(listed, {(pod["metadata"]["namespace"], pod["metadata"]["name"]): pod for pod in running})
 
 
-def node_names(nodes: int) -> list[str]:
+def list_node_names(nodes: int) -> list[str]:
     return [f"gpu-node-{number:05d}" for number in range(nodes)]
 
 
-def device_uuid(node: int, device: int) -> str:
+def derive_device_uuid(node: int, device: int) -> str:
     # Derived and not drawn: pods refer to devices without the node being looked up.
     return f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'{node}/{device}')}"
 
 
-def _node(name: str, number: int, chance: random.Random) -> Object:
+def _build_node(name: str, number: int, chance: random.Random) -> Object:
     is_big = number % BIG_EVERY == 0
     model, memory = ("NVIDIA H200", BIG_MIB) if is_big else ("NVIDIA H100 80GB HBM3", SMALL_MIB)
     broken = chance.randrange(DEVICES_PER_NODE * 4)
     devices = [
         {
-            "id": device_uuid(number, device),
+            "id": derive_device_uuid(number, device),
             "index": device,
             "count": 10,
             "devmem": memory,
@@ -64,16 +65,18 @@ def _node(name: str, number: int, chance: random.Random) -> Object:
     }
 
 
-def _pod(number: int, node: int, device: int, chance: random.Random) -> Object:
-    return running_pod(number, node, device, chance.randrange(500, 20_000), chance.randrange(0, 40))
+def _build_pod(number: int, node: int, device: int, chance: random.Random) -> Object:
+    return build_running_pod(number, node, device, chance.randrange(500, 20_000), chance.randrange(0, 40))
 
 
-def running_pod(number: int, node: int, device: int, memory: int, cores: int) -> Object:
-    """A pod that uses a part of one device."""
-    return cluster.running_pod(f"gpu-node-{node:05d}", number, [(device_uuid(node, device), memory, cores)])
+def build_running_pod(number: int, node: int, device: int, memory: int, cores: int) -> Object:
+    """Build a pod that uses a part of one device."""
+    return cluster.build_running_pod(
+        f"gpu-node-{node:05d}", number, [(derive_device_uuid(node, device), memory, cores)]
+    )
 
 
-def bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:
+def iterate_bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:
     """POST /filter bodies, each for another pod. It requests more memory than a small device, or than any, has."""
     for number in range(calls):
         # By memory alone, which pods here never use up: so running pods change the work and not the verdicts.
@@ -83,4 +86,4 @@ def bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:
             "metadata": {"namespace": "llm", "name": name, "uid": str(uuid.UUID(int=2**64 + number + fits * 2**32))},
             "spec": {"containers": [{"name": "worker", "resources": {"limits": limits}}]},
         }
-        yield json.dumps({"Pod": pod, "Nodes": None, "NodeNames": node_names(nodes)}).encode()
+        yield json.dumps({"Pod": pod, "Nodes": None, "NodeNames": list_node_names(nodes)}).encode()

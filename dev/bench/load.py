@@ -31,7 +31,7 @@ class Load:
     def rate(self) -> float:
         return self.requests / self.seconds
 
-    def milliseconds(self, percentile: float) -> float:
+    def compute_milliseconds(self, percentile: float) -> float:
         return float(np.percentile(self.latencies, percentile)) * 1000
 
 
@@ -43,14 +43,14 @@ class _Connection:
     missing: int = 0
     """Bytes of the answer that have not arrived, once its head has."""
     head: bytes = b""
-    """What has arrived of a head that is not whole."""
+    """Bytes of an incomplete head."""
     began: float = field(default_factory=time.perf_counter)
 
     def send(self) -> None:
         self.began = time.perf_counter()
         self.socket.send(self.request)
 
-    def has_answer(self) -> bool:
+    def take_answer(self) -> bool:
         """Take what has arrived. Raises ``RuntimeError`` for any answer but 200."""
         arrived = self.socket.recv(_MAX_RECEIVED)
         if not arrived:
@@ -61,7 +61,7 @@ class _Connection:
             self.head += arrived
             if _BLANK not in self.head:
                 return False
-            self.missing, self.head = _missing(self.head), b""
+            self.missing, self.head = _count_missing(self.head), b""
         if self.missing:
             return False
         self.latencies.append(time.perf_counter() - self.began)
@@ -109,15 +109,15 @@ def _ask(readable: select.epoll, opened: Mapping[int, _Connection], requests: in
         unsent, awaited = unsent - 1, awaited + 1
     while awaited:
         for number, _ in readable.poll():
-            if opened[number].has_answer():
+            if opened[number].take_answer():
                 awaited -= 1
                 if unsent:
                     opened[number].send()
                     unsent, awaited = unsent - 1, awaited + 1
 
 
-def _missing(received: bytes) -> int:
-    """How much of the answer's body has not arrived. Raises ``RuntimeError`` for any answer but 200."""
+def _count_missing(received: bytes) -> int:
+    """Count the bytes of the answer's body that have not arrived. Raises ``RuntimeError`` for any answer but 200."""
     head, _, body = received.partition(_BLANK)
     lines = head.lower().split(b"\r\n")
     if not head.startswith(b"HTTP/1.1 200"):

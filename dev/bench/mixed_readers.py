@@ -22,25 +22,26 @@ class Kind:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the requests of one kind."""
+    """Results of the requests of one kind."""
 
     latencies: list[float] = field(default_factory=list)
     """Seconds."""
     statuses: dict[int, int] = field(default_factory=dict)
 
-    def milliseconds(self, percentile: float) -> float:
+    def compute_milliseconds(self, percentile: float) -> float:
         return float(np.percentile(self.latencies, percentile)) * 1000 if self.latencies else 0.0
 
 
 async def read_mixed(url: str, kinds: Mapping[str, Kind], readers: int, seconds: float) -> dict[str, Tally]:
-    """What ``readers`` get in so many seconds, by the name of the kind. Requests under way at the end are completed."""
+    """Read with ``readers`` for so many seconds; return the tallies by the name of the kind. Requests under way at the
+    end are completed."""
     tallies = {name: Tally() for name in kinds}
     until = time.perf_counter() + seconds
-    await asyncio.gather(*(_reader(url, kinds, tallies, random.Random(seed), until) for seed in range(readers)))
+    await asyncio.gather(*(_read_until(url, kinds, tallies, random.Random(seed), until) for seed in range(readers)))
     return tallies
 
 
-async def _reader(
+async def _read_until(
     url: str, kinds: Mapping[str, Kind], tallies: Mapping[str, Tally], chance: random.Random, until: float
 ) -> None:
     parts = urlsplit(url)
@@ -58,7 +59,7 @@ async def _reader(
 
 
 async def read_status(reader: asyncio.StreamReader) -> int:
-    """Of an answer, which is read to its end."""
+    """Read an answer to its end and return its status."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     lines = head.split(b"\r\n")
     length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))

@@ -1,4 +1,4 @@
-"""What each override of Faust's internals saves: the worker with all of them, and without one at a time.
+"""Savings of each override of Faust's internals: the worker with all of them, and without one at a time.
 
 Some save CPU, others time in which the worker waits: both are measured.
 
@@ -12,9 +12,9 @@ from itertools import chain
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
-from dev.bench.cpu import cpu_seconds
-from dev.bench.report import Figure, Result, against_first
-from dev.bench.services import PATIENT, WORKERS, feed, send_while_stopped, settled
+from dev.bench.cpu import read_cpu_seconds
+from dev.bench.report import Figure, Result, add_ratios
+from dev.bench.services import PATIENT, WORKERS, await_settled, feed, send_while_stopped
 from dev.bench.worker import WARM_UP_ATTEMPTS
 from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
@@ -26,17 +26,19 @@ SIZES = {10: 4_000, 500: 1_000, 5_000: 200}
 ROUNDS = 3
 
 
-def overrides() -> Result:
-    """CPU and time of the worker alone, Kafka to Kafka; the best of some rounds, in turns."""
+def measure_overrides() -> Result:
+    """Measure CPU and time of only the worker, Kafka to Kafka; the best of some rounds, in turns."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
         cpu_ms = dict.fromkeys((WITH_ALL, IN_LOOP, RUNS, SPACE), float("inf"))
         milliseconds = dict(cpu_ms)
         with provisioned(FOLDER / "overrides", **PATIENT) as (backends, processes):
-            warm_up = list(chain(*cluster.warm_up(nodes, WARM_UP_ATTEMPTS)))
+            warm_up = list(chain(*cluster.iterate_warm_up(nodes, WARM_UP_ATTEMPTS)))
             for number, name in enumerate(name for _ in range(ROUNDS) for name in list(cpu_ms)):
                 # New ones each time: a worker does less for an attempt that it has published before.
-                records = list(chain(*cluster.attempts(nodes, attempts, changing=0.01, first=number * attempts)))
+                records = list(
+                    chain(*cluster.iterate_attempts(nodes, attempts, changing=0.01, first=number * attempts))
+                )
                 port = find_free_ports("worker")["worker"]
                 command = ("worker", "--instance-id", "worker", "--metrics-address", port)
                 processes.start("worker", "dev.bench.overrides", name, *command)
@@ -44,13 +46,13 @@ def overrides() -> Result:
                 pids = {"worker": processes.get_pid("worker")}
                 feed(processes, backends.bootstrap_servers, pids, warm_up)
                 send_while_stopped(backends.bootstrap_servers, pids, records)
-                spent, begun = cpu_seconds(pids["worker"]), time.monotonic()
-                settled(processes, backends.bootstrap_servers, WORKERS, (DECISIONS,))
+                spent, begun = read_cpu_seconds(pids["worker"]), time.monotonic()
+                await_settled(processes, backends.bootstrap_servers, WORKERS, (DECISIONS,))
                 milliseconds[name] = min(milliseconds[name], (time.monotonic() - begun) / attempts * 1000)
-                cpu_ms[name] = min(cpu_ms[name], (cpu_seconds(pids["worker"]) - spent) / attempts * 1000)
+                cpu_ms[name] = min(cpu_ms[name], (read_cpu_seconds(pids["worker"]) - spent) / attempts * 1000)
                 processes.stop("worker")
         for unit, values in (("CPU ms an attempt", cpu_ms), ("ms an attempt", milliseconds)):
-            figures += against_first(
+            figures += add_ratios(
                 [
                     Figure(f"{nodes:,} nodes, {'' if name == WITH_ALL else 'without '}{name}", value, unit)
                     for name, value in values.items()

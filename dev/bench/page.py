@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from dev.bench import cluster, load
 from dev.bench.backends import FOLDER, send
-from dev.bench.cpu import cpu_seconds
+from dev.bench.cpu import read_cpu_seconds
 from dev.bench.report import Figure, Result
 from dev.bench.services import start_both
 from dev.demo.processes import find_free_ports
@@ -24,7 +24,7 @@ VISITS: Final = 7
 UNSEEN: Final = range(len(SIZES), len(SIZES) + 7)
 """Pods at 5,000 nodes whose page is asked for once: nothing of them is remembered."""
 _WITHOUT_ANNOTATIONS: Final = Circumstances(constraints={})
-"""As schedulers report it: only then a diagnosis looks for the constraints that exclude every node."""
+"""Circumstances as schedulers report them: only then a diagnosis looks for the constraints that exclude every node."""
 _PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 _OPENED: Final = """async () => {
   const began = performance.now();
@@ -38,13 +38,13 @@ _OPENED: Final = """async () => {
 class _Visit(NamedTuple):
     painted_ms: float
     opened_ms: float | None
-    """None where devices are drawn one by one, and no map of all nodes."""
+    """Time to open a group; None if the page draws devices one by one, and no map of all nodes."""
     wire_bytes: float
-    """Of the page with its files and the parts that it fetches later."""
+    """Bytes of the page with its files and the parts that it fetches later."""
 
 
-def page() -> Result:
-    """The same pod at 10 and at 5,000 nodes, and the API's own answer that the page is made of."""
+def measure_page() -> Result:
+    """Measure the page of the same pod at 10 and at 5,000 nodes, and the API's answer from which the page is made."""
     with provisioned(FOLDER / "page") as (backends, processes):
         ports = find_free_ports("api")
         start_both(processes)
@@ -52,23 +52,31 @@ def page() -> Result:
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"{origin}/readyz")
         for number, nodes in enumerate(SIZES):
-            whole = cluster.columns(nodes)
-            send(backends.bootstrap_servers, NODE_STATES.name, cluster.states(whole))
-            send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
+            columns = cluster.build_columns(nodes)
+            send(backends.bootstrap_servers, NODE_STATES.name, cluster.encode_states(columns))
+            send(
+                backends.bootstrap_servers,
+                DECISIONS.name,
+                cluster.encode_attempt(columns, number, _WITHOUT_ANNOTATIONS),
+            )
         pods = [f"llm/hopeless-{number}" for number in range(len(SIZES))]
         for pod in pods:
             _wait_for(f"{origin}/ui/pods/{pod}")
         for number in UNSEEN:
-            send(backends.bootstrap_servers, DECISIONS.name, cluster.attempt(whole, number, _WITHOUT_ANNOTATIONS))
+            send(
+                backends.bootstrap_servers,
+                DECISIONS.name,
+                cluster.encode_attempt(columns, number, _WITHOUT_ANNOTATIONS),
+            )
         pid = processes.get_pid("api")
         diagnosis = f"{origin}/api/v1/namespaces/{pods[-1].replace('/', '/pods/')}/diagnosis"
-        figures = [_served(f"diagnosis as JSON, {SIZES[-1]:,} nodes", diagnosis, pid)]
+        figures = [_measure_server(f"diagnosis as JSON, {SIZES[-1]:,} nodes", diagnosis, pid)]
         figures += [
-            _served(f"page, {nodes:,} nodes", f"{origin}/ui/pods/{pod}", pid)
+            _measure_server(f"page, {nodes:,} nodes", f"{origin}/ui/pods/{pod}", pid)
             for nodes, pod in zip(SIZES, pods, strict=True)
         ]
-        figures.append(_first_answers(origin))
-        figures += _browsed({nodes: f"{origin}/ui/pods/{pod}" for nodes, pod in zip(SIZES, pods, strict=True)})
+        figures.append(_measure_first_answers(origin))
+        figures += _measure_browser({nodes: f"{origin}/ui/pods/{pod}" for nodes, pod in zip(SIZES, pods, strict=True)})
     return Result(
         "page",
         "The page of a pod against the API's own answer, and what a browser does with it. Goals at 5,000 nodes: 100 ms "
@@ -87,7 +95,7 @@ def _wait_for(url: str) -> None:
     raise RuntimeError(f"{url} does not answer after two minutes")
 
 
-def _first_answers(origin: str) -> Figure:
+def _measure_first_answers(origin: str) -> Figure:
     seconds = []
     for number in UNSEEN:
         _wait_for(f"{origin}/api/v1/namespaces/llm/pods/hopeless-{number}/schedulerlog")
@@ -96,29 +104,31 @@ def _first_answers(origin: str) -> Figure:
     return Figure(f"page for the first time, {SIZES[-1]:,} nodes", statistics.median(seconds) * 1000, "ms", note=note)
 
 
-def _served(path: str, url: str, pid: int) -> Figure:
+def _measure_server(path: str, url: str, pid: int) -> Figure:
     load.run(url, REQUESTS // 4, connections=1)  # the first requests pay for what is compiled or cached
-    before = cpu_seconds(pid)
+    before = read_cpu_seconds(pid)
     done = load.run(url, REQUESTS, connections=1)
-    cpu = (cpu_seconds(pid) - before) / REQUESTS * 1000
-    note = f"p99 {done.milliseconds(99):.1f} ms, CPU {cpu:.1f} ms, {len(httpx.get(url, timeout=30).content):,} bytes"
-    return Figure(path, done.milliseconds(50), "ms, p50", note=note)
+    cpu = (read_cpu_seconds(pid) - before) / REQUESTS * 1000
+    size = len(httpx.get(url, timeout=30).content)
+    note = f"p99 {done.compute_milliseconds(99):.1f} ms, CPU {cpu:.1f} ms, {size:,} bytes"
+    return Figure(path, done.compute_milliseconds(50), "ms, p50", note=note)
 
 
-def _browsed(addresses: dict[int, str]) -> list[Figure]:
-    """Nothing where there is no Chromium."""
-    found = subprocess.run([".ci/chromium"], capture_output=True, text=True)
-    if found.returncode:
-        return [Figure("browser", 0, "", note=found.stderr.strip())]
+def _measure_browser(addresses: dict[int, str]) -> list[Figure]:
+    """Measure the visits of a browser; no figure without Chromium."""
+    chromium = subprocess.run([".ci/chromium"], capture_output=True, text=True)
+    if chromium.returncode:
+        return [Figure("browser", 0, "", note=chromium.stderr.strip())]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found.stdout.split("\n")[0], args=["--no-sandbox"])
+        executable = chromium.stdout.split("\n")[0]
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         try:
-            return [figure for nodes, url in addresses.items() for figure in _visited(browser, nodes, url)]
+            return [figure for nodes, url in addresses.items() for figure in _measure_visits(browser, nodes, url)]
         finally:
             browser.close()
 
 
-def _visited(browser: Browser, nodes: int, url: str) -> list[Figure]:
+def _measure_visits(browser: Browser, nodes: int, url: str) -> list[Figure]:
     visits = [_visit(browser, url) for _ in range(VISITS + 1)][1:]  # the first starts Chromium's own processes
     opened = [visit.opened_ms for visit in visits if visit.opened_ms is not None]
     figures = [
@@ -133,22 +143,22 @@ def _visited(browser: Browser, nodes: int, url: str) -> list[Figure]:
 def _visit(browser: Browser, url: str) -> _Visit:
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()
-        received = _received(page)
+        received = _collect_received(page)
         page.goto(url)
         page.wait_for_load_state("networkidle")
-        painted, whole = float(page.evaluate(_PAINTED)), sum(received)
+        painted, wire_bytes = float(page.evaluate(_PAINTED)), sum(received)
         opened = float(page.evaluate(_OPENED)) if page.locator(".node-map").count() else None
-        return _Visit(painted, opened, whole)
+        return _Visit(painted, opened, wire_bytes)
 
 
-def _received(page: Page) -> list[float]:
-    """Grows by the encoded bytes of each answer."""
+def _collect_received(page: Page) -> list[float]:
+    """Collect the encoded bytes of each answer in a list that grows."""
     received: list[float] = []
 
-    def finished(event: dict[str, Any]) -> None:
+    def note_finished(event: dict[str, Any]) -> None:
         received.append(event["encodedDataLength"])
 
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
-    session.on("Network.loadingFinished", finished)
+    session.on("Network.loadingFinished", note_finished)
     return received

@@ -13,7 +13,7 @@ from schemas.events import Event
 STANDARD_INPUT = Path("-")
 
 
-def peak_mib() -> float:
+def read_peak_mib() -> float:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
@@ -21,4 +21,4 @@ def peak_mib() -> float:
 if __name__ == "__main__":
     events: deque[Event] = deque(maxlen=0)
     read_log(STANDARD_INPUT, events.extend)
-    print(peak_mib())
+    print(read_peak_mib())

@@ -30,8 +30,8 @@ class Result:
     figures: tuple[Figure, ...]
 
 
-def against_first(figures: list[Figure], better: Callable[[float, float], float]) -> tuple[Figure, ...]:
-    """The same figures with their ratio to the first one, as ``better(first, this)`` gives it."""
+def add_ratios(figures: list[Figure], better: Callable[[float, float], float]) -> tuple[Figure, ...]:
+    """Add to the figures their ratio to the first one, as ``better(first, this)`` gives it."""
     first = figures[0].value
     return tuple(Figure(f.path, f.value, f.unit, round(better(first, f.value), 3), f.note) for f in figures)
 

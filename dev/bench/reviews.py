@@ -12,10 +12,10 @@ _USER = {"username": "system:serviceaccount:llm:reader", "uid": "1", "groups": [
 
 
 async def review(request: Request) -> JSONResponse:
-    asked = await request.json()
-    spec = asked["spec"]
-    known = {"authenticated": True, "user": _USER, "audiences": spec.get("audiences", [])}
-    return JSONResponse(asked | {"status": known if asked["kind"] == "TokenReview" else {"allowed": True}})
+    body = await request.json()
+    spec = body["spec"]
+    status = {"authenticated": True, "user": _USER, "audiences": spec.get("audiences", [])}
+    return JSONResponse(body | {"status": status if body["kind"] == "TokenReview" else {"allowed": True}})
 
 
 if __name__ == "__main__":

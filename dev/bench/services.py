@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dev.bench.backends import send
-from dev.bench.cpu import cpu_seconds
+from dev.bench.cpu import read_cpu_seconds
 from dev.demo.processes import Processes, find_free_ports
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
 from runtime.settings.kafka_connection import build_kafka_connection
@@ -26,19 +26,19 @@ Pids = Mapping[str, int]
 
 def start_worker(processes: Processes, name: str = "worker") -> int:
     """Start a worker and wait until it has its partitions; returns its process id."""
-    return _started(processes, name, "worker", "--instance-id", name)
+    return _start(processes, name, "worker", "--instance-id", name)
 
 
 def start_index(processes: Processes, name: str = "index", port: str | None = None) -> int:
     """Start an index writer and wait until it is connected; returns its process id. ``port`` has its metrics."""
-    return _started(processes, name, "index", port=port)
+    return _start(processes, name, "index", port=port)
 
 
 def start_both(processes: Processes) -> Pids:
     return {"worker": start_worker(processes), "index": start_index(processes)}
 
 
-def _started(processes: Processes, name: str, *command: str, port: str | None = None) -> int:
+def _start(processes: Processes, name: str, *command: str, port: str | None = None) -> int:
     port = port or find_free_ports(name)[name]
     processes.start(name, "pipeline", *command, "--metrics-address", port)
     processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
@@ -46,14 +46,14 @@ def _started(processes: Processes, name: str, *command: str, port: str | None = 
 
 
 def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> dict[str, float]:
-    """CPU seconds of each of the processes (worker, and index where it runs) until all that follows from the decisions
-    is published, and indexed."""
-    before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    """Feed the records; return the CPU seconds of each process (worker, and index if it runs) until all results of the
+    decisions are published, and indexed."""
+    before = {name: read_cpu_seconds(pid) for name, pid in pids.items()}
     send_while_stopped(servers, pids, records)
-    settled(processes, servers, WORKERS, (DECISIONS,))
+    await_settled(processes, servers, WORKERS, (DECISIONS,))
     if "index" in pids:
-        settled(processes, servers, INDEX_WRITERS, INDEXED)
-    return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
+        await_settled(processes, servers, INDEX_WRITERS, INDEXED)
+    return {name: read_cpu_seconds(pid) - before[name] for name, pid in pids.items()}
 
 
 def send_while_stopped(servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> None:
@@ -78,20 +78,20 @@ def know_states(processes: Processes, servers: str, states: Iterable[EncodedReco
     """
     start_index(processes, "states")
     send(servers, NODE_STATES.name, states)
-    settled(processes, servers, INDEX_WRITERS, (NODE_STATES,))
+    await_settled(processes, servers, INDEX_WRITERS, (NODE_STATES,))
     processes.stop("states")
 
 
-def settled(processes: Processes, servers: str, group: str, topics: Iterable[Topic]) -> None:
+def await_settled(processes: Processes, servers: str, group: str, topics: Iterable[Topic]) -> None:
     """Return when the group has committed all that the topics hold."""
     listed = list(topics)
-    while asyncio.run(unacknowledged(servers, group, listed)):
+    while asyncio.run(count_unacknowledged(servers, group, listed)):
         processes.check()
         time.sleep(0.2)
 
 
-async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
-    """How many records of the topics the group has not committed."""
+async def count_unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
+    """Count the records of the topics that the group has not committed."""
     async with connected(create_consumer(build_kafka_connection(servers), group=group)) as consumer:
         consumer.assign([TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)])
         ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())

@@ -28,7 +28,7 @@ from aiokafka import AIOKafkaProducer
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
-from dev.bench.cpu import cpu_seconds
+from dev.bench.cpu import read_cpu_seconds
 from dev.demo.processes import find_free_ports
 from dev.demo.stack import provisioned
 from schemas.topics import DECISIONS
@@ -47,7 +47,7 @@ PROCESSES = ("worker", "index")
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """How fast a reading grows, in percent of its mean per hour."""
+    """Growth of a reading, in percent of its mean per hour."""
 
     percent_an_hour: float
     error: float
@@ -55,18 +55,18 @@ class Slope:
 
     @property
     def may_be_flat(self) -> bool:
-        """Whether the slope may be within the limit."""
+        """Tell whether the slope may be within the limit."""
         return self.percent_an_hour - 2 * self.error <= MAX_PERCENT_PER_HOUR
 
     @property
     def is_certainly_flat(self) -> bool:
-        """Whether the slope is certainly within the limit."""
+        """Tell whether the slope is certainly within the limit."""
         return self.percent_an_hour + 2 * self.error <= MAX_PERCENT_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
-    """What one process needed."""
+    """Needs of one process."""
 
     process: str
     minutes: float
@@ -80,20 +80,20 @@ class Soaked:
         return self.peak_mib <= MAX_MIB and all(slope.may_be_flat for slope in self.slopes.values())
 
 
-def slope(seconds: list[float], readings: list[float]) -> Slope:
-    """The line through the medians of ``STRETCHES`` stretches of the readings; needs at least three readings."""
+def fit_slope(seconds: list[float], readings: list[float]) -> Slope:
+    """Fit the line through the medians of ``STRETCHES`` stretches of the readings; needs at least three readings."""
     count = min(STRETCHES, len(readings))
     x = np.array([part.mean() for part in np.array_split(np.array(seconds) / 3600, count)])
     # Medians, because a single garbage collection or batch makes a spike that would tilt a fit of all readings.
     y = np.array([np.median(part) for part in np.array_split(np.array(readings), count)])
     rise = float(np.polyfit(x, y, 1)[0])
-    rest = y - y.mean() - rise * (x - x.mean())
-    error = float(np.sqrt((rest @ rest) / (count - 2) / ((x - x.mean()) @ (x - x.mean()))))
+    residuals = y - y.mean() - rise * (x - x.mean())
+    error = float(np.sqrt((residuals @ residuals) / (count - 2) / ((x - x.mean()) @ (x - x.mean()))))
     mean = float(y.mean())
     return Slope(rise / mean * 100, error / mean * 100, mean)
 
 
-def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]) -> list[Soaked]:
+def run_soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]) -> list[Soaked]:
     """Feed a worker, and through it an index writer, for ``minutes``; report their resident sizes once a minute."""
     folder = FOLDER / "soak"
     shutil.rmtree(folder, ignore_errors=True)
@@ -102,42 +102,42 @@ def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]
         for name, port in find_free_ports(*PROCESSES).items():
             processes.start(name, "dev.bench.watched_worker", str(readings[name]), name, "--metrics-address", port)
             processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
-        before = {name: cpu_seconds(processes.get_pid(name)) for name in PROCESSES}
+        before = {name: read_cpu_seconds(processes.get_pid(name)) for name in PROCESSES}
         began = time.monotonic()
         sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))
         processes.check()
-        spent = {name: cpu_seconds(processes.get_pid(name)) - before[name] for name in PROCESSES}
+        spent = {name: read_cpu_seconds(processes.get_pid(name)) - before[name] for name in PROCESSES}
     warm_until = began + min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
     return [
-        _soaked((name, minutes, sent, spent[name] / sent * 1000), read(readings[name]), warm_until)
+        _summarize((name, minutes, sent, spent[name] / sent * 1000), read_readings(readings[name]), warm_until)
         for name in PROCESSES
     ]
 
 
-def read(path: Path) -> list[list[float]]:
-    """Each reading: its time, then the values of ``READINGS``."""
+def read_readings(path: Path) -> list[list[float]]:
+    """Read each reading: its time, then the values of ``READINGS``."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def _soaked(about: tuple[str, float, int, float], readings: list[list[float]], warm_until: float) -> Soaked:
+def _summarize(run: tuple[str, float, int, float], readings: list[list[float]], warm_until: float) -> Soaked:
     columns = [list(values) for values in zip(*(line for line in readings if line[0] > warm_until), strict=True)]
-    slopes = {name: slope(columns[0], column) for name, column in zip(READINGS, columns[1:], strict=True)}
-    return Soaked(*about, max(line[1] for line in readings), slopes)
+    slopes = {name: fit_slope(columns[0], column) for name, column in zip(READINGS, columns[1:], strict=True)}
+    return Soaked(*run, max(line[1] for line in readings), slopes)
 
 
 async def _feed(
     servers: str, readings: Mapping[str, Path], seconds: float, pause: float, report: Callable[[str], None]
 ) -> int:
     reporting = asyncio.create_task(_report(readings, report))
-    whole = cluster.columns(NODES)
+    columns = cluster.build_columns(NODES)
     began, sent = time.monotonic(), 0
     async with AIOKafkaProducer(
         bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True, max_batch_size=900_000
     ) as producer:
         while time.monotonic() < began + seconds:
             # Changed before every even attempt only: the odd one is the unchanged retry of the same pod.
-            whole.devices["used_memory"][1:] += 1 - sent % 2
-            for record in cluster.attempt(whole, sent // 2 % PODS):
+            columns.devices["used_memory"][1:] += 1 - sent % 2
+            for record in cluster.encode_attempt(columns, sent // 2 % PODS):
                 await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
             sent += 1
             await asyncio.sleep(max(0.0, began + sent * pause - time.monotonic()))
@@ -151,7 +151,7 @@ async def _report(readings: Mapping[str, Path], report: Callable[[str], None]) -
     while True:
         await asyncio.sleep(60)
         for name, path in readings.items():
-            so_far = read(path)
+            so_far = read_readings(path)
             _, resident, malloc, blocks = so_far[-1]
             peak, load = max(line[1] for line in so_far), os.getloadavg()[0]
             report(
@@ -165,7 +165,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--attempts-a-second", type=float, default=1)
     options = parser.parse_args()
-    done = soak(options.minutes, options.attempts_a_second, lambda line: print(line, flush=True))
+    done = run_soak(options.minutes, options.attempts_a_second, lambda line: print(line, flush=True))
     for run in done:
         print(
             f"{run.process}: {run.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in "

@@ -9,9 +9,9 @@ from itertools import chain
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.bodies import InProcess
-from dev.bench.report import Figure, Result, against_first
+from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import PATIENT, feed, start_worker
-from dev.bench.worker import WARM_UP_ATTEMPTS, read, run_pipeline
+from dev.bench.worker import WARM_UP_ATTEMPTS, measure_reader, run_pipeline
 from dev.demo.processes import Processes
 from dev.demo.stack import provisioned
 from schemas.codec.records import EncodedRecord
@@ -22,12 +22,13 @@ SIZES = {10: 1_500, 500: 240, 5_000: 60}
 UNIT = "verdicts per CPU second"
 
 
-def bodies() -> Result:
-    """Each size twice: between attempts one node in a hundred changes, as on a cluster in use, or every device does."""
+def measure_bodies() -> Result:
+    """Measure each size twice: between attempts one node in a hundred changes, as on a cluster in use, or every device
+    does."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
         for changing in (0.01, 1):
-            figures += _at(nodes, attempts, changing=changing)
+            figures += _measure_size(nodes, attempts, changing=changing)
     sizes = ", ".join(f"{attempts:,} of {nodes:,}" for nodes, attempts in SIZES.items())
     return Result(
         "bodies",
@@ -39,49 +40,54 @@ def bodies() -> Result:
     )
 
 
-def _at(nodes: int, attempts: int, *, changing: float) -> tuple[Figure, ...]:
+def _measure_size(nodes: int, attempts: int, *, changing: float) -> tuple[Figure, ...]:
     alone = InProcess()
-    warm_up = list(cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
+    warm_up = list(cluster.iterate_warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
     for events in warm_up:
-        alone.attempt(events)
+        alone.run_attempt(events)
     # Buffers grow and caches fill during the first attempts; in operation that happens once.
     alone.reset_times()
-    counted = list(cluster.attempts(nodes, attempts, changing=changing))
+    counted = list(cluster.iterate_attempts(nodes, attempts, changing=changing))
     for events in counted:
-        alone.attempt(events)
+        alone.run_attempt(events)
     first, records = list(chain.from_iterable(warm_up)), list(chain.from_iterable(counted))
     with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
-        whole, note = run_pipeline(processes, backends.bootstrap_servers, records, attempts, nodes)
+        pipeline_seconds, note = run_pipeline(processes, backends.bootstrap_servers, records, attempts, nodes)
     with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
         servers = backends.bootstrap_servers
-        worker, index = made_bodies(processes, servers, first, records, attempts)
-        raw = read("aiokafka", servers, DECISIONS.name, len(records), len(first))
+        worker, index = measure_processes(processes, servers, first, records, attempts)
+        raw = measure_reader("aiokafka", servers, DECISIONS.name, len(records), len(first))
     verdicts = nodes * cluster.DEVICES_PER_NODE * attempts
     where = f"{nodes:,} nodes, {'every device changed' if changing == 1 else '1 % of the nodes changed'}"
     in_ms = f"ms an attempt: worker {worker / attempts * 1000:.3g}, index writer {index / attempts * 1000:.3g}"
     figures = [
         Figure(f"{where}: raw aiokafka, decode and count", verdicts / raw, UNIT),
-        Figure(f"{where}: records to bodies, one thread", verdicts / alone.spent.until_bodies(), UNIT, note=_ms(alone)),
+        Figure(
+            f"{where}: records to bodies, one thread",
+            verdicts / alone.spent.sum_until_bodies(),
+            UNIT,
+            note=_format_ms(alone),
+        ),
         Figure(f"{where}: Kafka to topics, the worker", verdicts / worker, UNIT),
         Figure(f"{where}: Kafka to bodies, both processes", verdicts / (worker + index), UNIT, note=in_ms),
-        Figure(f"{where}: Kafka to index, both processes", verdicts / whole, UNIT, note=note),
+        Figure(f"{where}: Kafka to index, both processes", verdicts / pipeline_seconds, UNIT, note=note),
     ]
-    return against_first(figures, lambda first, this: this / first)
+    return add_ratios(figures, lambda first, this: this / first)
 
 
-def _ms(alone: InProcess) -> str:
+def _format_ms(alone: InProcess) -> str:
     return f"ms an attempt: {alone.spent}"
 
 
-def made_bodies(
+def measure_processes(
     processes: Processes,
     servers: str,
     warm_up: Sequence[EncodedRecord],
     records: Sequence[EncodedRecord],
     attempts: int,
 ) -> tuple[float, float]:
-    """CPU seconds of a worker that publishes what follows from ``records``, and of a process that makes bulk bodies of
-    that, after a warm-up of both with other records."""
+    """Measure the CPU seconds of a worker that publishes the results of ``records``, and of a process that makes their
+    bulk bodies, after a warm-up of both with other records."""
     command = [sys.executable, "-m", "dev.bench.bodies", servers, str(WARM_UP_ATTEMPTS), str(attempts)]
     pids = {"worker": start_worker(processes)}
     feed(processes, servers, pids, warm_up)

@@ -1,4 +1,4 @@
-"""How long commands that read a file take until they answer, beside what Python and its libraries take alone."""
+"""Time until commands that read a file answer, next to the time of only Python and its libraries."""
 
 import os
 import resource
@@ -34,13 +34,13 @@ COMMANDS: Final = {
 }  # fmt: skip
 
 
-def start() -> Result:
-    """CPU seconds of whole commands, each a process of its own."""
+def measure_start() -> Result:
+    """Measure the CPU seconds of complete commands, each as a separate process."""
     least = dict.fromkeys(COMMANDS, float("inf"))
     # In turns, so that what else the machine does meets all of them.
     for _ in range(RUNS + 1):
         for name, words in COMMANDS.items():
-            least[name] = min(least[name], _cpu_seconds(words))
+            least[name] = min(least[name], _measure_cpu_seconds(words))
     first = least["python"]
     return Result(
         "start",
@@ -50,7 +50,7 @@ def start() -> Result:
     )
 
 
-def _cpu_seconds(words: tuple[str, ...]) -> float:
+def _measure_cpu_seconds(words: tuple[str, ...]) -> float:
     # As installed: pip compiles the modules, and a checkout may forbid it.
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     # As every command sets them (schedulerlog/__init__.py): numpy and pydantic alone would take longer than within one.

@@ -20,7 +20,7 @@ import numpy as np
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
-from dev.bench.cpu import cpu_seconds
+from dev.bench.cpu import read_cpu_seconds
 from dev.bench.report import Figure, Result
 from dev.demo.reader import build_schedulerlog_path
 from dev.demo.stack import Stack, stack
@@ -29,7 +29,7 @@ NODES, A_SECOND = 500, 20
 SECONDS = 40
 WARM_SECONDS = 5
 STOPPED_SECONDS = 60
-"""In the middle of a run that is longer by so much."""
+"""Additional seconds of a run, in whose middle OpenSearch stands still."""
 POLL_SECONDS = 0.004
 WATCHED = 2
 """One of so many attempts is watched, so that the requests to the API do not become the load."""
@@ -45,18 +45,18 @@ class Delays:
     """Attempts that were due before the scheduler had answered the previous one."""
 
 
-def steady() -> Result:
-    """The decision is the scheduler's answer to POST /filter; its way leads through spool, Kafka, worker and Kafka."""
+def measure_steady() -> Result:
+    """Measure from the decision, the scheduler's answer to POST /filter, through spool, Kafka, worker and Kafka."""
     folder = FOLDER / "steady"
     folder.mkdir(parents=True, exist_ok=True)
-    names = cluster.write(NODES, folder / "source.json")
+    names = cluster.write_cluster(NODES, folder / "source.json")
     figures: list[Figure] = []
     with stack(folder, folder / "source.json") as running:
         load = _Load(running, names)
-        figures += load.measured("quiet", SECONDS)
-        figures += load.measured("OpenSearch stopped", SECONDS + STOPPED_SECONDS, stopped_seconds=STOPPED_SECONDS)
-        with _a_burning_process():
-            figures += load.measured("beside a process that uses one core", SECONDS)
+        figures += load.measure("quiet", SECONDS)
+        figures += load.measure("OpenSearch stopped", SECONDS + STOPPED_SECONDS, stopped_seconds=STOPPED_SECONDS)
+        with _burning_process():
+            figures += load.measure("beside a process that uses one core", SECONDS)
     return Result(
         "steady",
         "From the scheduler's answer until the API gives the schedulerlog, at a steady rate. Goals for p99: quiet 60 "
@@ -70,7 +70,7 @@ def steady() -> Result:
 
 
 @contextmanager
-def _a_burning_process() -> Iterator[None]:
+def _burning_process() -> Iterator[None]:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as burning:
         try:
             yield
@@ -85,16 +85,16 @@ class _Load:
         self._running, self._names = running, names
         self._next = 0
 
-    def measured(self, where: str, seconds: int, *, stopped_seconds: int = 0) -> list[Figure]:
-        """Delays of ``seconds``, OpenSearch being stopped for ``stopped_seconds`` in the middle of them."""
+    def measure(self, where: str, seconds: int, *, stopped_seconds: int = 0) -> list[Figure]:
+        """Measure the delays of ``seconds``, with OpenSearch stopped for ``stopped_seconds`` in the middle of them."""
         running = self._running
         pids = {name: running.processes.get_pid(name) for name in ("scheduler", "worker", "index", "api")}
         pids["OpenSearch"] = running.backends.opensearch.pid
-        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        before = {name: read_cpu_seconds(pid) for name, pid in pids.items()}
         delays = asyncio.run(self._run(seconds, stopped_seconds))
         running.processes.check()
         spent = [
-            f"{name} {(cpu_seconds(pid) - before[name]) / (seconds + WARM_SECONDS) * 100:.0f} %"
+            f"{name} {(read_cpu_seconds(pid) - before[name]) / (seconds + WARM_SECONDS) * 100:.0f} %"
             for name, pid in pids.items()
         ]
         p50, p99 = np.percentile(delays.answers, [50, 99]) * 1000
@@ -111,7 +111,7 @@ class _Load:
         delays, watching = Delays(), set[asyncio.Task[None]]()
         stop_at = WARM_SECONDS + (seconds - stopped_seconds) / 2
         began = time.perf_counter()
-        connection = await _Connection.to(self._running.build_url("scheduler"))
+        connection = await _Connection.open(self._running.build_url("scheduler"))
         stopping = asyncio.create_task(self._stop_index(stop_at, stopped_seconds))
         try:
             for number in range((seconds + WARM_SECONDS) * A_SECOND):
@@ -121,7 +121,7 @@ class _Load:
                 delays.late += time.perf_counter() > due + 1 / A_SECOND
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
                 # Connections, indices and the JVM's compiled code are not there yet in the first seconds.
-                if watched := await self._attempt(connection, delays, is_warm=number >= WARM_SECONDS * A_SECOND):
+                if watched := await self._try_next_pod(connection, delays, is_warm=number >= WARM_SECONDS * A_SECOND):
                     watching.add(watched)
             await asyncio.gather(*watching)
         finally:
@@ -129,12 +129,12 @@ class _Load:
             await connection.close()
         return delays
 
-    async def _attempt(
+    async def _try_next_pod(
         self, connection: "_Connection", delays: Delays, *, is_warm: bool
     ) -> "asyncio.Task[None] | None":
         """Decide about the next pod; the task that watches for its answer, if it is to be watched."""
         number, self._next = self._next, self._next + 1
-        pod = cluster.a_hopeless_pod(number)
+        pod = cluster.build_hopeless_pod(number)
         body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": self._names}).encode()
         sent_at = time.perf_counter()
         await connection.request("POST", "/filter", body)
@@ -160,7 +160,7 @@ class _Load:
 
 
 async def _watch(api: str, pod: str, decided: float, delays: Delays) -> None:
-    connection = await _Connection.to(api)
+    connection = await _Connection.open(api)
     path = build_schedulerlog_path(pod) + "?limit=1"
     while await connection.request("GET", path) != 200:
         if time.perf_counter() - decided > 60:
@@ -177,7 +177,7 @@ class _Connection:
         self._host, self._reader, self._writer = host, reader, writer
 
     @classmethod
-    async def to(cls, url: str) -> "_Connection":
+    async def open(cls, url: str) -> "_Connection":
         parts = urlsplit(url)
         return cls(parts.netloc, *await asyncio.open_connection(parts.hostname, parts.port))
 

@@ -1,4 +1,4 @@
-"""How soon a worker continues with the partitions of one that was killed, where 100,000 pods are known."""
+"""Time until a worker continues with the partitions of a killed one, with histories of 100,000 pods."""
 
 import asyncio
 import re
@@ -36,8 +36,8 @@ SCHEDULER: Final = "hami-scheduler"
 _LOADED: Final = re.compile(r"read (\d+) pod histories of partitions .* in ([\d.]+) s")
 
 
-def takeover() -> Result:
-    """Goals: 100,000 pods are read in 5 s; what comes after a kill is published 3 s after it."""
+def measure_takeover() -> Result:
+    """Measure a takeover. Goals: 100,000 pods are read in 5 s; attempts after a kill are published 3 s after it."""
     figures: list[Figure] = []
     for how, session in (("started again", "60"), ("another one takes over", "2")):
         with provisioned(FOLDER / "takeover", SCHEDULERLOG_SESSION_TIMEOUT=session) as (backends, processes):
@@ -45,17 +45,17 @@ def takeover() -> Result:
             asyncio.run(_fill(servers))
             began = time.monotonic()
             start_worker(processes, "first")
-            asyncio.run(_published(servers, "warm-up"))
+            asyncio.run(_publish_attempts(servers, "warm-up"))
             ready = time.monotonic() - began
             if session == "2":
                 start_worker(processes, "second")
-                asyncio.run(_published(servers, "second"))
-            seconds = [_after_a_kill(processes, servers, f"{number}", alone=session != "2") for number in range(KILLS)]
-            known, took = _loaded(processes.log("first"))
+                asyncio.run(_publish_attempts(servers, "second"))
+            seconds = [_measure_kill(processes, servers, f"{number}", alone=session != "2") for number in range(KILLS)]
+            histories, took = _parse_loaded(processes.log("first"))
         note = f"{', '.join(f'{second:.1f}' for second in seconds)}; from its start to the first attempt {ready:.1f} s"
         figures.append(Figure(f"a killed worker is {how}" if session != "2" else how, max(seconds), "s", note=note))
         if session != "2":
-            figures.append(Figure(f"{known:,} pod histories read", took, "s"))
+            figures.append(Figure(f"{histories:,} pod histories read", took, "s"))
     return Result(
         "takeover",
         f"From the kill of a worker until attempts of {TRIED} pods on all partitions, sent right after it, are "
@@ -65,35 +65,35 @@ def takeover() -> Result:
     )
 
 
-def _after_a_kill(processes: Processes, servers: str, name: str, *, alone: bool) -> float:
+def _measure_kill(processes: Processes, servers: str, name: str, *, alone: bool) -> float:
     began = time.monotonic()
     processes.kill("first")
     if alone:
         start_worker(processes, "first")
-    asyncio.run(_published(servers, f"after-{name}"))
+    asyncio.run(_publish_attempts(servers, f"after-{name}"))
     seconds = time.monotonic() - began
     if not alone:
         start_worker(processes, "first")
-        asyncio.run(_published(servers, f"again-{name}"))
+        asyncio.run(_publish_attempts(servers, f"again-{name}"))
     return seconds
 
 
-def _loaded(log: Path) -> tuple[int, float]:
-    """How many histories the first worker read after its first start, and in how many seconds."""
-    known, took = 0, 0.0
+def _parse_loaded(log: Path) -> tuple[int, float]:
+    """Parse the number of histories that the first worker read after its first start, and the seconds."""
+    histories, took = 0, 0.0
     # A worker reads those of several partitions at a time, when they have their first attempts.
     for count, seconds in _LOADED.findall(log.read_text()):
-        known, took = known + int(count), took + float(seconds)
-        if known >= PODS:
+        histories, took = histories + int(count), took + float(seconds)
+        if histories >= PODS:
             break
-    return known, took
+    return histories, took
 
 
 async def _fill(servers: str) -> None:
     """Put the histories where a worker would: the partitions follow from the keys of the pods' decisions."""
-    async with _producer(servers) as producer:
+    async with _create_producer(servers) as producer:
         partitions = sorted(await producer.partitions_for(POD_HISTORIES.name))
-        for number, record in enumerate(_histories()):
+        for number, record in enumerate(_iterate_histories()):
             await producer.send(
                 POD_HISTORIES.name, record.value, key=record.key, headers=record.headers,
                 partition=partitions[number % len(partitions)],
@@ -101,11 +101,11 @@ async def _fill(servers: str) -> None:
         await producer.flush()
 
 
-def _histories() -> Iterator[EncodedRecord]:
+def _iterate_histories() -> Iterator[EncodedRecord]:
     started = datetime.now(UTC)
     for number in range(PODS):
         name = derive_attempt_id("default", SCHEDULER, f"uid-{number}", started)
-        whole = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
+        location = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
         report = PublishedReport(source="scheduler", attempt_id=name, version=number, started_at=started)
         attempts = [
             PublishedAttempt(
@@ -113,7 +113,7 @@ def _histories() -> Iterator[EncodedRecord]:
                 reports=[report],
                 started_at=started - timedelta(minutes=minutes), version=number, status="failed",
                 verdict_digest="d" * 32, detail_digest="e" * 32, episode=name, episode_started_at=started,
-                may_get_more=False, whole=whole,
+                may_get_more=False, whole=location,
             )
             for minutes in (0, 5)
         ]  # fmt: skip
@@ -123,22 +123,22 @@ def _histories() -> Iterator[EncodedRecord]:
         )
 
 
-async def _published(servers: str, namespace: str) -> None:
+async def _publish_attempts(servers: str, namespace: str) -> None:
     """Send attempts of pods of a namespace; return when all of them are on the topic of attempts."""
     async with AIOKafkaConsumer(
         ATTEMPTS.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
-        async with _producer(servers) as producer:
-            for record in _attempts(namespace):
+        async with _create_producer(servers) as producer:
+            for record in _build_attempts(namespace):
                 await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
-        found: set[bytes] = set()
-        while len(found) < TRIED:
+        keys: set[bytes] = set()
+        while len(keys) < TRIED:
             for records in (await consumer.getmany(timeout_ms=100)).values():
-                found.update(event.key for event in records if event.key.startswith(f"default/{namespace}/".encode()))
+                keys.update(event.key for event in records if event.key.startswith(f"default/{namespace}/".encode()))
 
 
-def _attempts(namespace: str) -> Sequence[EncodedRecord]:
-    """The shortest attempts: no node was offered."""
+def _build_attempts(namespace: str) -> Sequence[EncodedRecord]:
+    """Build the shortest attempts: no node was offered."""
     now = datetime.now(UTC)
     pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"{namespace}-{number}") for number in range(TRIED)]
     return [
@@ -154,5 +154,5 @@ def _attempts(namespace: str) -> Sequence[EncodedRecord]:
     ]  # fmt: skip
 
 
-def _producer(servers: str) -> AIOKafkaProducer:
+def _create_producer(servers: str) -> AIOKafkaProducer:
     return AIOKafkaProducer(bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True, linger_ms=5)

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
-from dev.bench.cpu import cpu_seconds, resident_mib
+from dev.bench.cpu import read_cpu_seconds, read_resident_mib
 from dev.bench.report import Figure, Result
 from dev.bench.services import start_worker
 from dev.demo.processes import Processes, find_free_ports
@@ -30,11 +30,11 @@ _AT_ONCE = 50
 
 @dataclass(slots=True)
 class Watched:
-    """What the watchers of one server have seen. Index of all: the pod's number."""
+    """Results of the watchers of one server. Index of all: the pod's number."""
 
     url: str
     sent_at: dict[int, float] = field(default_factory=dict)
-    """When the latest attempt of a pod was sent, until it is seen."""
+    """Time of the latest attempt of a pod, until a watcher sees it."""
     delays: list[float] = field(default_factory=list)
 
     async def watch(self, pod: int, path: str) -> asyncio.StreamWriter:
@@ -59,8 +59,8 @@ def _raise(task: "asyncio.Task[None]") -> None:
         task.result()
 
 
-def watch() -> Result:
-    """The decision is the time at which its records are sent; their way leads through Kafka, worker and Kafka."""
+def measure_watch() -> Result:
+    """Measure from the decision, the time at which its records are sent, through Kafka, worker and Kafka."""
     with provisioned(FOLDER / "watch") as (backends, processes):
         ports = find_free_ports("api", "bare")
         start_worker(processes)
@@ -68,7 +68,7 @@ def watch() -> Result:
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
         processes.start("bare", "dev.bench.bare_watch", ports["bare"], backends.bootstrap_servers, ATTEMPTS.name)
         processes.wait_ready("bare", f"http://127.0.0.1:{ports['bare']}/")
-        figures = asyncio.run(_measured(processes, backends.bootstrap_servers, ports))
+        figures = asyncio.run(_measure(processes, backends.bootstrap_servers, ports))
     return Result(
         "watch",
         "From a decision to those who watch its pod, against the record's own bytes by its key as Server-Sent Events. "
@@ -79,9 +79,9 @@ def watch() -> Result:
     )
 
 
-async def _measured(processes: Processes, servers: str, ports: dict[str, str]) -> list[Figure]:
+async def _measure(processes: Processes, servers: str, ports: dict[str, str]) -> list[Figure]:
     api, bare = (Watched(f"http://127.0.0.1:{ports[name]}") for name in ("api", "bare"))
-    before = resident_mib(processes.get_pid("api"))
+    before = read_resident_mib(processes.get_pid("api"))
     open_now: list[asyncio.StreamWriter] = []
     for first in range(0, WATCHERS, _AT_ONCE):
         pods = range(first, first + _AT_ONCE)
@@ -92,26 +92,28 @@ async def _measured(processes: Processes, servers: str, ports: dict[str, str]) -
     for server in (api, bare):
         server.sent_at.clear()
         server.delays.clear()
-    spent = {name: cpu_seconds(processes.get_pid(name)) for name in ("api", "bare")}
+    spent = {name: read_cpu_seconds(processes.get_pid(name)) for name in ("api", "bare")}
     await _send(servers, SECONDS, api, bare)
     await asyncio.sleep(3)
     processes.check()
     figures = []
     for name, path, watched in (("bare", "the record's own bytes", bare), ("api", "the API", api)):
-        cost = (cpu_seconds(processes.get_pid(name)) - spent[name]) / len(watched.delays) * 1000
+        cost = (read_cpu_seconds(processes.get_pid(name)) - spent[name]) / len(watched.delays) * 1000
         p50, p99 = (float(delay) * 1000 for delay in np.percentile(watched.delays, [50, 99]))
         seen = f"{len(watched.delays):,} of {SECONDS * A_SECOND:,} seen; {cost:.2f} ms of CPU each"
         figures += [Figure(f"{path}, p50", p50, "ms", note=seen), Figure(f"{path}, p99", p99, "ms")]
     pid = processes.get_pid("api")
-    figures.append(Figure("the API's memory", resident_mib(pid), "MiB", note=f"{before:.0f} before the watchers came"))
+    figures.append(
+        Figure("the API's memory", read_resident_mib(pid), "MiB", note=f"{before:.0f} before the watchers came")
+    )
     for writer in open_now:
         writer.close()
     return figures
 
 
 async def _send(servers: str, seconds: int, *watched: Watched) -> None:
-    """Attempts of one pod after the other, at fixed times."""
-    whole = cluster.columns(NODES)
+    """Send attempts of one pod after the other, at fixed times."""
+    columns = cluster.build_columns(NODES)
     async with AIOKafkaProducer(
         bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True
     ) as producer:
@@ -119,7 +121,7 @@ async def _send(servers: str, seconds: int, *watched: Watched) -> None:
         for number in range(seconds * A_SECOND):
             await asyncio.sleep(max(0.0, began + number / A_SECOND - time.perf_counter()))
             pod = number % WATCHERS
-            records = cluster.attempt(whole, pod)
+            records = cluster.encode_attempt(columns, pod)
             for server in watched:
                 server.sent_at[pod] = time.perf_counter()
             for record in records:

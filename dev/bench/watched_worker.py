@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from dev.bench.cpu import resident_mib
+from dev.bench.cpu import read_resident_mib
 
 EVERY_SECONDS = 0.97
 """Not a whole second, so that readings do not always fall into the same phase of the attempts."""
@@ -35,8 +35,9 @@ _MALLINFO2 = ctypes.CDLL(None).mallinfo2
 _MALLINFO2.restype = _Mallinfo2
 
 
-def in_use_mib() -> float:
-    """Memory that malloc has given out. Python's small blocks are not part of it: they come from the system."""
+def read_in_use_mib() -> float:
+    """Read the memory that malloc has given out. Python's small blocks are not part of it: they come from the
+    system."""
     statistics = _MALLINFO2()
     return float(statistics.uordblks + statistics.hblkhd) / 2**20
 
@@ -44,7 +45,7 @@ def in_use_mib() -> float:
 def _log_memory(path: Path) -> None:
     with path.open("a", buffering=1) as out:
         while True:
-            line = time.monotonic(), resident_mib(os.getpid()), in_use_mib(), sys.getallocatedblocks()
+            line = time.monotonic(), read_resident_mib(os.getpid()), read_in_use_mib(), sys.getallocatedblocks()
             out.write(json.dumps(line) + "\n")
             time.sleep(EVERY_SECONDS)
 

@@ -9,8 +9,8 @@ from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.cluster import DEVICES_PER_NODE
 from dev.bench.collector import collector
-from dev.bench.cpu import resident_mib
-from dev.bench.report import Figure, Result, against_first
+from dev.bench.cpu import read_resident_mib
+from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import PATIENT, feed, start_both
 from dev.demo.processes import Processes
 from dev.demo.stack import provisioned
@@ -23,29 +23,32 @@ READERS = ("aiokafka", "faust")
 WARM_UP_ATTEMPTS = 30
 
 
-def worker(attempts: int = 120) -> Result:
-    """CPU of worker and index writer (decode, fold, publish; documents, index) and of readers that only decode and
-    count."""
+def measure_worker(attempts: int = 120) -> Result:
+    """Measure the CPU of worker and index writer (decode, fold, publish; documents, index) and of readers that only
+    decode and count."""
     # Every device changes between two attempts.
-    records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
+    records = list(chain(*cluster.iterate_attempts(NODES, attempts, changing=True)))
     warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
         servers = backends.bootstrap_servers
-        whole = run_pipeline(processes, servers, records, attempts, NODES)
-        seconds = {client: read(client, servers, DECISIONS.name, len(records), warm_up) for client in READERS}
+        pipeline = run_pipeline(processes, servers, records, attempts, NODES)
+        seconds = {client: measure_reader(client, servers, DECISIONS.name, len(records), warm_up) for client in READERS}
     with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false", **PATIENT) as (backends, processes):
         lean = run_pipeline(processes, backends.bootstrap_servers, records, attempts, NODES)
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
-        same = list(chain(*cluster.attempts(NODES, attempts)))
+        same = list(chain(*cluster.iterate_attempts(NODES, attempts)))
         still = run_pipeline(processes, backends.bootstrap_servers, same, attempts, NODES)
-    with collector() as url, provisioned(FOLDER / "worker", SCHEDULERLOG_OTLP_ENDPOINT=url, **PATIENT) as found:
-        traced = run_pipeline(found[1], found[0].bootstrap_servers, same, attempts, NODES)
+    with (
+        collector() as url,
+        provisioned(FOLDER / "worker", SCHEDULERLOG_OTLP_ENDPOINT=url, **PATIENT) as provisioned_pair,
+    ):
+        traced = run_pipeline(provisioned_pair[1], provisioned_pair[0].bootstrap_servers, same, attempts, NODES)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
     figures = [
         Figure("raw aiokafka, decode and count", counted / seconds["aiokafka"], unit),
         Figure("Faust agent, decode and count", counted / seconds["faust"], unit),
-        Figure("Kafka to index", counted / whole[0], unit, note=whole[1]),
+        Figure("Kafka to index", counted / pipeline[0], unit, note=pipeline[1]),
         Figure("Kafka to index, without storing device rows", counted / lean[0], unit, note=lean[1]),
         Figure("Kafka to index, while no device changes", counted / still[0], unit, note=still[1]),
         Figure(
@@ -57,23 +60,24 @@ def worker(attempts: int = 120) -> Result:
         "Worker and index writer together, from decisions to the index, against readers of the same records that "
         "decode and count, nothing else",
         f"{attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices, all refused: {len(records)} records",
-        against_first(figures, lambda first, this: this / first),
+        add_ratios(figures, lambda first, this: this / first),
     )
 
 
 def run_pipeline(
     processes: Processes, servers: str, records: list[EncodedRecord], attempts: int, nodes: int
 ) -> tuple[float, str]:
-    """CPU seconds of worker and index writer from the first record to the last document, and a note.
+    """Run the pipeline; return the CPU seconds of worker and index writer from the first record to the last document,
+    and a note.
 
     Other attempts come before: what happens once (imports, connections, buffers that grow for the first thirty
     attempts) is not part of the cost of an attempt.
     """
     pids = start_both(processes)
-    feed(processes, servers, pids, list(chain(*cluster.warm_up(nodes, WARM_UP_ATTEMPTS))))
+    feed(processes, servers, pids, list(chain(*cluster.iterate_warm_up(nodes, WARM_UP_ATTEMPTS))))
     spent = feed(processes, servers, pids, records)
     parts = [
-        f"{name} {seconds / attempts * 1000:.3g} ms, {resident_mib(pids[name]):.0f} MiB"
+        f"{name} {seconds / attempts * 1000:.3g} ms, {read_resident_mib(pids[name]):.0f} MiB"
         for name, seconds in spent.items()
     ]
     for name in pids:
@@ -81,8 +85,9 @@ def run_pipeline(
     return sum(spent.values()), f"an attempt: {'; '.join(parts)}"
 
 
-def read(client: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:
-    """CPU seconds of a process that counts the verdicts of ``records`` records, after ``warm_up`` others."""
+def measure_reader(client: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:
+    """Measure the CPU seconds of a process that counts the verdicts of ``records`` records, after ``warm_up``
+    others."""
     command = [sys.executable, "-m", "dev.bench.consumers", client, servers, topic, str(records), str(warm_up)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])

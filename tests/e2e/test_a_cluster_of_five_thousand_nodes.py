@@ -21,9 +21,9 @@ POD = "llm/hopeless-0"
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("five-thousand")
-    names = cluster.write(NODES, folder / "source.json")
+    names = cluster.write_cluster(NODES, folder / "source.json")
     with stack(folder, folder / "source.json") as running:
-        assert running.kube_scheduler.filter(cluster.a_hopeless_pod(), names) is None
+        assert running.kube_scheduler.filter(cluster.build_hopeless_pod(), names) is None
         until(lambda: running.reader.get_status(POD), "failed", timeout_seconds=120)
         yield running
 
@@ -71,7 +71,7 @@ def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack
 
 
 def get_uid() -> str:
-    identity: str = cluster.a_hopeless_pod()["metadata"]["uid"]
+    identity: str = cluster.build_hopeless_pod()["metadata"]["uid"]
     return identity
 
 

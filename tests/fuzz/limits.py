@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from dev.bench.cpu import resident_mib
+from dev.bench.cpu import read_resident_mib
 
 BLOCK: Final = 500
 """Pieces."""
@@ -37,11 +37,11 @@ class Usage:
 def guard(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
     """Yield the outcomes. Raises ``BrokenPromiseError`` if a block takes too long, or too much is held after it."""
     # Not traced: that takes two thirds of the time, and does not see what is allocated outside of Python.
-    before = resident_mib(os.getpid())
+    before = read_resident_mib(os.getpid())
     begun = time.process_time()
     while block := list(islice(outcomes, BLOCK)):
         usage.slowest_seconds = max(usage.slowest_seconds, time.process_time() - begun)
-        usage.grown_mib = max(usage.grown_mib, resident_mib(os.getpid()) - before)
+        usage.grown_mib = max(usage.grown_mib, read_resident_mib(os.getpid()) - before)
         if usage.slowest_seconds > SLOWEST_SECONDS or usage.grown_mib > MEMORY_MIB:
             raise BrokenPromiseError(str(usage))
         yield from block

@@ -14,12 +14,12 @@ from dev.bench.capacity import (
     RETRY,
     SIZES,
     AttemptRates,
-    cost_table,
-    line,
-    measured,
-    model,
-    needs,
-    table,
+    derive_needs,
+    fit_line,
+    fit_model,
+    format_costs,
+    format_needs,
+    read_model,
 )
 
 PAGE = Path("docs/sizing.md").read_text()
@@ -43,18 +43,18 @@ def build_results(first: float, retry: float) -> list[dict[str, Any]]:
 
 
 def test_a_line_goes_through_the_costs_that_lie_on_one() -> None:
-    cost = line({10: 3.0, 500: 52.0, 5_000: 502.0})
+    cost = fit_line({10: 3.0, 500: 52.0, 5_000: 502.0})
     assert cost == pytest.approx((2.0, 0.1))
-    assert cost.at(100_000) == pytest.approx(10_002)
+    assert cost.predict(100_000) == pytest.approx(10_002)
 
 
 @pytest.mark.parametrize(("points", "expected"), [({10: 10.0, 20: 40.0}, (0, 1.2)), ({10: 4.0, 1_000: 2.0}, (2.4, 0))])
 def test_no_part_of_a_line_is_below_zero(points: dict[int, float], expected: tuple[float, float]) -> None:
-    assert line(points) == pytest.approx(expected)
+    assert fit_line(points) == pytest.approx(expected)
 
 
 def test_what_a_fleet_needs_is_what_its_attempts_need() -> None:
-    fleet = needs(model(build_results(2, 0.5)), 1_000, AttemptRates(first=1, retries=4, states=0))
+    fleet = derive_needs(fit_model(build_results(2, 0.5)), 1_000, AttemptRates(first=1, retries=4, states=0))
     # 2,000 ms of the first attempt and 4 x 500 ms of the retries in each second.
     assert fleet.worker_cores == fleet.index_cores == fleet.opensearch_cores == pytest.approx(4)
     assert fleet.workers == fleet.index_writers == 8
@@ -66,28 +66,28 @@ def test_what_a_fleet_needs_is_what_its_attempts_need() -> None:
 
 
 def test_without_attempts_one_process_of_each_is_enough() -> None:
-    fleet = needs(model(build_results(2, 0.5)), 10, AttemptRates(0, 0, 0))
+    fleet = derive_needs(fit_model(build_results(2, 0.5)), 10, AttemptRates(0, 0, 0))
     assert (fleet.workers, fleet.index_writers, fleet.worker_cores) == (1, 1, 0)
 
 
 def test_the_page_for_operators_has_the_tables_of_the_measured_figures() -> None:
-    assert table(measured(), AttemptRates()) in PAGE
-    assert cost_table(measured()) in PAGE
+    assert format_needs(read_model(), AttemptRates()) in PAGE
+    assert format_costs(read_model()) in PAGE
 
 
 @pytest.mark.parametrize("which", [FIRST, RETRY])
 def test_the_model_is_near_what_it_was_made_from(which: str) -> None:
-    lines = measured().first if which == FIRST else measured().retry
+    lines = read_model().first if which == FIRST else read_model().retry
     figures = [figure for text in MEASURED.read_text().splitlines() for figure in json.loads(text)["figures"]]
     values = {(figure["path"], figure["unit"]): figure["value"] for figure in figures}
     for name, (path, unit) in COSTS.items():
         for nodes in (10, 500, 5_000):
             value = values[path.format(nodes=f"{nodes:,}", which=which), unit]
-            assert lines[name].at(nodes) == pytest.approx(value, rel=0.5), (name, nodes)
+            assert lines[name].predict(nodes) == pytest.approx(value, rel=0.5), (name, nodes)
 
 
 def test_more_nodes_need_more() -> None:
-    fleets = [needs(measured(), nodes, AttemptRates()) for nodes in SIZES]
+    fleets = [derive_needs(read_model(), nodes, AttemptRates()) for nodes in SIZES]
     for smaller, larger in pairwise(fleets):
         assert smaller.worker_cores < larger.worker_cores
         assert smaller.index_gb_a_day < larger.index_gb_a_day

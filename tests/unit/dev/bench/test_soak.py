@@ -7,13 +7,13 @@ from statistics import stdev
 
 import pytest
 
-from dev.bench.soak import slope
+from dev.bench.soak import fit_slope
 
 SECONDS = [2.0 * number for number in range(600)]
 
 
 def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
-    trend = slope(SECONDS, [100 + second / 3600 * 6 for second in SECONDS])
+    trend = fit_slope(SECONDS, [100 + second / 3600 * 6 for second in SECONDS])
     assert trend.mean == pytest.approx(101, abs=0.01)
     assert trend.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
     assert not trend.may_be_flat
@@ -22,7 +22,7 @@ def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
 
 def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
     chance = random.Random(1)
-    slopes = [slope(SECONDS, [150 + chance.gauss(0, 0.5) for _ in SECONDS]) for _ in range(100)]
+    slopes = [fit_slope(SECONDS, [150 + chance.gauss(0, 0.5) for _ in SECONDS]) for _ in range(100)]
     assert stdev(trend.percent_an_hour / trend.error for trend in slopes) == pytest.approx(1, abs=0.3)
 
 
@@ -33,7 +33,7 @@ def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> Non
         level += chance.gauss(0, 0.1)
         wandering.append(level)
     noisy = [150 + chance.gauss(0, 0.5) for _ in SECONDS]
-    assert slope(SECONDS, wandering).error > slope(SECONDS, noisy).error
+    assert fit_slope(SECONDS, wandering).error > fit_slope(SECONDS, noisy).error
 
 
 READING = """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from dev.bench.cpu import resident_mib
+from dev.bench.cpu import read_resident_mib
 from pipeline.worker.published import DECODED, PodHistories
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodHistoryChanged, PodRef
@@ -56,9 +56,9 @@ async def test_a_history_takes_little_more_memory_than_its_json() -> None:
 
     # Of so many objects are kept as well: later ones take the place of earlier ones.
     put(0, DECODED)
-    before = resident_mib(os.getpid())
+    before = read_resident_mib(os.getpid())
     size = put(DECODED, DECODED + 3_000)
-    assert (resident_mib(os.getpid()) - before) * 2**20 < 4 * size
+    assert (read_resident_mib(os.getpid()) - before) * 2**20 < 4 * size
     assert len(histories) == DECODED + 3_000
 
 
