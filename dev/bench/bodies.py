@@ -55,7 +55,7 @@ class Stages:
     bodies: float = 0.0
     attempts: int = 0
 
-    def until_bodies(self) -> float:
+    def sum_until_bodies(self) -> float:
         return self.read + self.fold + self.topics + self.documents + self.bodies
 
     def __str__(self) -> str:
@@ -76,20 +76,20 @@ class InProcess:
         """Forget the times of the warm-up."""
         self.spent = Stages()
 
-    def attempt(self, records: Sequence[EncodedRecord]) -> list[Document]:
-        """The documents of one attempt; ``records`` are all its records."""
+    def run_attempt(self, records: Sequence[EncodedRecord]) -> list[Document]:
+        """Run the steps on one attempt and return its documents; ``records`` are all its records."""
         began = time.process_time()
-        read = [self._as_read(DECISIONS.name, record) for record in records]
+        read = [self._to_record(DECISIONS.name, record) for record in records]
         events = [decode(record.value, record.headers) for record in read]
         decoded = time.process_time()
         ended = self._fold(read, events)
         folded = time.process_time()
-        published = _published(ended)
+        published = _list_published(ended)
         encoded = time.process_time()
         for record in published:
-            self._builder.add(self._as_read(record.topic, record))
+            self._builder.add(self._to_record(record.topic, record))
         documents = self._builder.take().documents
-        made = time.process_time()
+        built = time.process_time()
         # Joined and dropped: the bytes are what is measured, nothing is sent.
         for batch in split_batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             encode_body(batch)
@@ -98,17 +98,17 @@ class InProcess:
         spent.read += decoded - began
         spent.fold += folded - decoded
         spent.topics += encoded - folded
-        spent.documents += made - encoded
-        spent.bodies += joined - made
+        spent.documents += built - encoded
+        spent.bodies += joined - built
         spent.attempts += 1
         return documents
 
-    def summary(self, records: Sequence[EncodedRecord]) -> AttemptSummarized:
-        """Of the attempt that has these records."""
-        read = [self._as_read(DECISIONS.name, record) for record in records]
+    def summarize(self, records: Sequence[EncodedRecord]) -> AttemptSummarized:
+        """Summarize the attempt that has these records."""
+        read = [self._to_record(DECISIONS.name, record) for record in records]
         return self._fold(read, [decode(record.value, record.headers) for record in read]).summary
 
-    def _as_read(self, topic: str, record: EncodedRecord) -> Record:
+    def _to_record(self, topic: str, record: EncodedRecord) -> Record:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers, 0, lambda: None)
 
     def _fold(self, records: Sequence[Record], events: Sequence[Any]) -> ClosedAttempt:
@@ -124,13 +124,13 @@ class InProcess:
         return ended
 
 
-def _published(ended: ClosedAttempt) -> list[EncodedRecord]:
-    """What the worker publishes of the first attempt of a pod, without its history, which comes after it."""
+def _list_published(ended: ClosedAttempt) -> list[EncodedRecord]:
+    """List the records that the worker publishes of the first attempt of a pod, without its later history."""
     summary = ended.summary
-    own = {"episode": summary.attempt_id, "episode_started_at": summary.started_at}
+    episode = {"episode": summary.attempt_id, "episode_started_at": summary.started_at}
     return [
         *map(forward_devices, ended.device_records),
-        *encode_attempt(summary.model_copy(update=own)),
+        *encode_attempt(summary.model_copy(update=episode)),
         *encode_messages(build_messages(summary)),
         encode_count(summary, ended.recorded_at, derive_contribution(summary, None), None, 0),
     ]
@@ -152,7 +152,7 @@ class NullSink:
         return [None for _ in documents]
 
     async def send(self, outgoing: Sequence[EncodedRecord]) -> None:
-        """Does nothing: nothing is refused here."""
+        """Send nothing, and refuse nothing."""
 
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
         return [[] for _ in searches]
@@ -164,8 +164,8 @@ class NullSink:
         return dict.fromkeys(partitions, 0)
 
 
-async def without_index(servers: str, warm_up: int, attempts: int) -> float:
-    """CPU seconds of this process from the last body of the warm-up to the last body of all."""
+async def measure_without_index(servers: str, warm_up: int, attempts: int) -> float:
+    """Measure the CPU seconds of this process from the last body of the warm-up to the last body of all."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # as the index writer sets it
     null_sink = NullSink()
@@ -186,7 +186,7 @@ async def without_index(servers: str, warm_up: int, attempts: int) -> float:
 
 
 async def main(servers: str, warm_up: str, attempts: str) -> None:
-    seconds = await without_index(servers, int(warm_up), int(attempts))
+    seconds = await measure_without_index(servers, int(warm_up), int(attempts))
     print(json.dumps({"cpu_seconds": seconds}), flush=True)
     # The result is printed, and leaving the group in order takes seconds.
     os._exit(0)
