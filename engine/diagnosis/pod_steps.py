@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
+from engine.diagnosis.layers.evictions import find_loss_of_missing
 from engine.diagnosis.layers.gates import check_gates
 from engine.diagnosis.layers.kubelet import check_node_took_it
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
@@ -38,7 +39,8 @@ def _check_existence(facts: DiagnosisFacts) -> TreeStep:
         return TreeStep("PodExists", "yes", [pod.source])
     names: dict[str, Word] = {"namespace": facts.namespace, "name": facts.name}
     obstacle = _explain_missing(facts, facts.owner_problem, names) if facts.owner_problem else None
-    missing = obstacle or FoundObstacle("PodMissing", names, evidence=[pod.source])
+    # Events outlive the pod by up to an hour.
+    missing = obstacle or find_loss_of_missing(facts) or FoundObstacle("PodMissing", names, evidence=[pod.source])
     evidence = [pod.source, *((facts.owner_problem.source,) if facts.owner_problem else ())]
     return TreeStep("PodExists", "no", evidence, unknown, [missing], is_end=True)
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.tree import diagnose
 from schemas.json_types import Json
-from tests.support.builders.layer_objects import a_pod, an_event, diagnose_case, get_code
+from tests.support.builders.layer_objects import NOW, a_pod, an_event, diagnose_case, get_code
 
 
 def a_refused_pod(reason: str, message: str, **metadata: object) -> Json:
@@ -189,6 +191,14 @@ def test_a_pod_that_is_gone_has_the_preemption_that_its_events_still_name() -> N
     assert (diagnosis.state, get_code(diagnosis)) == ("rejected", "Preempted")
     assert "node n-7" in diagnosis.sentence.en
     assert "its owner, if it had one, has made another" in (diagnosis.obstacle.remedy.en if diagnosis.obstacle else "")
+
+
+def test_a_pod_that_the_cluster_reports_as_gone_has_the_preemption_as_the_cause() -> None:
+    note = "Preempted: Preempted by lab/urgent on node n-7"
+    event = Evidence("event", "/events", NOW, "default-scheduler", words=note)
+    gone = PodOnCluster(Evidence("pod", "/pods/job-0", NOW), is_gone=True)
+    diagnosis = diagnose(DiagnosisFacts("default", "lab", "job-0", NOW, pod=gone, events=[event]))
+    assert (diagnosis.state, get_code(diagnosis)) == ("missing", "Preempted")
 
 
 def test_a_pod_that_its_node_cannot_start_has_the_words_of_its_container() -> None:
