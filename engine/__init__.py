@@ -10,6 +10,9 @@ hami         wire format of HAMi: annotations, registrations, allocations, reaso
 fit          the decision about one pod: fit, scores, choice, and its events
 summaries    decisions folded into summaries, messages, episodes, placements
 diagnosis    the reason why a pod waits, as a walk over facts
+admission    HAMi's webhook on a pod that is made
+simulation   pods that do not exist yet, judged as the whole cluster would
+cases        facts about the pods of a case: of files, or of a live cluster
 suggestions  the smallest changes after which a pod fits, each proved by the fit
 
 Scheduler, readers, pipeline, API and command line share these functions, so their answers never differ.

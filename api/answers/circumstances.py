@@ -19,6 +19,7 @@ from engine.diagnosis.facts import (
     Quota,
     Unknown,
 )
+from engine.snapshot.case_objects import list_claim_names
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
@@ -107,7 +108,7 @@ class _Reading:
         await asyncio.gather(self._read_claims(pod), self._read_events())
 
     async def _read_claims(self, pod: Fields) -> None:
-        names = objects.list_claim_names(pod)[:MAX_CLAIMS]
+        names = list_claim_names(pod)[:MAX_CLAIMS]
         self.facts.claims = await self._read_or_note("claims", lambda: asyncio.gather(*map(self._read_claim, names)))
 
     async def _read_claim(self, name: str) -> Claim:

@@ -100,7 +100,11 @@ def _list_own(namespace: str) -> list[ListedKind]:
 
 def _list_needed(reader: ObjectReader, pod: Json | None, namespace: str) -> Iterator[ListedKind]:
     """List the kinds that a verdict on this pod needs; a pod that has a node needs none."""
-    if pod is None or get_text(pod, "spec", "nodeName"):
+    if pod is None:
+        # The names of the others, among which the meant one may be.
+        yield PODS
+        return
+    if get_text(pod, "spec", "nodeName"):
         return
     yield from (NODES, PODS)
     spec = get_object(pod, "spec")

@@ -1,7 +1,7 @@
 """The paths of the API answered from a live cluster: diagnosis of a pod, pods that wait."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -80,9 +80,10 @@ def describe_rung(problems: Mapping[str, Problem]) -> str:
 
 def _explain_absence(live: LiveCase, namespace: str, name: str) -> Problem:
     """Explain that the pod does not exist, with the most similar names, also in other namespaces."""
-    names: Sequence[tuple[str, str]] = list(live.case.objects.tables.get(kinds.POD, {}))
-    elsewhere = [f"{other}/{name}" for other, pod in names if pod == name and other != namespace]
-    close_names = get_close_matches(name, [pod for other, pod in names if other == namespace], MAX_SIMILAR, cutoff=0.5)
-    similar = [*elsewhere[:MAX_SIMILAR], *(f"{namespace}/{pod}" for pod in close_names)]
+    keys = list(live.case.objects.tables.get(kinds.POD, {}))
+    elsewhere = [f"{other}/{name}" for other, pod in keys if pod == name and other != namespace]
+    neighbours = [pod for other, pod in keys if other == namespace]
+    nearest = get_close_matches(name, neighbours, MAX_SIMILAR, cutoff=0.5)
+    similar = [*elsewhere[:MAX_SIMILAR], *(f"{namespace}/{pod}" for pod in nearest)]
     hint = f"Similar names: {', '.join(similar)}" if similar else f"`kubectl get pods -n {namespace}` lists its pods"
     return NotFound(f"the pod {namespace}/{name} does not exist", f"{hint}.")

@@ -1,7 +1,7 @@
 """Keys of devices: two devices with one key are equal in every property that matters to a judgement."""
 
 import marshal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,4 +35,14 @@ def make_key(names: PropertyNames | None, device: SliceDevice) -> bytes:
     values: Any = device.attributes, device.capacity
     if names is not None:
         values = list(map(device.attributes.get, names.attributes)), list(map(device.capacity.get, names.capacity))
-    return marshal.dumps(values, FORMAT)
+    try:
+        return marshal.dumps(values, FORMAT)
+    except ValueError:
+        # Objects of files are dictionaries of a class of their own, which know the lines of their keys.
+        return marshal.dumps(_to_plain(values), FORMAT)
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _to_plain(entry) for key, entry in value.items()}
+    return [_to_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value

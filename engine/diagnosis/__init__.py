@@ -5,7 +5,6 @@ and the changes that would remove it. Pure.
 
 facts            facts, where they come from, and what is missing
 objects          objects of the API server as facts
-case_facts       facts about pods of files or a live cluster, and what the judge works out about them
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
 waiting          fields of an attempt in lists of waiting pods: its obstacle, and the nodes that lacked least
@@ -15,14 +14,20 @@ Questions
 pod_steps        does it exist, does it wait, is it held back, can its node start it
 scheduler_steps  is its scheduler the right one, does it run, does it look at the pod
 cluster_steps    claims, quotas, open nodes, registered devices
+judged_steps     would a node take it, by the cluster's objects
 attempt_steps    did the filter run, did a node pass, and why did the others not
 bind_steps       was the node locked, may the scheduler bind, is the pod bound
 
 Verdicts of kube-scheduler's filters (`engine.judging`)
 
 judged_nodes     obstacles behind them, in the order of the filters
-judged_*         what each filter compared: labels, resources, other pods, volumes, claims, the pod as such
+judged_labels, judged_resources, judged_neighbours, judged_volumes, judged_claims, judged_pod
+                 what each filter compared: labels, resources, other pods, volumes, claims, the pod as such
 judged_cluster   a judgement with its snapshot, and the obstacle of some nodes out of all
+
+Layers
+
+layers           what holds a pod before and after its scheduler, from its Job to its kubelet
 
 Below them
 

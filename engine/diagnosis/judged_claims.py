@@ -39,8 +39,6 @@ _CODES: Final[Mapping[DeviceReason, str]] = {
     DeviceReason.TOO_FEW: "DevicesTooFew",
 }
 """Obstacle of the reason of the nearest device; all other reasons are that the device is of another kind."""
-EXPLAINED_DEVICES: Final = frozenset((*_CODES.values(), "DevicesNotMatched", "DevicesNotPublished"))
-"""Obstacles that say why no device is allocated."""
 _RANKS: Final = {reason: rank for rank, reason in enumerate(DeviceReason)}
 
 

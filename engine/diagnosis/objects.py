@@ -96,19 +96,6 @@ def _list_owners(metadata: Fields) -> tuple[str, ...]:
     return tuple(f"{get_text(owner, 'kind')}/{get_text(owner, 'name')}" for owner in owners)
 
 
-def list_claim_names(pod: Fields) -> list[str]:
-    """List the PersistentVolumeClaims that the pod's volumes name."""
-    volumes = list(iterate_objects(pod, "spec", "volumes"))
-    volume_claims = [get_text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
-    # Kubernetes creates the claim of an ephemeral volume, and names it after pod and volume.
-    ephemeral_claims = [
-        f"{get_text(pod, 'metadata', 'name')}-{get_text(volume, 'name')}"
-        for volume in volumes
-        if get_object(volume, "ephemeral")
-    ]
-    return [name for name in (*volume_claims, *ephemeral_claims) if name]
-
-
 def to_claim(name: str, path: str, claim: Fields | None, storage_class: Fields | None, now: datetime) -> Claim:
     """Convert a claim; ``claim`` is None if it does not exist, ``storage_class`` if it was not read."""
     mode = get_text(storage_class, "volumeBindingMode")

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engine.diagnosis.facts import Unknown
 from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.hami.vendor_catalog import is_counted_by_extender
 from schemas.answers.diagnosis import Actor, InBothLanguages
 from schemas.reasons import Language, read_catalogue
 
@@ -175,10 +174,13 @@ def get_kind(code: str) -> Kind:
 def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
     """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
     code, details = _match_beginning(reason, load_texts().words, OTHER_WORDS)
+    if code != "InsufficientResource":
+        return code, details
+    # Imported late: few reasons are about a resource, and the table of vendors takes its time.
+    from engine.hami.vendor_catalog import is_counted_by_extender
+
     # kube-scheduler counts only what nodes offer, and no node offers what HAMi's extender counts.
-    return (
-        "ResourceOfExtender" if code == "InsufficientResource" and is_counted_by_extender(details) else code
-    ), details
+    return "ResourceOfExtender" if is_counted_by_extender(details) else code, details
 
 
 def find_obstacle_of_error(error: str) -> str:

@@ -7,6 +7,7 @@ nodes comes first.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -19,8 +20,8 @@ from engine.diagnosis.cluster_steps import (
     check_registered_devices,
     find_closed_nodes,
 )
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
-from engine.diagnosis.judged_claims import EXPLAINED_DEVICES
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedPod, Unknown
+from engine.diagnosis.judged_steps import check_judged, counts_only, list_unexplained
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
@@ -122,6 +123,9 @@ def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         return
     if facts.is_latest:
         yield from answer_scheduler_questions(facts)
+    if facts.judged and (attempt is None or counts_only(attempt)):
+        yield from _ask_judged(facts, facts.judged)
+        return
     if attempt is None:
         yield from _ask_without_attempt(facts)
         return
@@ -131,6 +135,24 @@ def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         yield from answer_bind_questions(facts, attempt)
     elif closed:
         yield check_open_nodes(facts, closed, is_judged=True)
+
+
+def _ask_judged(facts: DiagnosisFacts, judged: JudgedPod) -> Iterator[TreeStep]:
+    """Ask the cluster's objects, which say more than the counts of an attempt."""
+    yield check_judged(facts, judged)
+    unregistered = [
+        name
+        for obstacle in judged.obstacles
+        if obstacle.code == ReasonCode.NODE_UNREGISTERED
+        for name in obstacle.nodes
+    ]
+    if unregistered and (step := check_registered_devices(facts, frozenset(unregistered))):
+        yield step
+    attempt = facts.attempt
+    # What the objects allow does not explain what the scheduler counted.
+    if attempt and (unexplained := attempt.refused_nodes if judged.fitting else list_unexplained(attempt, judged)):
+        counted = attempt.model_copy(update={"refused_nodes": unexplained})
+        yield from answer_attempt_questions(replace(facts, attempt=counted), counted, {})
 
 
 def _ask_without_attempt(facts: DiagnosisFacts) -> Iterator[TreeStep]:
@@ -225,10 +247,14 @@ def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
 _CHECKED_FIRST: Final = frozenset(("TaintNotTolerated", "AffinityMismatch", "NodeNameMismatch"))
+_EXPLAINED_DEVICES: Final = (
+    "DevicesUnusable", "DevicesTainted", "DevicesInUse", "DevicesTooFew", "DevicesNotMatched", "DevicesNotPublished",
+)  # fmt: skip
+"""Obstacles that say why no device is allocated."""
 _COUNTED_AS: Final = {
     OUT_OF_REACH: "VolumeElsewhere",
     ELSEWHERE: "ClaimNotOnNode",
-    **dict.fromkeys(EXPLAINED_DEVICES, "DevicesNotAllocatable"),
+    **dict.fromkeys(_EXPLAINED_DEVICES, "DevicesNotAllocatable"),
 }
 """Obstacle of the scheduler's count of nodes, by the obstacle that names the object that it is about."""
 _DETAILS: Final = ("resource", "asked", "count", "request", "terms", "constraints")

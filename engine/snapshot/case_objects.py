@@ -112,6 +112,19 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseO
     return CaseObjects(tables, frozenset(unread))
 
 
+def list_claim_names(pod: Fields) -> list[str]:
+    """List the PersistentVolumeClaims that the pod's volumes name."""
+    volumes = list(iterate_objects(pod, "spec", "volumes"))
+    volume_claims = [get_text(volume, "persistentVolumeClaim", "claimName") for volume in volumes]
+    # Kubernetes creates the claim of an ephemeral volume, and names it after pod and volume.
+    ephemeral_claims = [
+        f"{get_text(pod, 'metadata', 'name')}-{get_text(volume, 'name')}"
+        for volume in volumes
+        if get_object(volume, "ephemeral")
+    ]
+    return [name for name in (*volume_claims, *ephemeral_claims) if name]
+
+
 def parse_event(event: Fields) -> ObjectEvent:
     """Parse a Kubernetes event of ``v1`` or ``events.k8s.io/v1``."""
     regarding = get_object(event, "regarding") or get_object(event, "involvedObject")

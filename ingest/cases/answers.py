@@ -47,7 +47,7 @@ def _choose_facts(case: ClusterCase) -> BuildFacts:
     now = case.ended_at or _NEVER
     if case.objects.tables:
         # Imported late: what reads a log alone judges nothing.
-        from engine.diagnosis.case_facts import CaseFacts
+        from engine.cases.pod_facts import CaseFacts
 
         return CaseFacts(case.objects, now).build
 

@@ -11,6 +11,6 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 - ``autoscalers``: whether a node is coming
 - ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it
 
-``questions`` asks them in order; ``statements`` collects the texts about a pod. ``engine.diagnosis.tree`` asks nothing
-about nodes where a layer before the scheduler explains the wait.
+``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text; ``statements`` collects the texts
+about a pod. ``engine.diagnosis.tree`` asks nothing about nodes where a layer before the scheduler explains the wait.
 """

@@ -12,10 +12,10 @@ from typing import Final
 from engine.diagnosis.cluster_steps import find_closed_nodes
 from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement, find_refusal
-from engine.diagnosis.objects import list_claim_names
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
 from engine.snapshot import kinds
+from engine.snapshot.case_objects import list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
 QUESTION: Final = "ClaimsReady"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.diagnosis.case_facts import CaseFacts
+from engine.cases.pod_facts import CaseFacts
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.case_objects import collect_objects
 from ingest.readers.kube import KubeEvents

@@ -119,7 +119,7 @@ class WalkedApi:
 
 
 class WalkedClient:
-    """Client with the methods of `runtime.kubernetes.open_client.Client` that a scheduler uses."""
+    """Client with the methods of `runtime.kubernetes.client.Client` that a scheduler uses."""
 
     def __init__(self, api: WalkedApi, caller: int) -> None:
         self._api, self._caller = api, caller

@@ -6,14 +6,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
 
+from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis import objects as conversion
-from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, Quota, Unknown
-from engine.filters.judgement import Judgement
-from engine.judging import judge_pod
+from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, JudgedPod, NodeFacts, PodOnCluster, Quota, Unknown
 from engine.snapshot import kinds
-from engine.snapshot.case_objects import CaseObjects, ObjectEvent
-from engine.snapshot.reading import read_snapshot
-from engine.snapshot.snapshot import Snapshot
+from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_text
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 from schemas.answers.attempts import DeviceLog
@@ -31,8 +28,8 @@ class CaseFacts:
         self._cluster, self._now = cluster, now
 
     @cached_property
-    def _snapshot(self) -> Snapshot:
-        return read_snapshot(self._cluster.iterate_objects(), self._cluster.unread)
+    def _judge(self) -> CaseJudge | None:
+        return build_case_judge(self._cluster, self._now)
 
     def build(
         self,
@@ -59,18 +56,15 @@ class CaseFacts:
             quotas=collector.collect_quotas(),
             events=collector.collect_events(),
             nodes=collector.collect_nodes(),
-            judgement=self._judge(pod),
+            judged=self._judge_waiting(pod),
             unknown=collector.list_unknown(attempt),
         )
 
-    def _judge(self, pod: Fields) -> Judgement | None:
+    def _judge_waiting(self, pod: Fields) -> JudgedPod | None:
         """Judge the pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
-        if get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED:
+        if get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED or self._judge is None:
             return None
-        if not self._cluster.has_read(kinds.NODE):
-            return None
-        judgement = judge_pod(self._snapshot, pod, now=self._now, alone=True)
-        return judgement if isinstance(judgement, Judgement) else None
+        return self._judge.judge(pod)
 
 
 class _FactCollector:
@@ -90,7 +84,7 @@ class _FactCollector:
         return observed._replace(problems=[*observed.problems, *problems])
 
     def collect_claims(self) -> list[Claim] | None:
-        names = conversion.list_claim_names(self._pod)
+        names = list_claim_names(self._pod)
         claims = {name: self._cluster.find(kinds.VOLUME_CLAIM, name, self._namespace) for name in names}
         if names and not self._cluster.has_read(kinds.VOLUME_CLAIM):
             return None

@@ -1,0 +1,5 @@
+"""Facts about the pods of a case: what was read of a cluster at one moment, from files or a live cluster. Pure.
+
+pod_facts   facts about a pod for the diagnosis
+judging     a waiting pod judged on the nodes of the case, by the filters and by HAMi's fit
+"""

@@ -1,0 +1,85 @@
+"""A waiting pod judged on the nodes of a case: kube-scheduler's filters, then HAMi's fit where HAMi places the pod."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from engine.diagnosis.attempt_steps import answer_attempt_questions
+from engine.diagnosis.facts import DiagnosisFacts, JudgedPod
+from engine.diagnosis.outcome import FoundObstacle
+from engine.fit import device_config
+from engine.fit.events.attempt import Identity
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import Manifest, derive_uid
+from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
+from engine.simulation.cluster import SimulationCluster, build_cluster
+from engine.simulation.hami_release import HamiRelease
+from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
+from runtime.kubernetes.object_fields import get_object, get_text
+from schemas.events import DEFAULT_CLUSTER
+
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+_POLICY: Final = SchedulingPolicy()
+
+
+class CaseJudge:
+    """Judges pods on the objects of one case."""
+
+    def __init__(self, cluster: SimulationCluster, now: datetime, unread: frozenset[str]) -> None:
+        self._cluster, self._now, self._unread = cluster, now, unread
+
+    def judge(self, pod: Mapping[str, Any]) -> JudgedPod | None:
+        """Judge a pod without a node; None for a malformed one, which no API server stores."""
+        scheduler = get_text(pod, "spec", "schedulerName")
+        is_hamis = serves(self._cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
+        admitted = AdmittedPod(_complete(pod), (), is_hamis=is_hamis)
+        try:
+            identity = Identity(DEFAULT_CLUSTER, scheduler)
+            verdict = judge_admitted(self._cluster, admitted, identity, _POLICY, self._now)
+        except PodRejectedError:
+            return None
+        is_certain = verdict.outcome is not PodOutcome.OPEN and not self._unread & {kinds.NODE, kinds.POD}
+        return JudgedPod(
+            obstacles=(*verdict.obstacles, *self._list_device_obstacles(verdict)),
+            fitting=verdict.fitting,
+            total=verdict.total,
+            counts=verdict.judgement.counts if verdict.judgement else {},
+            is_certain=is_certain,
+        )
+
+    def _list_device_obstacles(self, verdict: PodVerdict) -> list[FoundObstacle]:
+        """List the reasons of HAMi's fit on the nodes that pass the filters."""
+        attempt = verdict.attempt
+        if attempt is None or attempt.chosen:
+            return []
+        facts = DiagnosisFacts(
+            DEFAULT_CLUSTER, attempt.pod.namespace, attempt.pod.name, self._now, attempt, is_latest=False
+        )
+        steps = answer_attempt_questions(facts, attempt, {})
+        return [obstacle._replace(evidence=()) for step in steps for obstacle in step.obstacles]
+
+
+def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:
+    """Build the judge of a case; None if no node was read."""
+    if not objects.has_read(kinds.NODE):
+        return None
+    nodes = {get_text(node, "metadata", "name"): dict(node) for node in objects.select(kinds.NODE)}
+    pods = {key: _complete(objects.tables[kinds.POD][key]) for key in objects.tables.get(kinds.POD, {})}
+    quotas = {key: dict(quota) for key, quota in objects.tables.get(kinds.RESOURCE_QUOTA, {}).items()}
+    manifest_kinds = (kinds.NODE, kinds.POD, kinds.RESOURCE_QUOTA)
+    others = [
+        dict(entry) for kind, table in objects.tables.items() if kind not in manifest_kinds for entry in table.values()
+    ]
+    manifest = Manifest(nodes, pods, quotas, others)
+    cluster = build_cluster(manifest, device_config.read_shipped(), HamiRelease())
+    return CaseJudge(cluster, now, objects.unread)
+
+
+def _complete(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Complete a pod with the namespace and UID that copies of objects leave out."""
+    metadata = dict(get_object(pod, "metadata"))
+    namespace = metadata.setdefault("namespace", "default")
+    metadata.setdefault("uid", derive_uid(str(namespace), str(metadata.get("name"))))
+    return {**pod, "metadata": metadata}

@@ -1,0 +1,75 @@
+"""Questions that the cluster's objects answer: whether a node would take the pod, and why the others would not."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedPod
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.texts import find_obstacle_of_reason
+from engine.diagnosis.wording import shorten_list
+from schemas.events import AttemptSummarized
+
+_AGREES: Final = "kube-scheduler counted the same nodes under the same reasons"
+_DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"
+
+
+def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
+    """Check whether a node would take the pod now, and hold the counts against those that the scheduler wrote."""
+    attempt = facts.attempt
+    counts = attempt.refused_nodes if attempt else {}
+    evidence = [
+        Evidence("judged", "", facts.now, numbers={"nodes": judged.total, "fitting_nodes": len(judged.fitting)})
+    ]
+    if counts:
+        is_same = _sum_by_obstacle(counts) == _sum_by_obstacle(judged.counts)
+        listed = ", ".join(f"{number} {reason}" for reason, number in counts.items())
+        words = _AGREES if is_same else _DIFFERS.format(counts=listed)
+        evidence.append(Evidence("attempt", attempt.attempt_id if attempt else "", facts.now, words=words))
+    obstacles = _select_counted(judged, counts) if judged.fitting else list(judged.obstacles)
+    if judged.fitting and judged.is_certain and attempt and not attempt.chosen:
+        obstacles.append(_describe_fit(judged, attempt))
+    is_open = bool(judged.fitting) if judged.is_certain or not judged.fitting else None
+    return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
+
+
+def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundObstacle]:
+    """Select the obstacles of as many nodes as the scheduler counted for the same reason."""
+    sums = {code: count for (code, _), count in _sum_by_obstacle(counts).items()}
+    return [obstacle for obstacle in judged.obstacles if sums.get(obstacle.code) == obstacle.node_count]
+
+
+def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized) -> FoundObstacle:
+    words: dict[str, Word] = {
+        "scheduler": attempt.scheduler,
+        "namespace": attempt.pod.namespace,
+        "fitting": len(judged.fitting),
+        "total": judged.total,
+        "nodes": shorten_list(list(judged.fitting)),
+        "time": f"{attempt.started_at:%Y-%m-%d %H:%M:%S} UTC",
+    }
+    return FoundObstacle("FitsByObjects", words, nodes=list(judged.fitting))
+
+
+def list_unexplained(attempt: AttemptSummarized, judged: JudgedPod) -> dict[str, int]:
+    """List the counts of the scheduler that the judge has no reason for."""
+    explained = {find_obstacle_of_reason(reason)[0] for reason in judged.counts}
+    return {
+        reason: count
+        for reason, count in attempt.refused_nodes.items()
+        if find_obstacle_of_reason(reason)[0] not in explained
+    }
+
+
+def counts_only(attempt: AttemptSummarized) -> bool:
+    """Tell whether the attempt's source counts nodes by reason and names none."""
+    return bool(attempt.refused_nodes) and not len(attempt.nodes) and not attempt.chosen
+
+
+def _sum_by_obstacle(counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Sum the counts by obstacle and resource: releases of kube-scheduler word some reasons differently."""
+    sums: dict[tuple[str, str], int] = {}
+    for reason, count in counts.items():
+        code, details = find_obstacle_of_reason(reason)
+        key = code, details if code == "InsufficientResource" else ""
+        sums[key] = sums.get(key, 0) + count
+    return sums

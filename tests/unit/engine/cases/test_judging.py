@@ -1,0 +1,81 @@
+"""Waiting pods judged on a case's objects, with the scheduler's own counts beside the judge's."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.cases.pod_facts import CaseFacts
+from engine.diagnosis.tree import diagnose
+from engine.snapshot.case_objects import collect_objects
+from schemas.answers.diagnosis import Diagnosis
+
+NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+GPU = "nvidia.com/gpu"
+
+
+def a_node(name: str, gpus: int | None = 0, *, taint: str = "", **labels: str) -> dict[str, Any]:
+    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"} | ({GPU: str(gpus)} if gpus is not None else {})
+    taints = [{"key": taint, "value": "x", "effect": "NoSchedule"}] if taint else []
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints}, "status": {"allocatable": amounts, "capacity": amounts},
+    }  # fmt: skip
+
+
+def a_pod(name: str = "p", gpus: int = 1, node: str = "", scheduler: str = "default-scheduler") -> dict[str, Any]:
+    resources = {"limits": {GPU: str(gpus)}, "requests": {GPU: str(gpus)}}
+    spec: dict[str, Any] = {"schedulerName": scheduler, "containers": [{"name": "c", "resources": resources}]}
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "ml", "uid": f"uid-{name}"},
+        "spec": spec | ({"nodeName": node} if node else {}), "status": {"phase": "Running" if node else "Pending"},
+    }  # fmt: skip
+
+
+def diagnose_case(*objects: dict[str, Any], unread: tuple[str, ...] = ()) -> Diagnosis:
+    return diagnose(CaseFacts(collect_objects(objects, unread), NOW).build("ml", "p"))
+
+
+def test_a_resource_that_no_node_offers_is_no_matter_of_waiting() -> None:
+    diagnosis = diagnose_case(a_pod(), a_node("n1", None), a_node("n2", None))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "ResourceNotOffered"
+    assert "wait" not in diagnosis.obstacle.who_acts
+    assert GPU in diagnosis.sentence.en
+
+
+def test_a_resource_in_use_names_who_holds_it() -> None:
+    diagnosis = diagnose_case(a_pod(), a_pod("other", 1, "n1"), a_node("n1", 1))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "ResourceInUse"
+    assert "ml/other" in diagnosis.sentence.en
+
+
+def test_a_taint_of_other_nodes_stands_behind_what_refuses_the_nodes_meant() -> None:
+    diagnosis = diagnose_case(a_pod(gpus=4), a_node("n1", 2), a_node("cp", taint="control-plane"))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "ResourceNeverEnough"
+    assert [obstacle.code for obstacle in diagnosis.other_obstacles] == ["TaintNotTolerated"]
+
+
+def test_pods_that_could_not_be_read_leave_a_fit_open() -> None:
+    diagnosis = diagnose_case(a_pod(), a_node("n1", 1), unread=("Pod",))
+    assert diagnosis.obstacle is None
+    (step,) = [step for step in diagnosis.steps if step.step == "NodesOpen"]
+    assert step.answer == "not known"
+
+
+def test_devices_of_hami_are_judged_by_its_fit() -> None:
+    pod = a_pod(scheduler="hami-scheduler")
+    pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpumem"] = "90000"
+    node = a_node("n1", 10)
+    device = "GPU-1,10,46068,100,NVIDIA-A40,0,true,0,hami-core"
+    node["metadata"]["annotations"] = {
+        "hami.io/node-handshake": f"Reported {NOW:%Y-%m-%d %H:%M:%S}",
+        "hami.io/node-nvidia-register": f"{device}:",
+    }
+    diagnosis = diagnose_case(pod, node)
+    assert diagnosis.obstacle is not None
+    assert "46,068" in diagnosis.sentence.en or "90,000" in diagnosis.sentence.en
+
+
+def test_a_pod_on_a_node_is_not_judged() -> None:
+    assert diagnose_case(a_pod(node="n1"), a_node("n1", None)).state == "placed"
