@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from engine.diagnosis.attempt_steps import answer_attempt_questions
-from engine.diagnosis.facts import DiagnosisFacts, JudgedPod
-from engine.diagnosis.outcome import FoundObstacle
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.outcome import FoundObstacle, JudgedPod
 from engine.fit import device_config
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy

@@ -8,7 +8,8 @@ from typing import Final
 
 from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis import objects as conversion
-from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, JudgedPod, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_text
@@ -56,15 +57,15 @@ class CaseFacts:
             quotas=collector.collect_quotas(),
             events=collector.collect_events(),
             nodes=collector.collect_nodes(),
-            judged=self._judge_waiting(pod),
             unknown=collector.list_unknown(attempt),
         )
 
-    def _judge_waiting(self, pod: Fields) -> JudgedPod | None:
-        """Judge the pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
-        if get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED or self._judge is None:
+    def judge(self, namespace: str, name: str) -> JudgedPod | None:
+        """Judge a pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
+        pod = self._cluster.find(kinds.POD, name, namespace)
+        if pod is None or get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED:
             return None
-        return self._judge.judge(pod)
+        return self._judge.judge(pod) if self._judge else None
 
 
 class _FactCollector:

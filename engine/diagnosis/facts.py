@@ -11,7 +11,6 @@ from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProb
 
 if TYPE_CHECKING:
     # What reads a log alone judges nothing, and would wait for its imports.
-    from engine.diagnosis.outcome import FoundObstacle
     from engine.snapshot.case_objects import CaseObjects
 
 Cause = Literal[
@@ -152,20 +151,6 @@ class OwnerProblem(NamedTuple):
     source: Evidence
 
 
-class JudgedPod(NamedTuple):
-    """Verdicts on a waiting pod, worked out on the cluster's objects by kube-scheduler's filters and HAMi's fit."""
-
-    obstacles: "Sequence[FoundObstacle]"
-    fitting: Sequence[str]
-    """Nodes that would take the pod."""
-    total: int
-    """Nodes of the cluster."""
-    counts: Mapping[str, int]
-    """Nodes by reason, as kube-scheduler counts them."""
-    is_certain: bool
-    """True if everything that decides was read."""
-
-
 @dataclass(frozen=True, slots=True)
 class DiagnosisFacts:
     """Facts of one answer."""
@@ -189,8 +174,6 @@ class DiagnosisFacts:
     owner_problem: OwnerProblem | None = None
     objects: "CaseObjects | None" = None
     """Everything that was read of the cluster; None where only the facts above were read."""
-    judged: JudgedPod | None = None
-    """Verdicts that were worked out on the cluster's objects."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedPod
-from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.texts import find_obstacle_of_reason
 from engine.diagnosis.wording import shorten_list
 from schemas.events import AttemptSummarized

@@ -28,6 +28,20 @@ class FoundObstacle(NamedTuple):
     """True if it closes only nodes that the pod was not meant for, while others refuse it for other reasons."""
 
 
+class JudgedPod(NamedTuple):
+    """Verdicts on a waiting pod, worked out on the cluster's objects by kube-scheduler's filters and HAMi's fit."""
+
+    obstacles: Sequence[FoundObstacle]
+    fitting: Sequence[str]
+    """Nodes that would take the pod."""
+    total: int
+    """Nodes of the cluster."""
+    counts: Mapping[str, int]
+    """Nodes by reason, as kube-scheduler counts them."""
+    is_certain: bool
+    """True if everything that decides was read."""
+
+
 class TreeStep(NamedTuple):
     """One question with its answer."""
 

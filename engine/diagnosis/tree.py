@@ -20,13 +20,13 @@ from engine.diagnosis.cluster_steps import (
     check_registered_devices,
     find_closed_nodes,
 )
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedPod, Unknown
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
 from engine.diagnosis.judged_steps import check_judged, counts_only, list_unexplained
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
 from engine.diagnosis.layers.volumes import OUT_OF_REACH
-from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
@@ -42,9 +42,13 @@ State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected
 MAX_NODES: Final = 20
 
 
-def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None) -> Diagnosis:
-    """Build the full answer. ``attempt_path``: the path at which the API serves the attempt among the facts."""
-    return build_diagnosis(facts, list(_walk(_ask_questions(facts))), attempt_path)
+def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: JudgedPod | None = None) -> Diagnosis:
+    """Build the full answer.
+
+    ``attempt_path``: the path at which the API serves the attempt among the facts. ``judged``: what was worked out
+    about the pod on the cluster's objects.
+    """
+    return build_diagnosis(facts, list(_walk(_ask_questions(facts, judged))), attempt_path)
 
 
 def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_path: str | None = None) -> Diagnosis:
@@ -110,7 +114,7 @@ def _walk(questions: Iterator[TreeStep]) -> Iterator[TreeStep]:
             return
 
 
-def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+def _ask_questions(facts: DiagnosisFacts, judged: JudgedPod | None = None) -> Iterator[TreeStep]:
     attempt = facts.attempt
     # Only its records explain an attempt that later attempts followed.
     if facts.is_latest:
@@ -123,8 +127,8 @@ def _ask_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         return
     if facts.is_latest:
         yield from answer_scheduler_questions(facts)
-    if facts.judged and (attempt is None or counts_only(attempt)):
-        yield from _ask_judged(facts, facts.judged)
+    if judged and (attempt is None or counts_only(attempt)):
+        yield from _ask_judged(facts, judged)
         return
     if attempt is None:
         yield from _ask_without_attempt(facts)

@@ -18,6 +18,8 @@ _EXACT: Final = Context(prec=300)
 """Context with enough digits for every product of what `_FORM` and `_MAX_LENGTH` accept."""
 _MAX_LENGTH: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
 _MAX_BITS: Final = 200  # an integer of `_MAX_LENGTH` digits is not longer
+UNSET_PERCENT: Final = 101
+"""`MemPercentagereq` of a container that does not request a share of a device's memory."""
 
 
 def parse_whole(value: Any) -> int | None:

@@ -14,8 +14,6 @@ from engine.hami import annotations
 
 BY_SPECIFICATION: Final = -1
 """`MemPercentagereq` of an Enflame container that names memory or cores instead of slices."""
-UNSET_PERCENT: Final = 101
-"""`MemPercentagereq` of a container that does not request a share of a device's memory."""
 
 
 class Form(Enum):

@@ -7,7 +7,8 @@ from typing import Any, Final, Literal, Self
 from engine.fit.judge.request.pod_request import VendorRequest, list_requests
 from engine.hami.annotations import DEVICE_POLICY
 from engine.hami.go_values import to_mapping
-from engine.hami.vendors import UNSET_PERCENT, Vendor, Vendors, find_code
+from engine.hami.quantities import UNSET_PERCENT
+from engine.hami.vendors import Vendor, Vendors, find_code
 from schemas.events import PodRef, Request
 
 Constraint = Literal[

@@ -1,12 +1,13 @@
 """Answers about the pods of a case, each about the pod's state and latest attempt. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import PodInLog
@@ -21,8 +22,43 @@ if TYPE_CHECKING:
 
 MAX_SIMILAR_NAMES: Final = 5
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-BuildFacts = Callable[[str, str, AttemptSummarized | None, list[DeviceLog] | None], DiagnosisFacts]
-"""Builder of the facts about a pod, from its namespace and name, its latest attempt and the devices judged in it."""
+
+
+class PodFactSource(Protocol):
+    """Source of facts about pods."""
+
+    def build(
+        self,
+        namespace: str,
+        name: str,
+        attempt: AttemptSummarized | None,
+        devices: list[DeviceLog] | None,
+    ) -> DiagnosisFacts:
+        """Build the facts about a pod; ``attempt`` is its latest one, with the devices judged in it."""
+        ...
+
+    def judge(self, namespace: str, name: str) -> JudgedPod | None:
+        """Judge a waiting pod on the objects; None without them."""
+        ...
+
+
+class RecordedFacts:
+    """Facts about pods of a log, of which only the records of their attempts are available."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def build(
+        self,
+        namespace: str,
+        name: str,
+        attempt: AttemptSummarized | None,
+        devices: list[DeviceLog] | None,
+    ) -> DiagnosisFacts:
+        return DiagnosisFacts(DEFAULT_CLUSTER, namespace, name, self._now, attempt, is_latest=False, devices=devices)
+
+    def judge(self, namespace: str, name: str) -> JudgedPod | None:  # noqa: ARG002 - the protocol's
+        return None
 
 
 class PodAnswer(NamedTuple):
@@ -38,39 +74,33 @@ class PodAnswer(NamedTuple):
 
 def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
     """Diagnose pods of the case (``namespace/name``), in the order given, at the latest time that the case names."""
-    build = _choose_facts(case)
-    return [_diagnose_pod(case, build, name) for name in names]
+    source = _choose_source(case)
+    return [_diagnose_pod(case, source, name) for name in names]
 
 
-def _choose_facts(case: ClusterCase) -> BuildFacts:
-    """Choose how facts are built: with objects the pod's state and a judgement, without only the records of a log."""
+def _choose_source(case: ClusterCase) -> PodFactSource:
     now = case.ended_at or _NEVER
-    if case.objects.tables:
-        # Imported late: what reads a log alone judges nothing.
-        from engine.cases.pod_facts import CaseFacts
+    if not case.objects.tables:
+        return RecordedFacts(now)
+    # Imported late: what reads a log alone judges nothing.
+    from engine.cases.pod_facts import CaseFacts
 
-        return CaseFacts(case.objects, now).build
-
-    def build_from_log(
-        namespace: str, name: str, attempt: AttemptSummarized | None, devices: list[DeviceLog] | None
-    ) -> DiagnosisFacts:
-        return DiagnosisFacts(DEFAULT_CLUSTER, namespace, name, now, attempt, is_latest=False, devices=devices)
-
-    return build_from_log
+    return CaseFacts(case.objects, now)
 
 
-def _diagnose_pod(case: ClusterCase, build: BuildFacts, name: str) -> PodAnswer:
+def _diagnose_pod(case: ClusterCase, source: PodFactSource, name: str) -> PodAnswer:
     namespace, _, pod_name = name.partition("/")
     pod = case.pods.pods.get(name)
     summary, attempt = pod.find_latest() if pod else (None, None)
     if summary and _is_of_another(case, name, summary):
         summary = attempt = None
-    facts = build(namespace, pod_name, summary, list(attempt.list_devices()) if attempt else None)
+    facts = source.build(namespace, pod_name, summary, list(attempt.list_devices()) if attempt else None)
     if summary:
         facts = replace(facts, now=max(facts.now, summary.ended_at or summary.started_at))
     node = (facts.pod.node if facts.pod else "") or (summary.chosen if summary else "") or ""
     started = summary.started_at if summary else None
-    return PodAnswer(pod.attempts if pod else 0, started, node, diagnose(facts))
+    diagnosis = diagnose(facts, judged=source.judge(namespace, pod_name))
+    return PodAnswer(pod.attempts if pod else 0, started, node, diagnosis)
 
 
 def _is_of_another(case: ClusterCase, name: str, summary: AttemptSummarized) -> bool:

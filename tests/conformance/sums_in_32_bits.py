@@ -21,7 +21,7 @@ from engine.fit.judge.judgement import ContainerJudgement
 from engine.fit.judge.request.device_request import DeviceRequest, compute_percent
 from engine.fit.judge.request.pod_annotations import ScoringWeights
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.hami.vendors import UNSET_PERCENT
+from engine.hami.quantities import UNSET_PERCENT
 
 
 def wrap(number: Any) -> Any:

@@ -17,7 +17,7 @@ from engine.fit.judge.decision import Decision, Failed
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami import node_lock
 from engine.hami.node_lock import NodeLockError
-from engine.hami.vendors import UNSET_PERCENT
+from engine.hami.quantities import UNSET_PERCENT
 from schemas.events import (
     AttemptConcluded,
     BindConcluded,

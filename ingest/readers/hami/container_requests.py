@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from engine.hami.vendors import UNSET_PERCENT
+from engine.hami.quantities import UNSET_PERCENT
 
 
 class ContainerRequest(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.hami.quantities import UNSET_PERCENT
 from engine.hami.reason_codes import ReasonCode
-from engine.hami.vendors import UNSET_PERCENT
 from engine.summaries.text import read_reasons, write_reasons
 from ingest.readers.hami.attempt import UNKNOWN, DeviceLine, HamiAttempt, NodeLine
 from ingest.readers.hami.container_requests import NO_REQUEST, ContainerRequest

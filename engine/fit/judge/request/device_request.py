@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from engine.fit.judge.request.pod_annotations import PodAnnotations
 from engine.fit.judge.request.pod_request import VendorRequest
-from engine.hami.vendors import UNSET_PERCENT, Family
+from engine.hami.quantities import UNSET_PERCENT
+from engine.hami.vendors import Family
 
 _WHOLE_DEVICE = 100
 

@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 from engine.fit.judge.request.vendor_requests import read_vendor_request
-from engine.hami.quantities import parse_whole
-from engine.hami.vendors import UNSET_PERCENT, Family, Vendor, Vendors
+from engine.hami.quantities import UNSET_PERCENT, parse_whole
+from engine.hami.vendors import Family, Vendor, Vendors
 from schemas.events import MAX_REQUESTS
 
 MAX_ASKING: Final = 16

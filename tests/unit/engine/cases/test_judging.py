@@ -31,7 +31,8 @@ def a_pod(name: str = "p", gpus: int = 1, node: str = "", scheduler: str = "defa
 
 
 def diagnose_case(*objects: dict[str, Any], unread: tuple[str, ...] = ()) -> Diagnosis:
-    return diagnose(CaseFacts(collect_objects(objects, unread), NOW).build("ml", "p"))
+    facts = CaseFacts(collect_objects(objects, unread), NOW)
+    return diagnose(facts.build("ml", "p"), judged=facts.judge("ml", "p"))
 
 
 def test_a_resource_that_no_node_offers_is_no_matter_of_waiting() -> None:
