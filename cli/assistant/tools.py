@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
@@ -22,8 +22,6 @@ Namespace = Annotated[str, Field(description="The pod's namespace; empty: the de
 AttemptId = Annotated[str, Field(description="Id of one attempt of the pod; empty: the present state.")]
 Since = Annotated[str, Field(description="15m, 2h or 7d ago, or a time in RFC 3339; empty: the API's default.")]
 ToolContext = Context[Any, Any]
-
-NO_DEVICE: Final = "The pod asks for no device: every node that kube-scheduler takes would do."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,9 @@ class ApiTools:
     def simulate(
         self,
         context: ToolContext,
-        pod: Annotated[str, Field(description="One object of kind Pod, in YAML or JSON.", max_length=64_000)],
+        pod: Annotated[
+            str, Field(description="A Pod, or a workload with a pod template, in YAML or JSON.", max_length=64_000)
+        ],
     ) -> Answer:
         """Simulate where a pod would go in the present cluster, or why it would wait and what would help."""
         transport = self.callers(context)
@@ -107,15 +107,16 @@ class ApiTools:
         simulation = transport.post("/simulate", pod.encode())
         if isinstance(simulation, Problem):
             return to_refusal(simulation)
-        if not simulation["diagnosis"]:
-            return to_result(NO_DEVICE, {})
-        if simulation["node"]:
-            fitting = simulation["schedulerlog"]["detail"]["fit_nodes"]
-            text = f"It would go to node {simulation['node']}, one of {fitting:,} where it fits."
-            return to_result(text, {"node": simulation["node"], "fit_nodes": fitting}, has_evidence=False)
+        notes = [note["text"]["en"] for note in simulation["notes"]]
+        if simulation["state"] != "refused":
+            filtered = [group["sentence"]["en"] for group in simulation["filtered"]]
+            text = join_sentences(simulation["sentence"]["en"], *filtered, *notes)
+            answer = {name: simulation[name] for name in ("node", "state", "fit_nodes", "devices")}
+            return to_result(text, answer, has_evidence=False)
         # The diagnosis has the constraints that exclude every node, so that the text names them once.
         changes = simulation["suggestions"] | {"excluded_by": []}
-        text = join_sentences(texts.describe_diagnosis(simulation["diagnosis"]), texts.describe_suggestions(changes))
+        diagnosis = texts.describe_diagnosis(simulation["diagnosis"])
+        text = join_sentences(diagnosis, texts.describe_suggestions(changes), *notes)
         answer = {"diagnosis": _without_steps(simulation["diagnosis"]), "suggestions": simulation["suggestions"]}
         return to_result(text, answer, has_evidence=False)
 

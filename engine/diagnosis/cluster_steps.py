@@ -16,7 +16,7 @@ from engine.diagnosis.wording import (
     get_scheduler,
     shorten_list,
 )
-from engine.hami.node_checks import HANDSHAKE_TOO_OLD, REGISTRATION_MISSING
+from engine.hami.node_checks import HANDSHAKE_DELETED, HANDSHAKE_TOO_OLD, REGISTRATION_MISSING, is_deleted
 from engine.hami.quantities import parse_whole
 from runtime.kubernetes.object_fields import Fields, get_object
 from schemas.events import NodeProblem, Request
@@ -191,7 +191,8 @@ def _list_registration_obstacles(
 ) -> list[FoundObstacle]:
     by_code: dict[str, list[tuple[NodeFacts, NodeProblem]]] = {}
     for state, problem in first_problems:
-        by_code.setdefault(problem.code, []).append((state, problem))
+        is_given_up = problem.code == HANDSHAKE_TOO_OLD and is_deleted(problem.handshake)
+        by_code.setdefault(HANDSHAKE_DELETED if is_given_up else problem.code, []).append((state, problem))
     obstacles = []
     for code, pairs in by_code.items():
         names = sorted({state.name for state, _ in pairs})
@@ -199,6 +200,8 @@ def _list_registration_obstacles(
         evidence = [_to_problem_evidence(state, problem) for state, problem in pairs[:MAX_EVIDENCE]]
         clauses = []
         aged = [(problem.handshake_at, state.name) for state, problem in pairs if problem.handshake_at]
+        if code == HANDSHAKE_DELETED:
+            words |= {"handshake": pairs[0][1].handshake}
         if code == HANDSHAKE_TOO_OLD and aged:
             oldest, node = min(aged)
             words |= {"age": describe_duration(facts.now - oldest), "node": node}

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from engine.hami.vendors import Vendors
 from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
@@ -179,6 +180,8 @@ class DiagnosisFacts:
     unknown: Sequence[Unknown] = ()
     cluster_nodes: int = 0
     """Nodes of the cluster, if more are there than the attempt was offered; 0 if not known."""
+    vendors: Vendors = ()
+    """Device table of the cluster, whose names the texts take; HAMi's own names without it."""
 
     def select_unknown(self, *subjects: str) -> tuple[Unknown, ...]:
         """Select the missing facts about these subjects."""

@@ -31,8 +31,9 @@ from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
 from engine.diagnosis.texts import OTHER_WORDS, get_kind
-from engine.diagnosis.wording import describe_age, get_scheduler, quote, to_condition_evidence
-from engine.hami.node_checks import PROBLEMS
+from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
+from engine.diagnosis.wording import describe_age, get_requests, get_scheduler, quote, to_condition_evidence
+from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
 from schemas.codec.records import format_rfc3339
@@ -209,11 +210,12 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
 
 
 def _to_obstacle(obstacle: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
+    vendor = find_requested_vendor(get_requests(facts) or (), facts.vendors)
     return Obstacle(
         code=obstacle.code,
         sentence=texts.write_sentence(obstacle),
-        likely_cause=texts.write_likely_cause(obstacle),
-        remedy=texts.write_remedy(obstacle, facts.namespace, facts.name),
+        likely_cause=write_for_vendor(texts.write_likely_cause(obstacle), vendor),
+        remedy=write_for_vendor(texts.write_remedy(obstacle, facts.namespace, facts.name), vendor),
         who_acts=texts.list_actors(obstacle),
         numbers=dict(obstacle.numbers),
         nodes=list(obstacle.nodes[:MAX_NODES]),
@@ -271,7 +273,12 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     for obstacle in obstacles:
         details = [str(obstacle.words.get(name, "")) for name in _DETAILS]
         first.setdefault((obstacle.code, *details), obstacle)
-    explained = {name for obstacle in first.values() if obstacle.code in PROBLEMS for name in obstacle.nodes}
+    explained = {
+        name
+        for obstacle in first.values()
+        if obstacle.code in (*PROBLEMS, HANDSHAKE_DELETED)
+        for name in obstacle.nodes
+    }
     first = {key: obstacle for key, obstacle in first.items() if not _is_explained(obstacle, explained)}
     if len(first) > 1:
         # Facts about the nodes explain the scheduler's words.

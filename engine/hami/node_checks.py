@@ -19,6 +19,9 @@ HANDSHAKE_UNREADABLE: Final = "HandshakeUnreadable"
 REGISTRATION_MISSING: Final = "RegistrationMissing"
 REGISTRATION_UNUSABLE: Final = "RegistrationUnusable"
 
+HANDSHAKE_DELETED: Final = "HandshakeDeleted"
+"""Obstacle of an old handshake that HAMi's scheduler itself has set to ``Deleted_…``; published as too old."""
+
 PROBLEMS: Final = (HANDSHAKE_TOO_OLD, HANDSHAKE_UNREADABLE, REGISTRATION_MISSING, REGISTRATION_UNUSABLE)
 
 
@@ -111,6 +114,8 @@ def _describe_age(registration: VendorRegistration, handshake: Handshake, age: t
         f"the handshake {handshake.text[:100]!r} is {age.total_seconds():.0f} s old "
         f"(limit {limit.total_seconds():.0f} s): "
     )
+    if is_deleted(handshake.text):
+        return text + "HAMi's scheduler has given the node up; HAMi before v2.9 leaves it out for good"
     # Device plugins up to v2.7 report every 30 s; since v2.8 only the scheduler's requests are here.
     if not handshake.is_request:
         return text + "the device plugin has stopped reporting"
@@ -120,6 +125,11 @@ def _describe_age(registration: VendorRegistration, handshake: Handshake, age: t
         f"{registration.allocatable} devices are allocatable, so they stay in use; "
         "device plugins since v2.8 leave the request unanswered"
     )
+
+
+def is_deleted(handshake: str) -> bool:
+    """Tell whether HAMi's scheduler has written into the handshake that it gave the node up."""
+    return handshake.startswith("Deleted")
 
 
 def find_oldest_handshake(registrations: Sequence[VendorRegistration]) -> datetime | None:

@@ -80,6 +80,7 @@ def _diagnose(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: da
         attempt,
         is_latest=False,
         cluster_nodes=verdict.total,
+        vendors=verdict.vendors,
     )
     passing = len(verdict.decision.node_names) if verdict.decision else len(verdict.fitting)
     diagnosis = diagnose_judged(facts, verdict.obstacles, changes.excluded_by, passing)

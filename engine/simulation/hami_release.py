@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from engine.hami.node_checks import is_deleted
 from engine.hami.vendors import Vendors
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 _VERSION: Final = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.\d+)?\b")
 _IMAGE: Final = re.compile(r"(?:^|/)hami(?:-scheduler)?:(?P<tag>v?\d+\.\d+[^@]*)")
-DELETED: Final = "Deleted"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -60,6 +60,6 @@ def list_deleted_handshakes(nodes: Mapping[str, Mapping[str, Any]], vendors: Ven
         annotations = get_object(node, "metadata", "annotations")
         for key in dict.fromkeys(vendor.node.handshake for vendor in vendors if vendor.node.handshake):
             value = annotations.get(key)
-            if isinstance(value, str) and value.startswith(DELETED):
+            if isinstance(value, str) and is_deleted(value):
                 deleted.setdefault(name, (key, value))
     return deleted

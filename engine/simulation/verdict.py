@@ -18,6 +18,7 @@ from engine.fit.events.attempt import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
 from engine.fit.simulate import build_attempt_events
+from engine.hami.vendors import Vendors
 from engine.judging import judge_pod
 from engine.simulation.admission import AdmittedPod, admit_pod
 from engine.simulation.claim_templates import make_claims
@@ -65,6 +66,8 @@ class PodVerdict:
     events: tuple[AttemptEvent, ...]
     asks_devices: bool
     """True if HAMi's scheduler counts a device for the pod."""
+    vendors: Vendors = ()
+    """Device table of the cluster."""
 
     @property
     def attempt(self) -> AttemptSummarized | None:
@@ -147,6 +150,7 @@ def judge_admitted(
         decision=None,
         events=(),
         asks_devices=False,
+        vendors=cluster.vendors,
     )
     if renamed:
         return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())

@@ -1,0 +1,84 @@
+"""Texts about devices in the words of the vendor that the pod asks for.
+
+The texts are written with NVIDIA's resources, annotations and tool; every vendor of the device table has its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from engine.hami import annotations
+from engine.hami.vendor_annotations import ASCEND_MODE
+from engine.hami.vendor_catalog import build_ascend, list_vendors
+from engine.hami.vendors import NVIDIA, Family, Vendor, Vendors, find_vendor
+from schemas.answers.diagnosis import InBothLanguages
+from schemas.events import Request
+
+_TOOLS: Final[Mapping[Family, str]] = {
+    Family.ASCEND: "npu-smi info",
+    Family.HYGON: "hy-smi",
+    Family.CAMBRICON: "cnmon",
+    Family.ILUVATAR: "ixsmi",
+    Family.METAX_GPU: "mx-smi",
+    Family.METAX_SGPU: "mx-smi",
+    Family.MTHREADS: "mthreads-gmi",
+    Family.KUNLUN: "xpu-smi",
+    Family.XPU: "xpu-smi",
+    Family.ENFLAME: "efsmi",
+    Family.GCU: "efsmi",
+    Family.NEURON: "neuron-ls",
+}
+"""Command that lists a vendor's devices on their node."""
+_UNREAD: Final = ("an annotation that HAMi does not read for {vendor}", "HAMi 不为 {vendor} 读取的注解")
+
+
+def find_requested_vendor(requests: Sequence[Request], vendors: Vendors = ()) -> Vendor | None:
+    """Find the one vendor other than NVIDIA that all requests are for; None for several, and for NVIDIA.
+
+    vendors: the device table; without it, HAMi's own names count.
+    """
+    words = {request.vendor for request in requests if request.count}
+    if len(words) != 1 or words == {NVIDIA.word}:
+        return None
+    (word,) = words
+    vendor = find_vendor(vendors, word) or find_vendor(list_vendors(()), word)
+    return vendor or (build_ascend(word) if word.startswith("Ascend") else None)
+
+
+def write_for_vendor(text: InBothLanguages, vendor: Vendor | None) -> InBothLanguages:
+    """Write a text with the names of the vendor; unchanged without one."""
+    if vendor is None:
+        return text
+    en, zh = (_replace_names(getattr(text, language), vendor, index) for index, language in enumerate(("en", "zh")))
+    return InBothLanguages(en=en, zh=zh)
+
+
+def _replace_names(text: str, vendor: Vendor, language: int) -> str:
+    for name, instead in _list_names(vendor):
+        # Whole names only: `nvidia.com/gpu` begins those of memory and cores.
+        for opening in ("`", "`limits."):
+            written = f"{opening}{instead}" if instead else _UNREAD[language].format(vendor=vendor.word)
+            text = text.replace(f"{opening}{name}`", f"{written}`" if instead else written)
+            text = text.replace(f"{opening}{name}:", f"{written}:")
+    tool = _TOOLS.get(vendor.family, "")
+    for command in ("`nvidia-smi -L`", "`nvidia-smi`"):
+        text = text.replace(command, f"`{tool}`") if tool else text
+    return text
+
+
+def _list_names(vendor: Vendor) -> list[tuple[str, str]]:
+    resources, pod, node = vendor.resources, vendor.pod, vendor.node
+    mode = ASCEND_MODE if vendor.family is Family.ASCEND else pod.mode
+    return [
+        (annotations.GPU_COUNT, resources.count),
+        (annotations.GPU_MEMORY, resources.memory or resources.count),
+        (annotations.GPU_MEMORY_PERCENT, resources.percentage or resources.memory or resources.count),
+        (annotations.GPU_CORES, resources.cores or resources.count),
+        (annotations.USE_TYPE, pod.use_type),
+        (annotations.NO_USE_TYPE, pod.no_use_type),
+        (annotations.USE_UUID, pod.use_uuid),
+        (annotations.NO_USE_UUID, pod.no_use_uuid),
+        (annotations.NUMA_BIND, pod.numa_bind),
+        (annotations.SHARING_MODE, mode),
+        (annotations.REGISTER, node.register),
+        (annotations.HANDSHAKE, node.handshake),
+    ]

@@ -1,0 +1,61 @@
+"""Texts in the words of the vendor that a pod asks for."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
+from engine.hami.vendor_catalog import build_ascend
+from schemas.answers.diagnosis import InBothLanguages
+from schemas.events import Request
+from schemas.reasons import read_catalogue
+from tests.support.builders.cluster import a_node, a_pod
+from tests.support.builders.simulations import simulate
+
+CHIP = "Ascend910B4"
+
+
+def a_request(vendor: str) -> Request:
+    return Request(
+        container="c", init=False, vendor=vendor, count=1, memory_mib=1, memory_percent=None, cores_percent=0
+    )
+
+
+def test_the_vendor_is_that_of_all_requests() -> None:
+    assert find_requested_vendor([a_request("NVIDIA")]) is None
+    assert find_requested_vendor([a_request("NVIDIA"), a_request("DCU")]) is None
+    vendor = find_requested_vendor([a_request("DCU")])
+    assert vendor is not None
+    assert vendor.resources.memory == "hygon.com/dcumem"
+    assert find_requested_vendor([a_request(CHIP)]) == build_ascend(CHIP)
+
+
+@pytest.mark.parametrize("code", ["CardInsufficientMemory", "CardTimeSlicingExhausted", "node unregistered"])
+def test_no_name_of_nvidia_is_left_in_texts_of_another_vendor(code: str) -> None:
+    reason = read_catalogue()[code]
+    text = InBothLanguages(
+        en=f"{reason.en.likely_cause} {reason.en.remedy}", zh=f"{reason.zh.likely_cause} {reason.zh.remedy}"
+    )
+    written = write_for_vendor(text, build_ascend(CHIP))
+    assert "nvidia" in text.en
+    assert "nvidia" not in written.en + written.zh
+
+
+def test_an_ascend_pod_is_advised_with_ascends_names() -> None:
+    device = {"id": "A-0", "index": 0, "count": 4, "devmem": 32768, "devcore": 20, "type": CHIP, "health": True}
+    node: dict[str, Any] = a_node("n1")
+    node["metadata"]["annotations"] = {
+        f"hami.io/node-register-{CHIP}": orjson.dumps([device]).decode(),
+        f"hami.io/node-handshake-{CHIP}": "Requesting_2026-08-19 02:00:00",
+    }
+    for amounts in node["status"].values():
+        amounts[f"huawei.com/{CHIP}"] = "4"
+    pod = a_pod()
+    pod["spec"]["containers"][0]["resources"] = {"limits": {f"huawei.com/{CHIP}": 2}}
+    answer = simulate(pod, node)
+    # An open handshake of a file is a state: the node is registered, and has too few devices.
+    assert answer["diagnosis"]["obstacle"]["code"] == "NodeInsufficientDevice"
+    texts = answer["diagnosis"]["obstacle"]
+    assert f"`huawei.com/{CHIP}`" in texts["likely_cause"]["en"]
+    assert "nvidia" not in texts["likely_cause"]["en"] + texts["remedy"]["en"]
