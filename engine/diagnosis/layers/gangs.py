@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.layers.group_members import Group, find_group, find_refused_member, iterate_group_statements
-from engine.diagnosis.layers.node_reasons import describe_reasons
+from engine.diagnosis.layers.node_reasons import describe_reasons, iterate_reasons
 from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.wording import quote
@@ -59,12 +59,25 @@ _KAI_NOT_READY: Final = re.compile(
 def check_gang(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the pod's gang has all its members, and each of them a node."""
     group, refusal = find_group(facts), find_refusal(facts)
+    if refusal and (reasons := _list_reasons_of_pod(facts, refusal)):
+        yield TreeStep(QUESTION, "no", [refusal.evidence], (), reasons)
+        return
     obstacle = _explain_refusal(facts, group, refusal) if refusal else _explain_silence(facts, group)
     if obstacle:
         yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
     elif group and group.minimum:
         is_complete = len(group.members) >= group.minimum
         yield TreeStep(QUESTION, to_answer(is_complete or None), [facts.pod.source] if facts.pod else [])
+
+
+def _list_reasons_of_pod(facts: DiagnosisFacts, refusal: Statement) -> list[FoundObstacle]:
+    """List the nodes' reasons in a text about the group that blames this pod."""
+    for pattern in (_KOORDINATOR_MEMBER, _VOLCANO):
+        match = pattern.search(refusal.text)
+        if match and match["member"] and match["member"].rpartition("/")[2] == facts.name:
+            reasons = iterate_reasons(facts, match["why"] or "")
+            return [reason._replace(evidence=[refusal.evidence]) for reason in reasons]
+    return []
 
 
 def _explain_refusal(facts: DiagnosisFacts, group: Group | None, refusal: Statement) -> FoundObstacle | None:
@@ -75,6 +88,9 @@ def _explain_refusal(facts: DiagnosisFacts, group: Group | None, refusal: Statem
         return _describe_waiting(facts, group, "", "", evidence)
     if match := _KOORDINATOR_MEMBER.search(words):
         member = match["member"].rpartition("/")[2]
+        # A member that is to blame itself has the nodes' reasons.
+        if member == facts.name:
+            return None
         return _describe_waiting(facts, group, member, match["why"] or "", evidence, match["group"])
     if match := _KOORDINATOR_FEW.search(words):
         return _describe_incomplete(facts, group, evidence, name=match["old"] or match["new"])
@@ -84,7 +100,7 @@ def _explain_refusal(facts: DiagnosisFacts, group: Group | None, refusal: Statem
         )
     if _NATIVE_FEW.search(words):
         return _describe_incomplete(facts, group, evidence)
-    if match := _SIBLING_FAILED.search(words):
+    if (match := _SIBLING_FAILED.search(words)) and match["member"].rpartition("/")[2] != facts.name:
         return _describe_waiting(facts, group, match["member"], "", evidence, match["group"])
     if match := _FAILED_RECENTLY.search(words):
         return _describe_waiting(facts, group, "", "", evidence, match["group"])

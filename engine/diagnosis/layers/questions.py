@@ -23,18 +23,19 @@ _NEXT_TO_NODES: Final = frozenset((OUT_OF_REACH, "ClaimUnbound", ELSEWHERE))
 
 
 def answer_layer_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
-    """Ask every layer; of the layers after the choice the first that explains the failure is enough."""
+    """Ask the layers before the nodes, then those after the choice until one explains the failure."""
+    is_explained = False
     for check in _BEFORE_NODES:
         steps = list(check(facts))
         yield from steps
+        is_explained = is_explained or explains_wait(steps)
         # A group that its queue does not let in is not judged as a gang.
-        if check is check_queues and explains_wait(steps):
+        if check is check_queues and is_explained:
             break
     for check in _AFTER_CHOICE:
-        steps = list(check(facts))
+        steps = [] if is_explained else list(check(facts))
         yield from steps
-        if steps:
-            break
+        is_explained = is_explained or bool(steps)
     if facts.is_latest:
         yield from check_autoscaler(facts)
 

@@ -120,11 +120,26 @@ def test_a_pod_that_gave_its_node_back_points_at_the_member_that_had_none(words:
     other = a_pod("ring-4", metadata=LABEL, refusal=COUNTS)
     diagnosis = refuse(words, other, **LABEL)
     assert get_code(diagnosis) == "GangGaveBack"
+    assert not diagnosis.other_obstacles
     assert diagnosis.sentence.en == (
         "This pod had found a node and gave it back, because another member of its pod group found none (group ring): "
         "ring-4: 3 of 5 nodes have too little nvidia.com/gpu left; 2 of 5 nodes have a taint that the pod does not "
         "tolerate."
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"{COUNTS} PodGroup lab/ring gets rejected due to Pod job-0 is unschedulable even after PostFilter.",
+        f'GangGroup "lab/ring" gets rejected due to member Pod "lab/job-0" is unschedulable with reason "{COUNTS}"',
+    ],
+)
+def test_the_member_that_is_to_blame_does_not_wait_for_itself(words: str) -> None:
+    diagnosis = refuse(words, **LABEL)
+    assert get_code(diagnosis) == "InsufficientResource"
+    assert diagnosis.sentence.en == "3 of 5 nodes have too little nvidia.com/gpu left."
+    assert [other.code for other in diagnosis.other_obstacles] == ["TaintNotTolerated"]
 
 
 def test_kais_group_that_waits_for_pods_speaks_on_the_group_only() -> None:
