@@ -10,7 +10,6 @@ Imports only ``runtime`` and ``schemas``, and no client: ``install`` speaks HTTP
 ``visualizations``   all visualizations
 ``overview``         dashboard of the searches and visualizations, and all objects as a file
 ``importing``        import of the objects, which reads each of them back
-``settings``         addresses of Dashboards and the API
 ``slo``              objectives, and their recording and burn-rate rules
 ===================  ===============================================================================
 """
