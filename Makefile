@@ -53,10 +53,12 @@ conformance: install  ## Replay recorded answers of HAMi and kube-scheduler and 
 
 check: lint types contracts  ## Run lint, types and import contracts
 
-lint: install  ## Check style, format and words (.ci/words.toml)
+lint: install  ## Check style, format, words (.ci/words.toml), docstrings and names (.ci/language.toml)
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@.venv/bin/python .ci/words.py
+	@.venv/bin/python .ci/docstrings.py
+	@.venv/bin/python .ci/bindings.py
 
 types: install  ## Check types (mypy, strict)
 	@.venv/bin/mypy
