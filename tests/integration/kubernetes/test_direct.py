@@ -61,14 +61,14 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def ask(control_plane: ControlPlane, namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """The command with the kubeconfig of an account: ``own`` reads its namespace, ``viewer`` the cluster."""
+    """The command with the kubeconfig of an account: ``tenant`` reads its namespace, ``viewer`` the cluster."""
     folder = tmp_path_factory.mktemp("direct")
     link_kubectl(folder, control_plane.binary)
     with ExitStack() as stack:
         viewer = service_account(control_plane, namespace, OF_CLUSTER, folder / "viewer")
-        own = service_account(control_plane, namespace, [], folder / "own")
+        tenant = service_account(control_plane, namespace, [], folder / "own")
         stack.enter_context(viewer)
-        account = stack.enter_context(own)
+        account = stack.enter_context(tenant)
         with control_plane.open_client() as client:
             subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
             role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}

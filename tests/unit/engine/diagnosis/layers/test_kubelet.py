@@ -196,8 +196,8 @@ def test_a_pod_that_is_gone_has_the_preemption_that_its_events_still_name() -> N
 def test_a_pod_that_the_cluster_reports_as_gone_has_the_preemption_as_the_cause() -> None:
     note = "Preempted: Preempted by lab/urgent on node n-7"
     event = Evidence("event", "/events", NOW, "default-scheduler", words=note)
-    gone = PodOnCluster(Evidence("pod", "/pods/job-0", NOW), is_gone=True)
-    diagnosis = diagnose(DiagnosisFacts("default", "lab", "job-0", NOW, pod=gone, events=[event]))
+    deleted_pod = PodOnCluster(Evidence("pod", "/pods/job-0", NOW), is_gone=True)
+    diagnosis = diagnose(DiagnosisFacts("default", "lab", "job-0", NOW, pod=deleted_pod, events=[event]))
     assert (diagnosis.state, get_code(diagnosis)) == ("missing", "Preempted")
 
 
