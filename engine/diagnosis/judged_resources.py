@@ -52,8 +52,15 @@ def _describe_resource(
     """Describe what is behind the amount that is missing, for nodes that the pod may use."""
     for obstacle in find_resource_obstacles(cluster.cycle, resource):
         describe = _DESCRIBERS.get(type(obstacle))
+        # A closed node that is full as well does not have the resource: its amounts are described instead.
+        if isinstance(obstacle, ResourceBehindConstraint) and _is_full(obstacle):
+            continue
         if describe:
             yield describe(cluster, obstacle, nodes, refusals)
+
+
+def _is_full(obstacle: ResourceBehindConstraint) -> bool:
+    return all(node.free < obstacle.requested for node in obstacle.nodes)
 
 
 def _describe_amounts(cluster: JudgedCluster, resource: str, nodes: Sequence[str], refusals: Refusals) -> FoundObstacle:

@@ -61,6 +61,8 @@ def find_node_changes(
     judgement = verdict.judgement
     if judgement is None or judgement.prefilter or judgement.pre_enqueue:
         return []
+    if any(obstacle.code == "RequestNotRead" for obstacle in verdict.obstacles):
+        return []
     trials: dict[tuple[Edit, ...], _Trial] = {}
     for name in (*judgement.refused, *judgement.outside):
         trial = _build_trial(cluster, verdict, name)

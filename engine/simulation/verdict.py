@@ -184,7 +184,8 @@ def _ask_fit(
         answer, len(verdict.fitting), verdict.pod, cluster.vendors, identity, now
     )  # fmt: skip
     if not events:
-        return verdict
+        unread = _list_unread_amounts(cluster, verdict.pod)
+        return _refuse_unread(verdict, unread) if unread else verdict
     if not verdict.fitting:
         # No node was offered: there is no attempt to tell of.
         return replace(verdict, asks_devices=True)
@@ -198,6 +199,32 @@ def _ask_fit(
         fitting=fitting,
         decision=decision,
         events=tuple(events),
+        asks_devices=True,
+    )
+
+
+def _list_unread_amounts(cluster: SimulationCluster, pod: Mapping[str, Any]) -> list[str]:
+    """List amounts of devices that the pod names and from which HAMi reads no request; an amount of 0 asks for none."""
+    amounts = [
+        (name, amount)
+        for field in _CONTAINERS
+        for container in iterate_objects(pod, "spec", field)
+        for key in ("limits", "requests")
+        for name, amount in get_object(container, "resources", key).items()
+    ]
+    named = {name: amount for name, amount in amounts if name in cluster.managed_resources and str(amount) != "0"}
+    return [f"{name}: {amount}" for name, amount in named.items()]
+
+
+def _refuse_unread(verdict: PodVerdict, amounts: Sequence[str]) -> PodVerdict:
+    """Refuse a pod that HAMi's scheduler would hand back: it would start without the devices that it names."""
+    obstacle = FoundObstacle("RequestNotRead", {"amounts": shorten_list(amounts)})
+    return replace(
+        verdict,
+        outcome=PodOutcome.REFUSED,
+        node=None,
+        fitting=(),
+        obstacles=(obstacle, *verdict.obstacles),
         asks_devices=True,
     )
 

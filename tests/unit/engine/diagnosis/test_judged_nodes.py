@@ -113,6 +113,13 @@ def test_a_resource_behind_a_taint_names_the_node_and_the_taint() -> None:
     assert "closed to the pod (1 asked): n2 (8 free; taint gpu=yes:NoSchedule)" in sentences["ResourceBehindConstraint"]
 
 
+def test_a_closed_node_that_is_full_as_well_does_not_have_the_resource() -> None:
+    pod = with_spec(a_pod(cpu="4"), nodeSelector={"card": "a100"})
+    sentences = write_all(pod, a_node("n1", labels={"card": "t4"}), a_pod("h", node="n1", cpu="7"))
+    assert sentences["InsufficientResource"] == "The only node has too little cpu left: 4 asked, at most 1 free, on n1."
+    assert "ResourceBehindConstraint" not in sentences
+
+
 def test_a_taint_of_other_nodes_comes_after_what_refuses_the_nodes_that_the_pod_may_use() -> None:
     control = [a_node(f"c{number}", taints=[a_taint("node-role.kubernetes.io/control-plane")]) for number in range(3)]
     obstacles = list_obstacles(a_pod(gpu="2"), *control, a_node("n1", gpu="1"))

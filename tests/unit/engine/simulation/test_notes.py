@@ -33,6 +33,10 @@ def test_an_amount_with_a_suffix_that_is_dropped_names_what_to_write() -> None:
     answer = simulate(a_gpu_pod(gpu=1, gpumem="8Gi"), a_gpu_node())
     assert "drops the container's whole request" in list_notes(answer)["MemoryNotCounted"]
     assert "Write nvidia.com/gpumem: 8192" in list_notes(answer)["MemoryNotCounted"]
+    # It would start without a device: that is no fit.
+    assert (answer["state"], answer["node"]) == ("refused", None)
+    assert answer["diagnosis"]["obstacle"]["code"] == "RequestNotRead"
+    assert "nvidia.com/gpumem: 8Gi" in answer["sentence"]["en"]
 
 
 def test_amounts_in_requests_only_and_zero_are_named() -> None:
