@@ -61,7 +61,7 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def ask(control_plane: ControlPlane, namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """The command with the kubeconfig of an account: ``tenant`` reads its namespace, ``viewer`` the cluster."""
+    """The command with the kubeconfig of an account: ``own`` reads its namespace, ``viewer`` the cluster."""
     folder = tmp_path_factory.mktemp("direct")
     link_kubectl(folder, control_plane.binary)
     with ExitStack() as stack:
