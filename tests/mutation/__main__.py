@@ -26,17 +26,8 @@ from tests.mutation.mutants import Mutant, list_mutants
 
 CPU_SECONDS: Final = 120
 """Limit of the tests of one mutant: with it, a mutant that never ends counts as killed."""
-PRELOADED: Final = (
-    "httpx",
-    "hypothesis",
-    "numpy",
-    "orjson",
-    "pydantic",
-    "starlette.testclient",
-    "typer.testing",
-    "yaml",
-)
-"""Libraries that most tests import: each takes longer than the tests of a mutant."""
+PRELOADED: Final = ("numpy", "orjson", "pydantic", "typer.testing", "yaml")
+"""Libraries that most tests import, without plugins of pytest, which it loads itself."""
 
 
 def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Mutant]]:
@@ -77,34 +68,38 @@ def copy_checkout(folder: Path) -> None:
         shutil.copyfile(name, folder / name)
 
 
-def run_tests(tests: Sequence[Path], folder: Path) -> bool:
-    """Run the tests in the copy, in a process of their own, and return whether they pass."""
+def run_tests(tests: Sequence[Path]) -> bool:
+    """Run the tests in a process of their own, and return whether they pass."""
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        os.chdir(folder)
-        sys.path.insert(0, str(folder))
+        sys.path.insert(0, str(Path.cwd()))
         sys.dont_write_bytecode = True
         with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", "600"]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--timeout", "600"]
         os._exit(int(pytest.main([*options, *map(str, tests)])))
     _, status = os.waitpid(child, 0)
     return status == 0
 
 
-def run(drawn: Sequence[tuple[Path, Mutant]], folder: Path) -> Iterator[tuple[Path, Mutant, str]]:
-    """Yield each mutant with its end: killed, survived, or untested where its module has no tests."""
+def run(drawn: Sequence[tuple[Path, Mutant]]) -> Iterator[tuple[Path, Mutant, str]]:
+    """Yield each mutant with its end: killed, survived, or untested where its module has no tests.
+
+    Raises ``RuntimeError`` if the tests of the first one fail without it: then no end would mean anything.
+    """
+    if drawn and not run_tests(list_tests(drawn[0][0])):
+        raise RuntimeError(f"the tests of {drawn[0][0]} fail without a mutant: run them with pytest")
     for path, mutant in drawn:
         tests = list_tests(path)
         if not tests:
             yield path, mutant, "untested"
             continue
         source = path.read_bytes()
-        (folder / path).write_bytes(mutant.apply(source))
-        has_survived = run_tests(tests, folder)
-        (folder / path).write_bytes(source)
+        path.write_bytes(mutant.apply(source))
+        has_survived = run_tests(tests)
+        path.write_bytes(source)
         yield path, mutant, "survived" if has_survived else "killed"
 
 
@@ -120,7 +115,9 @@ def main() -> int:
     ends = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         copy_checkout(Path(folder))
-        for path, mutant, end in run(draw(arguments.folders, arguments.count, arguments.seed), Path(folder)):
+        # From here on nothing depends on the checkout, which may change meanwhile.
+        os.chdir(folder)
+        for path, mutant, end in run(draw(arguments.folders, arguments.count, arguments.seed)):
             ends[end] += 1
             if end != "killed":
                 print(f"{end}: {path}:{mutant.describe()}", flush=True)
