@@ -91,7 +91,7 @@ def test_the_changes_are_in_what_is_generated(copy: Path) -> None:
 def test_a_log_of_the_new_source_is_recognised_and_read(copy: Path) -> None:
     (copy / "plain.log").write_text("plain-scheduler: pending llm/deepseek-0\n")
     code = (
-        "from pathlib import Path; from ingest.log_answers.read_log import read_log; events = []; "
+        "from pathlib import Path; from ingest.cases.read_log import read_log; events = []; "
         "read_log(Path('plain.log'), events.extend); print(*(event.pod.name for event in events))"
     )
     environment = {**os.environ, "PYTHONPATH": str(copy)}
