@@ -58,6 +58,20 @@ WATCHES: Final = {
     "listPending.watch": "/api/v1/pending",
 }
 """Operation to the request, of watches whose first event is the example."""
+_SIMULATED: Final = {
+    "node": None,
+    "state": "refused",
+    "nodes": 5,
+    "fit_nodes": 0,
+    "fitting": [],
+    "filtered": [],
+    "devices": [],
+    "device_policy": "binpack",
+    "policy_annotation": "",
+    "notes": [],
+    "pods": [],
+}
+"""Head of a simulation in which the golden pod fits none of its nodes."""
 _OF_AN_HOUR: Final = {"waited_seconds": 3600, "gpu_hours": 2.0}
 """Values of the golden pod, which asks for two devices."""
 ERRORS: Final = {
@@ -100,7 +114,8 @@ async def collect_examples() -> dict[str, Any]:
     collected |= dict(zip(WATCHES, events, strict=True))
     # What is posted is answered with the same parts.
     parts = {"schedulerlog": "getAttempt", "diagnosis": "getPodDiagnosis", "suggestions": "listPodSuggestions"}
-    collected["simulate"] = {"node": None} | {name: collected[operation] for name, operation in parts.items()}
+    collected["simulate"] = _SIMULATED | {name: collected[operation] for name, operation in parts.items()}
+    collected["simulate"]["sentence"] = collected["getPodDiagnosis"]["sentence"]
     collected["simulate"]["suggestions"] = collected["simulate"]["suggestions"] | {"attempt": ""}
     collected["default"] = describe_problem(
         401, "the caller is unknown", "Send Authorization: Bearer TOKEN."
