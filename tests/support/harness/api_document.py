@@ -58,7 +58,7 @@ WATCHES: Final = {
     "listPending.watch": "/api/v1/pending",
 }
 """Operation to the request, of watches whose first event is the example."""
-_SIMULATED: Final = {
+_SIMULATED: Final[dict[str, Any]] = {
     "node": None,
     "state": "refused",
     "nodes": 5,
