@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
-from cli.client.problems import Problem
+from cli.client.problems import NotAllowed, Problem
 from cli.client.transport import NO_QUERY, Query, Transport
 from schemas.json_types import Json
 
@@ -15,6 +15,8 @@ class FallbackTransport:
     """Asks ``first`` until it answers that the API is not installed, then ``create_other``'s transport."""
 
     first: Transport
+    has_api: Callable[[], bool]
+    """Tells whether the cluster has the API: who lacks a right is refused before the API is looked for."""
     create_other: Callable[[], Transport]
     _other: Transport | None = field(default=None, init=False)
 
@@ -44,7 +46,9 @@ class FallbackTransport:
         return self._other or self.first
 
     def _is_missing(self, answer: object) -> bool:
-        return self._other is None and isinstance(answer, Problem) and answer.next_step == INSTALL
+        if self._other is not None or not isinstance(answer, Problem):
+            return False
+        return answer.next_step == INSTALL or (isinstance(answer, NotAllowed) and not self.has_api())
 
     def _use_other(self) -> Transport:
         self._other = self._other or self.create_other()

@@ -9,7 +9,7 @@ from typing import Final
 
 from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
-from cli.client.requests import to_aggregated, with_query
+from cli.client.requests import AGGREGATED, to_aggregated, with_query
 from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
 from schemas.json_types import Json
 
@@ -44,6 +44,10 @@ class KubectlTransport:
     def read_raw(self, path: str) -> bytes | Problem:
         """Read what the API server itself answers to a path."""
         return self._run(["get", "--raw", path])
+
+    def has_api(self) -> bool:
+        """Tell whether the cluster has the aggregated API; every user may read which groups there are."""
+        return not isinstance(self.read_raw(AGGREGATED.rpartition("/")[0]), NotFound | Unreachable)
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
         command = [self.program, *self._options(), "get", *self._to_arguments(path, query)]

@@ -97,7 +97,7 @@ class ApiConnection:
 
             return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
 
-        return FallbackTransport(kubectl, create_direct)
+        return FallbackTransport(kubectl, kubectl.has_api, create_direct)
 
     def parse_pod(self, text: str) -> tuple[str, str]:
         """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""
