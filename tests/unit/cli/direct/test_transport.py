@@ -107,6 +107,20 @@ def test_the_cluster_is_asked_itself_only_where_the_api_is_not_installed() -> No
             return missing
 
     first = Missing(ObjectReader(server.fetch), lambda: "ml", print)
-    fallback = FallbackTransport(first, lambda: create_transport(server, []))
+    fallback = FallbackTransport(first, lambda: True, lambda: create_transport(server, []))
     assert isinstance(fallback.get(DIAGNOSIS), dict)
     assert server.paths
+
+
+@pytest.mark.parametrize(("has_api", "answers"), [(False, True), (True, False)])
+def test_a_refusal_counts_only_where_the_api_is_installed(has_api: bool, answers: bool) -> None:
+    refusal = parse_kubectl_problem('Error from server (Forbidden): pods.schedulerlog.io "p" is forbidden')
+    server = Server()
+
+    class Refusing(DirectTransport):
+        def get(self, path: str, query: object = None) -> Problem:
+            return refusal
+
+    first = Refusing(ObjectReader(server.fetch), lambda: "ml", print)
+    fallback = FallbackTransport(first, lambda: has_api, lambda: create_transport(server, []))
+    assert isinstance(fallback.get(DIAGNOSIS), dict) == answers
