@@ -16,7 +16,7 @@ class FallbackTransport:
 
     first: Transport
     has_api: Callable[[], bool]
-    """Tells whether the cluster has the API: who lacks a right is refused before the API is looked for."""
+    """Shows whether the cluster has the API: a user who lacks a right is refused before the API is looked for."""
     create_other: Callable[[], Transport]
     _other: Transport | None = field(default=None, init=False)
 
