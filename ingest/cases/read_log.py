@@ -10,6 +10,7 @@ from typing import Final
 
 from ingest.errors import MistakeError
 from ingest.lines.blocks import Lines, Origin
+from ingest.lines.copies import restore_order
 from ingest.lines.framing import Framing
 from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, find_source
 from ingest.reading.protocol import Counts, collect_garbage_seldom
@@ -47,6 +48,7 @@ def read_log_text(text: str, take: Callable[[Iterable[Event]], None]) -> None:
 
 
 def _read(name: str, blocks: Iterator[Lines], take: Callable[[Iterable[Event]], None], facts: LogFacts) -> Counts:
+    blocks = restore_order(blocks)
     first: list[Lines] = []
     source: LogSource | None = None
     for lines in blocks:

@@ -1,9 +1,10 @@
-"""From bytes to lines: line ends, prefixes of container runtimes, colours, and values of several lines.
+"""From bytes to lines: encodings, line ends, prefixes of container runtimes, colours, and values of several lines.
 
 A block is searched as a whole first. What it does not contain (a carriage return, an escape, a prefix) is not searched
-for in every line.
+for in every line. What other tools put around a line is removed by ``copies``.
 """
 
+import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Final, overload
 import orjson
 
 from ingest.lines.blocks import Lines, LogPosition, Origin
+from ingest.lines.copies import BARE, HEAD, CopiedLine, Copies
 
 MAX_LINE_BYTES: Final = 16 * 1024**2
 """The rest of a longer line is dropped."""
@@ -26,18 +28,24 @@ _MAX_VALUES: Final = 100
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _STAMP: Final = rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))"
 _CRI: Final = re.compile(_STAMP + rb" std(?:out|err) ([FP])(?::\w+)* ?")
-_STAMPED: Final = re.compile(_STAMP + rb" (?=[IWEF]\d{4} |\{|\S*\d{4}-\d\d-\d\dT)")
+_STAMPED: Final = re.compile(_STAMP + rb" (?=(?:\(v=\d{1,2}\) ?)?[IWEF]\d{4} |\{|\S*\d{4}-\d\d-\d\dT)")
 # datetime takes microseconds; container runtimes write nanoseconds.
 _NANOSECONDS: Final = re.compile(rb"(\.\d{6})\d+")
 
-_DOCKER: Final = b'{"log":"'
-_PREFIX: Final = re.compile(_STAMP + rb" ")
-_NEEDS_CARE: Final = re.compile(rb'\n(?:20[\d-]{8}T[\d:.Z+-]*+ |\{"log":"|(?<==<\n))')
-"""Matches a line end before a line with a prefix, or after a line that begins a value of several lines.
+_DOCKER_PART: Final = 16 * 1024
+"""Bytes at which Docker divides a line."""
+_DOCKER_KEYS: Final = {"log", "stream", "time", "attrs"}
+_DOCKER: Final = (b'{"log":"', b'{"log": "')
+_IS_BARE: Final = re.compile(BARE + rb"| >|\n|\Z").match
+_NEEDS_CARE: Final = re.compile(rb"\n(?:(?<==<\n)|(?!%s|\n|\Z))" % BARE)
+"""Matches a line end before a line that does not begin as a scheduler begins it, or after one that begins a value of
+several lines.
 
-One pattern, because searching a block once per case takes longer. KAI's lines begin with a time as well, but with a tab
-after it.
+One pattern, because searching a block once per case takes longer.
 """
+_MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+"""Byte order marks: PowerShell and editors of Windows write them."""
+_MARK_BYTES: Final = 3
 
 
 def read_time(text: bytes) -> datetime | None:
@@ -70,11 +78,19 @@ class Times(Sequence[datetime | None]):
 
 @dataclass(slots=True)
 class Framing:
-    """Bytes of one log in, whole lines out."""
+    """Bytes of one log in, whole lines out.
+
+    Positions in a log in UTF-16 count bytes of UTF-8: such a log is only read from its beginning.
+    """
 
     origin: Origin
     end: LogPosition = field(default_factory=LogPosition)
     """After the last line that was returned. Reading may continue there; it then reads again what is held back."""
+    _first: bytes | None = b""
+    """The first bytes, until there are enough to tell the encoding; None afterwards."""
+    _decoder: codecs.IncrementalDecoder | None = None
+    """For a log in UTF-16."""
+    _copies: Copies = field(default_factory=Copies)
     _end_of_lines: LogPosition = field(init=False)
     """After the last complete line, returned or held back."""
     _tail: bytes = b""
@@ -96,9 +112,15 @@ class Framing:
 
     def __post_init__(self) -> None:
         self._end_of_lines = self.end
+        if self.end.offset:
+            self._first = None
 
     def feed(self, data: bytes) -> Lines | None:
         """Return the lines that end in ``data``; None if none ends there."""
+        if self._first is not None:
+            data = self._detect_encoding(data)
+        elif self._decoder:
+            data = self._decoder.decode(data).encode(errors="replace")
         if self._is_dropping:
             stop = data.find(b"\n")
             self._dropped_bytes += stop if stop >= 0 else len(data)
@@ -113,8 +135,24 @@ class Framing:
             self._tail, self._is_dropping = self._tail[:MAX_LINE_BYTES], True
         return self._split(data[:stop]) if stop else None
 
+    def _detect_encoding(self, data: bytes) -> bytes:
+        """Detect the encoding by the byte order mark, and return the first bytes in UTF-8, without the mark."""
+        data = (self._first or b"") + data
+        if len(data) < _MARK_BYTES and any(mark.startswith(data) for mark, _ in _MARKS):
+            self._first = data
+            return b""
+        self._first = None
+        mark, encoding = next((pair for pair in _MARKS if data.startswith(pair[0])), (b"", ""))
+        data = data[len(mark) :]
+        if not encoding.startswith("utf-16"):
+            return data
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        return self._decoder.decode(data).encode(errors="replace")
+
     def close(self) -> Lines | None:
         """Return the last line, if it has no line end, and the lines that were held back."""
+        if self._first:
+            self._tail, self._first = self._first, None
         tail, self._tail, self._is_dropping = self._tail, b"", False
         lines = self._split(tail) if tail else None
         held = [b"".join(self._parts)] if self._parts else []
@@ -143,7 +181,7 @@ class Framing:
 
     def _is_plain(self, block: bytes) -> bool:
         """Tell whether a block has no prefixes, colours, carriage returns and values of several lines."""
-        if self._parts or self._value or block[:8] == _DOCKER or _PREFIX.match(block):
+        if self._parts or self._value or not _IS_BARE(block):
             return False
         return not (b"\r" in block or b"\x1b" in block or _NEEDS_CARE.search(block))
 
@@ -153,13 +191,15 @@ class Framing:
         stamps: list[bytes] = []
         for text in texts:
             unwrapped, stamp = self._unwrap(text)
-            if unwrapped is not None and not self._value and unwrapped[-2:] != b"=<":
+            if unwrapped is None:
+                pass
+            elif _IS_BARE(unwrapped) and not self._value and unwrapped[-2:] != b"=<":
                 joined.append(unwrapped)
                 stamps.append(stamp)
-            elif unwrapped is not None:
-                closed = self._join_value(unwrapped)
-                joined += closed
-                stamps += [stamp] * len(closed)
+            else:
+                closed = self._join_copies(unwrapped)
+                joined += [copied.text for copied in closed]
+                stamps += [stamp or copied.stamp for copied in closed]
             is_held = bool(self._parts or self._value)
             self._held_bytes = (self._held_bytes + len(text) + 1) * is_held
             self.held_lines = (self.held_lines + 1) * is_held
@@ -168,8 +208,15 @@ class Framing:
         )
         return Lines(self.origin, joined, position, Times(stamps) if any(stamps) else None, self.end)
 
+    def _join_copies(self, text: bytes) -> list[CopiedLine]:
+        """Return the lines that end with this one, without what was put around it."""
+        is_value = bool(self._value) and text[:1] == b"\t"
+        copies = [CopiedLine(text)] if is_value or _IS_BARE(text) else self._copies.unwrap(text)
+        return [CopiedLine(line, copied.stamp) for copied in copies for line in self._join_value(copied.text)]
+
     def _unwrap(self, text: bytes) -> tuple[bytes | None, bytes]:
-        """Remove prefix, colours and carriage return, and return the line with its time; None for a part of a line.
+        """Remove the runtime's prefix, colours and carriage return, and return the line with its time; None for a part
+        of a line.
 
         The last part returns the whole line.
         """
@@ -180,7 +227,7 @@ class Framing:
                 stamp, text, is_partial = cri[1], text[cri.end() :], cri[2] == b"P"
             elif stamped := _STAMPED.match(text):
                 stamp, text = stamped[1], text[stamped.end() :]
-        elif text[:8] == _DOCKER and (docker := _parse_docker(text)):
+        elif text.startswith(_DOCKER) and (docker := _parse_docker(text)):
             (text, stamp), is_partial = docker, not docker[0].endswith(b"\n")
         if is_partial:
             # A runtime that never ends a line must not fill the memory.
@@ -229,7 +276,10 @@ def _parse_docker(text: bytes) -> tuple[bytes, bytes] | None:
         entry = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(entry, dict) or not isinstance(log := entry.get("log"), str):
+    if not isinstance(entry, dict) or not isinstance(log := entry.get("log"), str) or not entry.keys() <= _DOCKER_KEYS:
         return None
+    # Docker marks the last part of a line by its line end, which Fluent Bit drops: its lines are whole.
+    if HEAD.match(log.encode(errors="replace")) and not log.endswith("\n") and len(log) < _DOCKER_PART:
+        log += "\n"
     time = entry.get("time")
     return log.encode("utf-8", "replace"), time.encode("utf-8", "replace") if isinstance(time, str) else b""

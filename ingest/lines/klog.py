@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 _HEADER: Final = re.compile(
-    rb"(?:\(v=\d\) ?)?[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) +\d+ +[^\s\]]{1,200}:\d+\] +"
+    rb"(?:\(v=\d\d?\) ?)?[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) +\d+ +[^\s\]]{1,200}:\d+\] +"
 )
-_HEADER_START: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ")
+_HEADER_START: Final = re.compile(rb"(?:\(v=\d\d?\) ?)?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ")
 _ESCAPE: Final = re.compile(r'\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|[abfnrtv\\\'"])')
 _LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMBER: Final = re.compile(rb"-?\d{1,18}(?![\w.])")
