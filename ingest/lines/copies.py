@@ -20,7 +20,7 @@ MAX_NESTING: Final = 8
 MAX_LINES: Final = 200_000
 """Lines of one JSON document."""
 MAX_COMPARED: Final = 2_000
-"""Lines by whose times the order of a log is told."""
+"""Lines by whose times the order of a log is detected."""
 MAX_REVERSED_BYTES: Final = 256 * 1024**2
 
 _KLOG: Final = rb"(?:\(v=\d{1,2}\) ?)?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d{1,9} [^\s\]]{1,200}:\d{1,6}\] "
@@ -151,7 +151,7 @@ _ORDER: Final = re.compile(rb"(?:\(v=\d{1,2}\) ?)?[IWEF](\d{4} \d\d:\d\d:\d\d\.\
 def is_newest_first(texts: Sequence[bytes]) -> bool:
     """Tell whether most lines are older than the line before them, as log stores answer queries."""
     matches = [match for text in texts if (match := _ORDER.match(text))]
-    times = [match[1] or match[2] for match in matches]
+    times: list[bytes] = [match[1] or match[2] for match in matches]
     falls = sum(later < earlier for earlier, later in pairwise(times))
     rises = sum(later > earlier for earlier, later in pairwise(times))
     return falls > 4 * rises
@@ -166,10 +166,10 @@ def restore_order(blocks: Iterable[Lines]) -> Iterator[Lines]:
 def _restore_log(run: Iterator[Lines]) -> Iterator[Lines]:
     for first in run:
         log = chain([first], run)
-        yield from _reverse(log) if is_newest_first(first.texts[:MAX_COMPARED]) else log
+        yield from _turn_round(log) if is_newest_first(first.texts[:MAX_COMPARED]) else log
 
 
-def _reverse(blocks: Iterable[Lines]) -> Iterator[Lines]:
+def _turn_round(blocks: Iterable[Lines]) -> Iterator[Lines]:
     """Yield the lines in reverse; a log that is too large for the memory is reversed in parts."""
     parts: list[Lines] = []
     size = 0

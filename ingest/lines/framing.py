@@ -45,7 +45,8 @@ One pattern, because searching a block once per case takes longer.
 """
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 """Byte order marks: PowerShell and editors of Windows write them."""
-_MARK_BYTES: Final = 3
+_MARKED_BYTES: Final = 4
+"""Bytes of a mark and the character after it."""
 
 
 def read_time(text: bytes) -> datetime | None:
@@ -138,21 +139,28 @@ class Framing:
     def _detect_encoding(self, data: bytes) -> bytes:
         """Detect the encoding by the byte order mark, and return the first bytes in UTF-8, without the mark."""
         data = (self._first or b"") + data
-        if len(data) < _MARK_BYTES and any(mark.startswith(data) for mark, _ in _MARKS):
+        if any(data.startswith(mark[: len(data)]) for mark, _ in _MARKS) and len(data) < _MARKED_BYTES:
             self._first = data
             return b""
         self._first = None
+        return self._decode_marked(data)
+
+    def _decode_marked(self, data: bytes) -> bytes:
+        """Drop the byte order mark, and choose the decoder. UTF-16 shows by the zero in its first character too: bytes
+        that only look like the mark are any broken line's."""
         mark, encoding = next((pair for pair in _MARKS if data.startswith(pair[0])), (b"", ""))
-        data = data[len(mark) :]
         if not encoding.startswith("utf-16"):
+            return data[len(mark) :]
+        if b"\0" not in data[:_MARKED_BYTES]:
             return data
+        data = data[len(mark) :]
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         return self._decoder.decode(data).encode(errors="replace")
 
     def close(self) -> Lines | None:
         """Return the last line, if it has no line end, and the lines that were held back."""
         if self._first:
-            self._tail, self._first = self._first, None
+            self._tail, self._first = self._decode_marked(self._first), None
         tail, self._tail, self._is_dropping = self._tail, b"", False
         lines = self._split(tail) if tail else None
         held = [b"".join(self._parts)] if self._parts else []
