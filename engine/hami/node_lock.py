@@ -141,9 +141,24 @@ def describe_wait(node: str, waited: timedelta) -> str:
     return f"timed out after {durations.format_go(waited)} waiting for node {node} to be unlocked: {CONTENTION}"
 
 
+_CONTENTION_TEXTS: Final = re.compile(
+    # v2.4 to v2.6: "within 5 minutes"; v2.7 to v2.9: "within 5m0s"; since v2.10 with the reason behind it.
+    r"node (?P<locked>\S{1,253}) has been locked within "
+    # Members of a pod group wait for the lock, since v2.10.
+    r"|waiting for node (?P<waited>\S{1,253}) to be unlocked"
+)
+"""Errors of binds to a node that another pod has locked, as each version of HAMi spells them."""
+
+
 def is_contention(error: str) -> bool:
     """Tell whether a bind failed because another pod holds the node's lock."""
-    return error.endswith(CONTENTION)
+    return error == CONTENTION or _CONTENTION_TEXTS.search(error) is not None
+
+
+def find_locked_node(error: str) -> str:
+    """Find the node whose lock the error is about; empty for any other error."""
+    match = _CONTENTION_TEXTS.search(error)
+    return (match["locked"] or match["waited"]) if match else ""
 
 
 def describe_conflict(node: str, cause: str) -> str:

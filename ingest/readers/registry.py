@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Final, NamedTuple, Protocol
 
 from ingest.lines import klog
-from ingest.reading.protocol import LogReader
+from ingest.reading.protocol import LogReader, NoteFact
 
 
 class LogFacts(NamedTuple):
@@ -19,6 +19,8 @@ class LogFacts(NamedTuple):
     """The output of `kubectl get nodes -o json`; empty if there is none."""
     zone: tzinfo = UTC
     """Time zone of the log; klog writes none."""
+    note: NoteFact | None = None
+    """Takes the facts that lines hold without being a verdict; None where only events are wanted."""
 
 
 NO_FACTS: Final = LogFacts()
@@ -48,7 +50,7 @@ def _create_hami_reader(cluster: str, facts: LogFacts) -> WaitingReader:
     from ingest.readers.hami.reader import HamiLog
 
     devices = parse_node_list(facts.node_list) if facts.node_list else None
-    return HamiLog(devices=devices, zone=facts.zone, cluster=cluster)
+    return HamiLog(devices=devices, zone=facts.zone, cluster=cluster, note=facts.note)
 
 
 def _create_kai_reader(cluster: str, facts: LogFacts) -> WaitingReader:
@@ -70,14 +72,47 @@ def _is_kai_line(line: bytes) -> bool:
     return is_kai_line(line)
 
 
+def _create_kube_scheduler_reader(cluster: str, facts: LogFacts) -> WaitingReader:
+    from ingest.readers.kube_scheduler.reader import KubeSchedulerLog
+
+    return KubeSchedulerLog(facts.zone, cluster=cluster, note=facts.note)
+
+
+def _create_volcano_reader(cluster: str, facts: LogFacts) -> WaitingReader:
+    from ingest.readers.volcano.reader import VolcanoLog
+
+    return VolcanoLog(facts.zone, cluster=cluster)
+
+
+def _is_hami_line(line: bytes) -> bool:
+    """Tell whether HAMi wrote the line: kube-scheduler and Volcano write klog's header too."""
+    from ingest.readers.hami.grammar import load_grammar
+
+    start = klog.find_message(line)
+    return start > 0 and klog.has_header(line) and load_grammar().find_spelling(line, start) is not None
+
+
+def _is_kube_scheduler_line(line: bytes) -> bool:
+    from ingest.readers.kube_scheduler.reader import is_kube_scheduler_line
+
+    return is_kube_scheduler_line(line)
+
+
+def _is_volcano_line(line: bytes) -> bool:
+    from ingest.readers.volcano.reader import is_volcano_line
+
+    return is_volcano_line(line)
+
+
 LOG_SOURCES: Final = (
-    # kube-scheduler writes klog's header too; all its lines are unknown to HAMi's reader.
-    LogSource("hami-log", _create_hami_reader, klog.has_header),
+    LogSource("kube-scheduler-log", _create_kube_scheduler_reader, _is_kube_scheduler_line),
+    LogSource("volcano-log", _create_volcano_reader, _is_volcano_line),
+    LogSource("hami-log", _create_hami_reader, _is_hami_line),
     LogSource("kai-log", _create_kai_reader, _is_kai_line),
 )
+"""The sources whose lines are rarer in others' logs come first."""
 
 
 def find_source(line: bytes) -> LogSource | None:
     """Find the source that recognises the line."""
-    # The first that recognises it: klog's header and KAI's console form never match the same line.
     return next((source for source in LOG_SOURCES if source.recognises(line)), None)

@@ -2,14 +2,20 @@
 
 import gc
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ingest.lines.blocks import Lines
 from ingest.lines.line_shapes import derive_shape, to_printable
 from schemas.events import Event
 
+if TYPE_CHECKING:
+    # Only a log that is explained has such facts: reading one into events does without their import.
+    from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
+
+NoteFact = Callable[["LoggedFact | UnfinishedAttempt"], None]
+"""Takes a fact of a line, or an attempt without a verdict."""
 EVENT: Final = "event"
 """The line contributed to an event."""
 NOISE: Final = "noise"

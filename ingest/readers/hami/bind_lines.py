@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine.diagnosis.logged_facts import LoggedFact
 from ingest.lines import klog
 from ingest.readers.hami.attempt import Bind
 from ingest.readers.hami.devices import parse_devices, parse_registration
@@ -72,6 +73,10 @@ class StartLines:
         for items in devices.values() if isinstance(devices, dict) else [devices]:
             registered = parse_devices(node, items if isinstance(items, list) else ())
             self._attempts.register(registered)
+        now = self._attempts.read_time(text)
+        if now and b"Node device added" in text[:200]:
+            vendor = klog.read_quoted(text, b"deviceVendor") or ""
+            self._attempts.note_fact(LoggedFact("devices added", now, node=node, vendor=vendor))
         return True
 
     def read_flag(self, text: bytes, _: Spelling) -> bool:

@@ -21,6 +21,8 @@ MAX_MESSAGE: Final = 1_000_000
 _SUCCESS: Final = re.compile(r"find fit node\((.+?)\)(?:, (\d{1,9}) nodes not fit, (\d{1,9}) nodes fit\((.*)\))?")
 _CODE: Final = re.compile(r"\d{1,9} nodes ([^\s(]{1,100})\((.*)\)")
 _NO_NODE: Final = re.compile(r"no available node, (?:(\d{1,9}) nodes do not meet|all node scores do not meet)")
+NO_REQUEST: Final = "does not request any resource"
+"""Message up to v2.9 of a filter call that judged no node, because the pod requests no devices that HAMi knows."""
 _BOUND: Final = re.compile(r"Successfully binding node \[(.*?)\] to ")
 
 
@@ -65,6 +67,9 @@ class EventLines:
             # Kept by pod until the last line comes, because only that one ends the attempt.
             self._attempts.memory.codes.setdefault("/".join(names), {})[code[1]] = nodes
             return
+        if message == NO_REQUEST:
+            self._pass_on(names, now)
+            return
         no_node = _NO_NODE.fullmatch(message)
         chosen = "" if no_node else self._find_oldest_choice("/".join(names))
         attempt = self._end_attempt(names, now, spelling, chosen)
@@ -72,6 +77,12 @@ class EventLines:
         attempt.error = "" if no_node else message[:MAX_TEXT]
         attempt.message = message[:MAX_TEXT]
         self._attempts.finish(attempt)
+
+    def _pass_on(self, names: tuple[str, str], now: datetime) -> None:
+        """Forget the attempt of a pod without a request: HAMi has handed all nodes back."""
+        if attempt := self._attempts.find(*names):
+            self._attempts.memory.open.pop(attempt.pod, None)
+        self._attempts.pass_on(attempt or self._attempts.without_start(*names, now), now)
 
     def _find_oldest_choice(self, pod: str) -> str:
         """Find the node that the pod's oldest attempt chose: an error may follow (writing it to the pod failed)."""

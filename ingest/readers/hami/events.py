@@ -32,6 +32,7 @@ from schemas.events import (
     BindConcluded,
     DevicesJudged,
     Event,
+    LockHolder,
     NodesJudged,
     PodRef,
     Provenance,
@@ -57,11 +58,14 @@ def build_shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> d
     }
 
 
-def build_bind(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
+def build_bind(
+    shared: dict[str, Any], bind: Bind, ended_at: datetime, holder: LockHolder | None = None
+) -> BindConcluded:
+    """Build the conclusion of a bind. ``holder``: of the node's lock, where the bind failed because of it."""
     ended_at = bind.ended_at or ended_at
     # As above: a clock that was set must not make a bind end before it began.
     started = min(bind.started_at, ended_at)
-    outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error}
+    outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error, "lock_holder": holder}
     return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
 
 

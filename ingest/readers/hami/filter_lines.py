@@ -96,8 +96,10 @@ class FilterLines:
 
     def forget(self, text: bytes, _: Spelling) -> bool:
         """Forget the attempt of a pod that requests no device: HAMi passes it through without a decision."""
-        if attempt := self._attempts.find_by_name(klog.read_quoted(text, b"pod") or ""):
+        attempt, now = self._attempts.find_by_name(klog.read_quoted(text, b"pod") or ""), self._attempts.read_time(text)
+        if attempt and now:
             del self._attempts.memory.open[attempt.pod]
+            self._attempts.pass_on(attempt, now)
         return True
 
     def try_container(self, text: bytes, spelling: Spelling) -> bool:

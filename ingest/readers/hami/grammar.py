@@ -29,6 +29,8 @@ class Spelling(BaseModel):
     until: str = ""
     code: str = ""
     """The reason code, for the refusal of a device."""
+    cause: bool = False
+    """True for a line that holds a cause without being a verdict."""
     samples: list[str]
 
 

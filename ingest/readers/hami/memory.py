@@ -12,6 +12,8 @@ from ingest.readers.hami.devices import RegisteredDevices
 from ingest.readers.node_states import EmittedStates, SavedEmittedStates
 
 MAX_UNCLAIMED: Final = 8
+MAX_LOCKS: Final = 20_000
+"""Nodes whose locks are remembered."""
 MAX_FINISHED: Final = 20_000
 """Pods whose latest attempt is remembered, so that a later bind is joined to it."""
 
@@ -23,6 +25,15 @@ class FinishedAttempt:
     uid: str
     started_at: datetime
     chosen: str
+
+
+@dataclass(slots=True)
+class LockSet:
+    """The lock of a node, since a pod set it."""
+
+    pod: str
+    """``namespace/name``, or the name where no line has its namespace."""
+    locked_at: datetime
 
 
 @dataclass(slots=True)
@@ -68,9 +79,18 @@ class AttemptMemory:
     filtering: dict[str, str] = field(default_factory=dict)
     """By node, the pod that it was last filtered for: the line with the result names no pod."""
     binds: dict[str, Bind] = field(default_factory=dict)
+    locks: dict[str, LockSet] = field(default_factory=dict)
+    """By node."""
     finished: dict[str, FinishedAttempt] = field(default_factory=dict)
     devices: RegisteredDevices = field(default_factory=dict)
     states: SavedEmittedStates = field(default_factory=EmittedStates)
+
+    def set_lock(self, node: str, lock: LockSet) -> None:
+        # Popped first, so that the newest is last and the oldest is dropped.
+        self.locks.pop(node, None)
+        self.locks[node] = lock
+        while len(self.locks) > MAX_LOCKS:
+            del self.locks[next(iter(self.locks))]
 
     def keep_unclaimed(self, line: UnclaimedRequests) -> None:
         # Two of them are enough to leave open whose they are.

@@ -7,17 +7,20 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
+from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
+from engine.hami.node_lock import is_contention
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.attempt import Bind, HamiAttempt
 from ingest.readers.hami.devices import DeviceInRegistration, RegisteredDevices
 from ingest.readers.hami.events import build_bind, build_events, build_shared_fields
 from ingest.readers.hami.grammar import Spelling
-from ingest.readers.hami.memory import AttemptMemory
+from ingest.readers.hami.memory import AttemptMemory, LockSet
 from ingest.readers.hami.settings_lines import take_settings
+from ingest.readers.hami.tables import build_requests
 from ingest.readers.hami.values import split_pod_name
-from ingest.reading.protocol import Counts
-from schemas.events import Event
+from ingest.reading.protocol import Counts, NoteFact
+from schemas.events import Event, LockHolder
 
 MAX_SILENCE: Final = timedelta(minutes=10)
 """Log time without a line about an attempt, after which the attempt is finished."""
@@ -28,6 +31,7 @@ MAX_ROWS: Final = 500_000
 MAX_WAITING: Final = 8
 """Attempts of one pod that wait for their event lines."""
 MAX_TEXT: Final = 4_000
+MAX_QUOTED: Final = 300
 CLAIMED_WITHIN: Final = timedelta(seconds=10)
 """Log time after which requests that no attempt has claimed belong to another pod."""
 UNNAMED_NAMESPACE: Final = "-"
@@ -37,8 +41,17 @@ UNNAMED_NAMESPACE: Final = "-"
 class OpenHamiAttempts:
     """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
 
-    def __init__(self, cluster: str, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
-        """Start without attempts; ``zone`` is the log's time zone."""
+    def __init__(
+        self,
+        cluster: str,
+        scheduler: str,
+        devices: RegisteredDevices,
+        zone: tzinfo,
+        note: NoteFact | None = None,
+    ) -> None:
+        """Start without attempts; ``zone`` is the log's time zone. ``note`` takes facts, and attempts without a
+        verdict."""
+        self._note = note
         self.counts = Counts()
         self.memory = AttemptMemory(version=2, devices=dict(devices))
         self.cluster, self.scheduler, self.zone = cluster, scheduler, zone
@@ -56,6 +69,43 @@ class OpenHamiAttempts:
     def register(self, devices: Iterable[tuple[str, DeviceInRegistration]]) -> None:
         self.memory.devices.update(devices)
         self._uuids_by_node = None
+
+    def register_nodes(self, node: str, uuids: Iterable[str]) -> None:
+        """Register the node of devices that no registration has named."""
+        new = [uuid for uuid in uuids if uuid not in self.memory.devices]
+        if new:
+            self.register((uuid, DeviceInRegistration(node)) for uuid in new)
+
+    def note_fact(self, fact: LoggedFact) -> None:
+        if self._note:
+            self._note(fact)
+
+    def note_crash(self, text: bytes) -> None:
+        """Note a panic, which has no time: it is that of the latest line about an attempt."""
+        times = [attempt.last_line_at for attempt in self._collect_unfinished()]
+        now = max(times, default=self._get_reference())
+        self.note_fact(LoggedFact("scheduler crashed", now, words=text[:MAX_QUOTED].decode(errors="replace")))
+
+    def find_collecting(self) -> str:
+        """Find the pod whose requests are being read: the only open attempt without requests; empty if unclear."""
+        pods = [attempt.pod for attempt in self.memory.open.values() if attempt.requests is None]
+        return pods[0] if len(pods) == 1 else ""
+
+    def set_lock(self, node: str, name: str, now: datetime) -> None:
+        """Remember who locked the node; the bind that did it has the namespace."""
+        names = [pod for pod, bind in self.memory.binds.items() if bind.node == node and pod.partition("/")[2] == name]
+        self.memory.set_lock(node, LockSet(names[0] if len(names) == 1 else name, now))
+        self.note_fact(LoggedFact("lock taken", now, node=node, pod=self.memory.locks[node].pod))
+
+    def release_lock(self, node: str) -> None:
+        self.memory.locks.pop(node, None)
+
+    def find_holder(self, pod: str, node: str) -> LockHolder:
+        """Find who holds the node's lock, for a pod whose bind failed because of it."""
+        lock = self.memory.locks.get(node)
+        if lock is None or not lock.pod or lock.pod in (pod, pod.partition("/")[2]):
+            return LockHolder()
+        return LockHolder(pod=lock.pod, locked_at=lock.locked_at)
 
     def _index_by_node(self) -> dict[str, list[str]]:
         """Index the registered UUIDs by node; kept, because an attempt names few nodes of a cluster's thousands."""
@@ -181,8 +231,9 @@ class OpenHamiAttempts:
             memory.waiting[attempt.pod] = left
 
     def finish(self, attempt: HamiAttempt) -> None:
-        """Emit the attempt's events and remember what a later bind needs. One without any verdict is dropped."""
+        """Emit the attempt's events and remember what a later bind needs. One without any verdict has no events."""
         if not (attempt.nodes or attempt.ended_at or attempt.devices or attempt.shortages):
+            self.note_unfinished(attempt)
             return
         memory = self.memory
         events, provenance = build_events(
@@ -194,6 +245,20 @@ class OpenHamiAttempts:
         else:
             self.counts.attempts_incomplete += 1
         memory.remember(attempt)
+
+    def note_unfinished(self, attempt: HamiAttempt) -> None:
+        if self._note:
+            requests, levels = build_requests(attempt), sorted(attempt.levels)
+            self._note(
+                UnfinishedAttempt(
+                    attempt.namespace, attempt.name, attempt.uid, self.scheduler, attempt.started_at, requests, levels
+                )
+            )
+
+    def pass_on(self, attempt: HamiAttempt, now: datetime) -> None:
+        """Note that HAMi read no request in the pod: it judges no node then, and hands all of them back."""
+        self.note_unfinished(attempt)
+        self.note_fact(LoggedFact("no request read", now, pod=attempt.pod))
 
     def find_chosen(self, pod: str) -> str:
         """Find the node that the pod's latest finished attempt chose; empty if there is none."""
@@ -207,7 +272,8 @@ class OpenHamiAttempts:
             return
         attempt = self._find_bind_attempt(names, pod, bind)
         shared = build_shared_fields(attempt, self.cluster, self.scheduler)
-        self.finished_events.append(build_bind(shared, bind, bind.ended_at))
+        holder = self.find_holder(pod, bind.node) if is_contention(bind.error) else None
+        self.finished_events.append(build_bind(shared, bind, bind.ended_at, holder))
 
     def _find_bind_attempt(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
         """Find the attempt that chose the node: the latest finished one, or one that still waits for its event line."""

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ingest.lines.blocks import Lines
 from ingest.readers.hami.bind_lines import BindLines, StartLines
+from ingest.readers.hami.cause_lines import CauseLines
 from ingest.readers.hami.devices import RegisteredDevices
 from ingest.readers.hami.event_lines import EventLines
 from ingest.readers.hami.filter_lines import FilterLines
@@ -22,12 +23,13 @@ from ingest.readers.hami.grammar import Spelling, load_grammar
 from ingest.readers.hami.memory import AttemptMemory
 from ingest.readers.hami.node_lines import NodeLines
 from ingest.readers.hami.open_attempts import OpenHamiAttempts
-from ingest.reading.protocol import EVENT, NOISE, Counts
+from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
 from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_LINE: Final = 1_000_000
 """A longer line is counted as unknown: HAMi writes none of this length about an attempt."""
 
+_CRASHES: Final = (b"panic: ", b"fatal error: ")
 _MEMORY: Final = TypeAdapter(AttemptMemory)
 
 Step = Callable[[bytes, Spelling], bool]
@@ -44,13 +46,16 @@ class HamiLog:
         zone: tzinfo = UTC,
         *,
         cluster: str = DEFAULT_CLUSTER,
+        note: NoteFact | None = None,
     ) -> None:
         """Start at the beginning of a log.
 
-        ``devices``: from a node list, which gives device lines their nodes. ``zone``: the log's time zone.
+        ``devices``: from a node list, which gives device lines their nodes. ``zone``: the log's time zone. ``note``:
+        takes the facts that lines hold without being a verdict, and the attempts without one.
         """
-        self._attempts = OpenHamiAttempts(cluster, scheduler, devices or {}, zone)
+        self._attempts = OpenHamiAttempts(cluster, scheduler, devices or {}, zone, note)
         self._steps = _map_steps(self._attempts)
+        self._has_causes = note is not None
 
     @property
     def counts(self) -> Counts:
@@ -66,10 +71,10 @@ class HamiLog:
             header_end = text.find(b"] ", 20, 300)
             spelling = spelling_of(text, header_end + 2) if header_end > 0 else None
             if spelling is None:
-                if text:
+                if text and not self._read_crash(text, index):
                     attempts.counts.count_unknown(text)
                 continue
-            if spelling.kind == NOISE_KIND:
+            if spelling.kind == NOISE_KIND or (spelling.cause and not self._has_causes):
                 noise += 1
                 continue
             attempts.index = index
@@ -82,6 +87,14 @@ class HamiLog:
                 yield from attempts.take()
         attempts.counts.lines[EVENT] += understood
         attempts.counts.lines[NOISE] += noise
+
+    def _read_crash(self, text: bytes, index: int) -> bool:
+        """Note a panic, which Go prints without klog's header; False for any other line."""
+        if not self._has_causes or (not text.startswith(_CRASHES) and b"http: panic serving" not in text[:60]):
+            return False
+        self._attempts.index = index
+        self._attempts.note_crash(text)
+        return True
 
     def close(self) -> Iterator[Event]:
         self._attempts.close()
@@ -105,7 +118,7 @@ def _map_steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
     """Map the kinds of lines in ``grammar.toml`` to steps."""
     filters, nodes = FilterLines(attempts), NodeLines(attempts)
     binds, starts = BindLines(attempts), StartLines(attempts)
-    return {
+    return _map_causes(CauseLines(attempts, filters.judge_device)) | {
         "attempt started": filters.start,
         "containers counted": filters.count_containers,
         "container named": filters.name_container,
@@ -132,4 +145,27 @@ def _map_steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "bound": binds.bound,
         "devices registered": starts.register,
         "devices listed": starts.list_devices,
+    }
+
+
+def _map_causes(causes: CauseLines) -> dict[str, Step]:
+    """Map the kinds of lines that hold a cause to steps."""
+    return {
+        "devices dropped": causes.drop_devices,
+        "node and device": causes.read_node_device,
+        "registration skipped": causes.skip_registration,
+        "node reserved": causes.reserve_node,
+        "admission": causes.admit,
+        "validation failed": causes.fail_validation,
+        "lock set": causes.set_lock,
+        "lock released": causes.release_lock,
+        "pod added": causes.add_pod,
+        "pod deleted": causes.delete_pod,
+        "device shown": causes.show_device,
+        "request rejected": causes.reject_request,
+        "quota measured": causes.measure_quota,
+        "quota not fitted": causes.note_quota,
+        "not leader": causes.wait_for_leader,
+        "cache not synced": causes.wait_for_cache,
+        "setting ignored": causes.ignore_setting,
     }

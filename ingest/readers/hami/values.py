@@ -1,16 +1,31 @@
 """Values in lines that need more than their key to be read."""
 
-from typing import Any
+import json
+from typing import Any, Final
 
 import orjson
 
+_DECODER: Final = json.JSONDecoder()
+_OPENING: Final = (b"{", b"[")
+
 
 def parse_json(text: bytes | None) -> Any:
-    """Parse JSON; None for any other text."""
+    """Parse the JSON at the beginning of a text; None for any other text."""
     try:
         return orjson.loads(text or b"")
     except orjson.JSONDecodeError:
+        return _parse_beginning(text or b"")
+
+
+def _parse_beginning(text: bytes) -> Any:
+    """Parse JSON that another key follows: HAMi v2.5 to v2.9 print two values in the line of a registration."""
+    if text[:1] not in _OPENING:
         return None
+    try:
+        value, _ = _DECODER.raw_decode(text.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def clamp_score(score: float) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from engine.hami.node_lock import is_contention
 from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent
@@ -17,6 +18,7 @@ from schemas.events import (
     BindConcluded,
     Condition,
     Event,
+    LockHolder,
     NodesJudged,
     PodObserved,
     PodRef,
@@ -34,11 +36,17 @@ _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
 
 
 def build_events(
-    cluster: str, group: EventGroup, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
+    cluster: str,
+    group: EventGroup,
+    facts: PodFacts,
+    known_by: datetime,
+    before: AttemptConcluded | None = None,
+    *,
+    reader: str = SOURCE,
 ) -> Iterator[Event]:
     """Build the events of an attempt, and an observation of each pod that was preempted.
 
-    ``known_by`` is the time that goes into the attempt's id.
+    ``known_by`` is the time that goes into the attempt's id, ``reader`` the source that read them.
     ``before`` is the pod's latest attempt that chose a node: a bind without other events is the end of that attempt.
     """
     for event in group.select("preempted"):
@@ -47,7 +55,8 @@ def build_events(
     if bind and before and group.kinds <= {"bound", "not bound", "preempted"} and _is_bind_of(bind, before):
         yield _build_bind(_copy_head(before), bind, bind.node or before.chosen or facts.node)
     elif first := next((event for event in group.events if event.kind != "preempted"), None):
-        yield from _build_attempt(group, facts, _build_head(cluster, group, first, facts, known_by), bind)
+        head = _build_head(cluster, group, first, facts, known_by) | {"reader": reader}
+        yield from _build_attempt(group, facts, head, bind)
 
 
 def _build_attempt(
@@ -180,11 +189,14 @@ def _list_gaps(nodes: NodeVerdicts, group: EventGroup) -> list[str]:
 
 def _build_bind(head: dict[str, Any], bind: SchedulingEvent, node: str) -> BindConcluded:
     is_bound = bind.kind == "bound"
+    is_locked = not is_bound and is_contention(bind.text)
     return BindConcluded(
         **head,
         node=node,
         bound=is_bound,
         error="" if is_bound else bind.text,
+        # An event names the node and not the holder.
+        lock_holder=LockHolder() if is_locked else None,
         bind_started_at=bind.time,
         ended_at=bind.time,
     )

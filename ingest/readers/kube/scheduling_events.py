@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from engine.hami.node_lock import find_locked_node
 from engine.hami.reason_codes import ReasonCode
 from ingest.readers.kube.failure_messages import GRAMMAR, MAX_COUNT, parse_failure
 from runtime.kubernetes.object_fields import get_object, get_text, parse_moment
@@ -24,6 +25,10 @@ _HAMI, _KUBE, _KAI = (
     {name: re.compile(pattern, re.DOTALL) for name, pattern in GRAMMAR[scheduler].items()}
     for scheduler in ("hami", "kube", "kai")
 )
+BIND_REJECTED: Final = "binding rejected: "
+"""Beginning of kube-scheduler's text about a bind that its extender or a plugin refused."""
+NO_REQUEST: Final = "does not request any resource"
+"""HAMi's message, up to v2.9, about a pod without a request that it knows: it judged no node, and passed it on."""
 _EVICTED: Final = re.compile(r"Pod (?P<pod>[^\s/]+/\S+) was preempted ")
 _KAI_SCHEDULER: Final = "kai-scheduler"
 _KARPENTER: Final = "karpenter"
@@ -113,6 +118,9 @@ _TIME_UNSET: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _parse_failed_scheduling(event: _RawEvent) -> SchedulingEvent | None:
+    """Parse a refusal. A bind that an extender rejected comes with the same reason: the text says so."""
+    if event.text.startswith(BIND_REJECTED) and (node := find_locked_node(event.text)):
+        return event.to_event("not bound", node=node)
     # Karpenter uses the reason for nodes that it can't add, and schedules nothing.
     return None if event.scheduler == _KARPENTER else event.to_event("refused")
 
@@ -160,6 +168,8 @@ def _parse_filtering_failed(event: _RawEvent) -> SchedulingEvent | None:
     if by_code := _HAMI["by_code"].fullmatch(event.text):
         count = min(int(by_code["count"][:12]), MAX_COUNT)
         return event.to_event("failed by code", code=by_code["code"], count=count, nodes=_split_names(by_code["nodes"]))
+    if event.text == NO_REQUEST:
+        return None
     if failed := _HAMI["failed"].fullmatch(event.text):
         return event.to_event("failed", count=min(int(failed["total"][:12]), MAX_COUNT))
     return event.to_event("failed")
@@ -195,7 +205,7 @@ def _parse_binding_succeed(event: _RawEvent) -> SchedulingEvent | None:
 
 def _parse_not_bound(event: _RawEvent) -> SchedulingEvent | None:
     match = _KAI["not_bound"].fullmatch(event.text)
-    return event.to_event("not bound", node=match["node"] if match else "")
+    return event.to_event("not bound", node=match["node"] if match else find_locked_node(event.text))
 
 
 def _parse_bound(event: _RawEvent) -> SchedulingEvent | None:

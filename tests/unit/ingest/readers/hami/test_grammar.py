@@ -1,7 +1,7 @@
 import pytest
 
 from ingest.lines import klog
-from ingest.readers.hami.grammar import load_grammar, load_spellings
+from ingest.readers.hami.grammar import Spelling, load_grammar, load_spellings
 from ingest.readers.hami.reader import HamiLog
 from tests.support.builders.hami_lines import build_lines
 
@@ -18,10 +18,17 @@ def test_a_sample_line_has_its_kind(kind: str, sample: str) -> None:
 
 @pytest.mark.parametrize(("kind", "sample"), SAMPLES)
 def test_a_sample_line_is_read(kind: str, sample: str) -> None:
-    reader = HamiLog()
+    reader = HamiLog(note=print)
     list(reader.feed(build_lines([sample.encode()])))
     assert reader.counts.lines["unknown"] == 0
     assert reader.counts.lines["noise" if kind == "noise" else "event"] == 1
+
+
+@pytest.mark.parametrize("spelling", [spelling for spelling in load_spellings() if spelling.cause])
+def test_lines_of_causes_are_noise_where_only_events_are_wanted(spelling: Spelling) -> None:
+    reader = HamiLog()
+    assert not list(reader.feed(build_lines([sample.encode() for sample in spelling.samples])))
+    assert reader.counts.lines == {"event": 0, "noise": len(spelling.samples), "unknown": 0}
 
 
 def test_every_kind_but_noise_has_a_step() -> None:

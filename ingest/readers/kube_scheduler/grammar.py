@@ -1,0 +1,58 @@
+"""Spellings of kube-scheduler's lines by version: 1.19 and later write them structured, 1.18 as sentences."""
+
+import re
+from typing import Final, Literal, NamedTuple
+
+LineKind = Literal["begun", "refused", "failed", "bound", "preempted"]
+
+
+class LinePattern(NamedTuple):
+    kind: LineKind
+    pattern: re.Pattern[bytes]
+
+
+_POD: Final = rb"(?P<pod>[^\s/\"]{1,253}/[^\s\"]{1,253})"
+_TEXT: Final = rb"(?P<text>.{0,200000}?)"
+_NO_NODE: Final = rb"no (?:fit|nodes are registered to the cluster)"
+_PATTERNS: Final[tuple[tuple[LineKind, bytes], ...]] = (
+    ("begun", rb'"?(?:About to try and|Attempting to) schedule pod"? ?"?(?:pod=")?' + _POD),
+    ("begun", rb"Attempting to schedule pod: " + _POD),
+    ("refused", rb'"Unable to schedule pod; ' + _NO_NODE + rb'; waiting" .{0,2000}?pod="' + _POD),
+    ("refused", rb"Unable to schedule " + _POD + rb": " + _NO_NODE + rb"(?:: " + _TEXT + rb")?; waiting"),
+    ("failed", rb'"Error scheduling pod; retrying" .{0,200000}?pod="' + _POD),
+    ("failed", rb"Error scheduling " + _POD + rb": " + _TEXT + rb"; retrying"),
+    ("bound", rb'"Successfully bound pod to node" pod="' + _POD + rb'" node="(?P<node>[^"]{1,253})"'),
+    ("bound", rb"pod " + _POD + rb' is bound successfully on node "(?P<node>[^"]{1,253})"'),
+    ("preempted", rb'"Preemptor [Pp]od preempted victim [Pp]od" preemptor="' + _POD
+        + rb'" victim="(?P<victim>[^"]{1,507})" node="(?P<node>[^"]{1,253})"'),
+)  # fmt: skip
+LINE_PATTERNS: Final = tuple(LinePattern(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _PATTERNS)
+"""Since 1.19 the words of a refusal stand in ``err="…"``."""
+
+FIRST_WORDS: Final = (
+    b'"About to try', b'"Attempting to schedule', b'"Unable to schedule', b'"Error scheduling pod',
+    b'"Successfully bound pod', b'"Preemptor ', b"Attempting to schedule pod", b"About to try", b"Unable to schedule ",
+    b"Error scheduling ", b"pod ",
+)  # fmt: skip
+
+_FILES: Final = re.compile(
+    rb"(?:schedule_one(?:_podgroup)?|scheduling_queue|eventhandlers|preemption|default_preemption|default_binder|extender"
+    rb"|nominator|framework|runtime_queue|taint_toleration|node_affinity|fit|resource_allocation|dynamicresources"
+    rb"|binder|volume_binding|cycle_state|active_queue|backoff_queue|factory|generic_scheduler|interpodaffinity|filtering)"
+    rb"\.go:\d{1,6}\] "
+)
+
+
+def find_line_pattern(message: bytes) -> tuple[LinePattern, re.Match[bytes]] | None:
+    """Find the pattern of a message, with its parts."""
+    if not message.startswith(FIRST_WORDS):
+        return None
+    for line_pattern in LINE_PATTERNS:
+        if match := line_pattern.pattern.match(message):
+            return line_pattern, match
+    return None
+
+
+def is_from_its_files(line: bytes) -> bool:
+    """Tell whether one of kube-scheduler's files printed the line; only a few of them matter here."""
+    return _FILES.search(line, 0, 200) is not None

@@ -1,0 +1,127 @@
+"""The reader of kube-scheduler's log: lines in, events out.
+
+At its default level kube-scheduler writes one line for a try that found no node, with the text of its event uncut, and
+one for a bind. The level 3 adds when a try began.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from engine.diagnosis.logged_facts import UnfinishedAttempt
+from engine.hami.node_lock import find_locked_node
+from ingest.lines import klog
+from ingest.lines.blocks import Lines
+from ingest.readers.kube.line_attempts import LineAttempts, LineMemory, split_pod
+from ingest.readers.kube.scheduling_events import BIND_REJECTED, EventKind, SchedulingEvent
+from ingest.readers.kube_scheduler.grammar import LineKind, find_line_pattern, is_from_its_files
+from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
+from schemas.events import DEFAULT_CLUSTER, Event, PodRef
+
+SOURCE: Final = "kube-scheduler-log"
+SCHEDULER: Final = "kube-scheduler"
+VERSION: Final = 1
+MAX_LINE: Final = 1_000_000
+"""A longer line is counted as unknown: an event's text is shorter, even for thousands of nodes."""
+NO_NODES: Final = "no nodes available to schedule pods"
+"""kube-scheduler's words for an empty cluster, which its log says in another way."""
+
+_MEMORY: Final = TypeAdapter(LineMemory)
+
+
+def is_kube_scheduler_line(line: bytes) -> bool:
+    """Tell whether kube-scheduler wrote the line: it has klog's header and one of its decisions or files."""
+    start = klog.find_message(line)
+    return start > 0 and klog.has_header(line) and (
+        find_line_pattern(line[start : start + 4_000]) is not None or is_from_its_files(line)
+    )  # fmt: skip
+
+
+class KubeSchedulerLog:
+    """Reads what kube-scheduler prints. See ``ingest.reading.protocol.LogReader``."""
+
+    def __init__(self, zone: tzinfo = UTC, *, cluster: str = DEFAULT_CLUSTER, note: NoteFact | None = None) -> None:
+        """Start without lines. ``zone``: the log's time zone. ``note``: takes attempts without a verdict."""
+        self._attempts = LineAttempts(cluster, SOURCE, VERSION)
+        self._zone, self._note = zone, note
+
+    @property
+    def counts(self) -> Counts:
+        return self._attempts.counts
+
+    def feed(self, lines: Lines) -> Iterable[Event]:
+        counts = self.counts
+        for index, text in enumerate(lines.texts):
+            start = klog.find_message(text)
+            # Most lines are none of a decision, and are not looked at any closer.
+            match = find_line_pattern(text[start:]) if start > 0 and len(text) <= MAX_LINE else None
+            if match is None:
+                if start > 0 and is_from_its_files(text):
+                    counts.add(NOISE)
+                elif text:
+                    counts.count_unknown(text)
+                continue
+            reference = (lines.times and lines.times[index]) or lines.origin.reference
+            now = klog.parse_time(text, reference, self._zone)
+            groups = {name: part.decode(errors="replace") for name, part in match[1].groupdict().items() if part}
+            pod = split_pod(groups["pod"])
+            if now is None or pod is None:
+                counts.count_unknown(text)
+                continue
+            counts.add(EVENT)
+            self._apply(match[0].kind, pod, now, groups, text)
+        return self._attempts.take()
+
+    def _apply(self, kind: LineKind, pod: PodRef, now: datetime, groups: dict[str, str], text: bytes) -> None:
+        name = str(pod)
+        if kind == "begun":
+            self._attempts.open(name, now)
+            return
+        words = groups.get("text") or klog.read_quoted(text, b"err") or ""
+        if kind == "bound":
+            self._attempts.end(name, [_to_event("bound", now, pod, node=groups["node"])])
+        elif kind == "refused":
+            self._attempts.end(name, [_to_event("refused", now, pod, text=words or NO_NODES)])
+        elif kind == "failed":
+            self._attempts.end(name, [_to_failure(now, pod, words)])
+        elif victim := split_pod(groups["victim"]):
+            preempted = _to_event("preempted", now, victim, node=groups["node"], text=f"Preempted by {name}")
+            self._attempts.end(str(victim), [preempted])
+
+    def close(self) -> Iterable[Event]:
+        """Note the attempts that have not ended: no event can be made of them."""
+        if self._note:
+            for name, attempt in self._attempts.memory.open.items():
+                namespace, _, pod = name.partition("/")
+                self._note(UnfinishedAttempt(namespace, pod, "", SCHEDULER, attempt.started_at))
+        self._attempts.memory.open.clear()
+        return self._attempts.take()
+
+    def list_unfinished(self) -> set[str]:
+        """List the attempts that have not ended, by name."""
+        return {f"{pod} {attempt.started_at}" for pod, attempt in self._attempts.memory.open.items()}
+
+    def save(self) -> bytes:
+        return _MEMORY.dump_json(self._attempts.memory)
+
+    def restore(self, saved: bytes) -> None:
+        try:
+            memory = _MEMORY.validate_json(saved)
+        except ValidationError as error:
+            raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
+        if memory.version != VERSION:
+            raise ValueError(f"the saved state has version {memory.version}, this program reads {VERSION}")
+        self._attempts.memory = memory
+
+
+def _to_event(kind: EventKind, time: datetime, pod: PodRef, text: str = "", node: str = "") -> SchedulingEvent:
+    return SchedulingEvent(kind, time, SCHEDULER, pod, text, node)
+
+
+def _to_failure(time: datetime, pod: PodRef, words: str) -> SchedulingEvent:
+    """Convert an error: of a bind that an extender or a plugin rejected, or of a try that judged no node."""
+    if words.startswith(BIND_REJECTED) and (node := find_locked_node(words)):
+        return _to_event("not bound", time, pod, text=words.removeprefix(BIND_REJECTED), node=node)
+    return _to_event("refused", time, pod, text=words or "unknown error")

@@ -1,0 +1,191 @@
+"""The reader of Volcano's log: lines in, events out.
+
+Volcano decides in sessions. Within one, a line names each node that refused a task with the reason, a line the node
+that a task would get, and at the end the tasks whose condition says that they wait: a gang whose tasks do not all find
+a node gives back what it took.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from ingest.lines import klog
+from ingest.lines.blocks import Lines
+from ingest.readers.kube.line_attempts import LineAttempts, LineMemory, OpenTry, split_pod
+from ingest.readers.kube.scheduling_events import EventKind, SchedulingEvent
+from ingest.reading.protocol import EVENT, NOISE, Counts
+from schemas.events import DEFAULT_CLUSTER, Event, PodRef
+
+SOURCE: Final = "volcano-log"
+SCHEDULER: Final = "volcano"
+VERSION: Final = 1
+MAX_LINE: Final = 1_000_000
+MAX_JOBS: Final = 20_000
+MAX_NODES: Final = 50_000
+"""Nodes that one attempt names."""
+GANG_NOT_READY: Final = "pod group is not ready"
+"""Volcano's words for a gang of which too few tasks found a node."""
+
+_MEMORY: Final = TypeAdapter(LineMemory)
+_REFUSED: Final = re.compile(
+    rb"[Pp]redicates? failed:? (?:for )?task <?([^\s<>/]{1,253}/[^\s<>]{1,253}?)>? on node <?([^\s<>]{1,253})>?"
+    rb" fit failed: (.{1,4000})$",
+    re.DOTALL,
+)
+_OFFERED: Final = re.compile(rb"There are <(\d{1,9})> nodes for Job <([^\s<>/]{1,253}/[^\s<>]{1,507})>")
+_BINDING: Final = re.compile(rb"Binding Task <([^\s<>/]{1,253}/[^\s<>]{1,253})> to node <([^\s<>]{1,253})>")
+_WAITING: Final = re.compile(rb"Updating pod condition for ([^\s/]{1,253}/[^\s]{1,253}) to \(PodScheduled==False\)")
+_COUNTED: Final = re.compile(
+    rb"[Tt]ask <?([^\s<>/]{1,253}/[^\s<>]{1,253}?)>? .{0,500}?"
+    rb"((?:In hyperNode \S{1,253}: )?\d{1,9}/\d{1,9} nodes are unavailable: .{1,200000})$",
+    re.DOTALL,
+)
+_SESSION: Final = re.compile(rb"(?:Open|Close) Session ")
+_FILES: Final = re.compile(
+    rb"(?:allocate|enqueue|backfill|preempt|reclaim|statement|session|predicate_helper|predicates|proportion|capacity|gang|drf"
+    rb"|priority|binpack|nodeorder|overcommit|deviceshare|device_info|job_info|event_handlers|cache|scheduler|framework"
+    rb"|conformance|sla|tdm|numaaware|resourcequota|unschedule_info)\.go:\d{1,6}\] "
+)
+_OWN_WORDS: Final = (
+    b"redicates failed: task", b"redicate failed for task", b"> nodes for Job <", b"Binding Task <", b" fit failed: ",
+    b"(PodScheduled==", b" nodes are unavailable: ", b"deviceshare.go:", b"Open Session ", b"Close Session ",
+    b"Try to allocate resource to ", b'"Try to allocate resource"', b"PodGroup to ", b"into cache.",
+)  # fmt: skip
+"""Words that only Volcano's scheduler writes; the names of its files are common."""
+
+
+def is_volcano_line(line: bytes) -> bool:
+    """Tell whether Volcano's scheduler wrote the line: one of its files, and words that only it writes."""
+    head = line[:600]
+    return klog.has_header(line) and any(words in head for words in _OWN_WORDS) and bool(_FILES.search(line, 0, 200))
+
+
+class VolcanoLog:
+    """Reads what Volcano's scheduler prints. See ``ingest.reading.protocol.LogReader``."""
+
+    def __init__(self, zone: tzinfo = UTC, *, cluster: str = DEFAULT_CLUSTER) -> None:
+        """Start without lines. ``zone``: the log's time zone."""
+        self._attempts = LineAttempts(cluster, SOURCE, VERSION)
+        self._zone = zone
+        self._now: datetime | None = None
+
+    @property
+    def counts(self) -> Counts:
+        return self._attempts.counts
+
+    def feed(self, lines: Lines) -> Iterable[Event]:
+        counts = self.counts
+        for index, text in enumerate(lines.texts):
+            start = klog.find_message(text)
+            if start < 0 or len(text) > MAX_LINE:
+                if text:
+                    counts.count_unknown(text)
+            elif not any(words in text[:600] for words in _OWN_WORDS):
+                counts.add(NOISE) if _FILES.search(text, 0, 200) else counts.count_unknown(text)
+            else:
+                reference = (lines.times and lines.times[index]) or lines.origin.reference
+                now = klog.parse_time(text, reference, self._zone)
+                is_read = now is not None and self._read(text[start:], now)
+                counts.add(EVENT if is_read else NOISE)
+        return self._attempts.take()
+
+    def _read(self, message: bytes, now: datetime) -> bool:
+        """Read a message; False for one that decides nothing."""
+        if refused := _REFUSED.search(message):
+            return self._refuse(refused, now)
+        if counted := _COUNTED.search(message):
+            return self._end_named(counted[1], now, counted[2].decode(errors="replace"))
+        if waiting := _WAITING.search(message):
+            return self._end_named(waiting[1], now, "")
+        if binding := _BINDING.search(message):
+            attempt = self._attempts.find_or_open(binding[1].decode(errors="replace"), now)
+            attempt.chosen = binding[2].decode(errors="replace")
+            return True
+        if offered := _OFFERED.search(message):
+            return self._note_offered(offered)
+        if _SESSION.match(message):
+            self._end_session(now)
+            return True
+        return False
+
+    def _refuse(self, refused: re.Match[bytes], now: datetime) -> bool:
+        task, node, reason = (part.decode(errors="replace") for part in refused.groups())
+        attempt = self._attempts.find_or_open(task, now)
+        if len(attempt.refused) < MAX_NODES:
+            attempt.refused[node] = reason.strip().rstrip(".")
+        return True
+
+    def _note_offered(self, offered: re.Match[bytes]) -> bool:
+        jobs = self._attempts.memory.offered
+        if len(jobs) >= MAX_JOBS:
+            jobs.clear()
+        jobs[offered[2].decode(errors="replace")] = int(offered[1])
+        return True
+
+    def _end_named(self, name: bytes, now: datetime, words: str) -> bool:
+        pod = split_pod(name.decode(errors="replace"))
+        return pod is not None and self._end(pod, now, words)
+
+    def _end(self, pod: PodRef, now: datetime, words: str) -> bool:
+        """End the pod's attempt of this session; a condition without words repeats an end that had them."""
+        name = str(pod)
+        attempt = self._attempts.memory.open.get(name)
+        if attempt is None and not words:
+            return True
+        self._attempts.end(name, [_to_event("refused", now, pod, words or _describe_end(attempt))])
+        return True
+
+    def _end_session(self, now: datetime) -> None:
+        """End what the session left: a task with a node and no condition was placed, others were refused."""
+        for name, attempt in list(self._attempts.memory.open.items()):
+            pod = split_pod(name)
+            if pod is None:
+                del self._attempts.memory.open[name]
+            elif attempt.chosen:
+                attempt.refused.clear()
+                self._attempts.end(name, [_to_event("chosen", now, pod, node=attempt.chosen)])
+            else:
+                self._end(pod, now, "")
+
+    def close(self) -> Iterable[Event]:
+        """End what is open; a choice whose session has not ended may still be given back."""
+        for name, attempt in list(self._attempts.memory.open.items()):
+            pod = split_pod(name)
+            if pod is not None and attempt.refused and not attempt.chosen:
+                self._end(pod, attempt.started_at, "")
+        self._attempts.memory.open.clear()
+        return self._attempts.take()
+
+    def list_unfinished(self) -> set[str]:
+        """List the attempts that have not ended, by name."""
+        return {f"{pod} {attempt.started_at}" for pod, attempt in self._attempts.memory.open.items()}
+
+    def save(self) -> bytes:
+        return _MEMORY.dump_json(self._attempts.memory)
+
+    def restore(self, saved: bytes) -> None:
+        try:
+            memory = _MEMORY.validate_json(saved)
+        except ValidationError as error:
+            raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
+        if memory.version != VERSION:
+            raise ValueError(f"the saved state has version {memory.version}, this program reads {VERSION}")
+        self._attempts.memory = memory
+
+
+def _describe_end(attempt: OpenTry | None) -> str:
+    """Describe the end of an attempt without words of its own, as Volcano's event does: by its counts."""
+    if attempt is None or attempt.chosen or not attempt.refused:
+        return GANG_NOT_READY
+    reasons: dict[str, int] = {}
+    for reason in attempt.refused.values():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    listed = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    return f"0/{len(attempt.refused)} nodes are unavailable: {listed}."
+
+
+def _to_event(kind: EventKind, time: datetime, pod: PodRef, text: str = "", node: str = "") -> SchedulingEvent:
+    return SchedulingEvent(kind, time, SCHEDULER, pod, text, node)
