@@ -74,6 +74,7 @@ def explain(
     if not pod:
         if not print_document(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
+            _show_log_notes(Screen(), case)
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
     if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
@@ -171,6 +172,17 @@ def _show_table(screen: Screen, source: str, rows: list[Json], *, is_wide: bool)
         screen.skip_line()
         first = ordered[0]["diagnosis"]
         screen.print_line(f"Why one of them: schedulerlog explain {source} {first['namespace']}/{first['name']}", "dim")
+
+
+def _show_log_notes(screen: Screen, case: "ClusterCase") -> None:
+    """Show the states of the scheduler that its log reports, which concern every pod."""
+    from ingest.cases.answers import list_log_notes
+
+    if notes := list_log_notes(case):
+        screen.skip_line()
+        screen.print_line("The log also says", "bold")
+        for note in notes:
+            screen.print_line(note, indent=2)
 
 
 def _to_cells(row: Mapping[str, Any]) -> list[str]:

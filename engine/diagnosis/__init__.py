@@ -5,6 +5,7 @@ and the changes that would remove it. Pure.
 
 facts            facts, where they come from, and what is missing
 objects          objects of the API server as facts
+logged_facts     facts of a log's lines that are no verdicts
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
 waiting          fields of an attempt in lists of waiting pods: its obstacle, and the nodes that lacked least
@@ -17,6 +18,8 @@ cluster_steps    claims, quotas, open nodes, registered devices
 judged_steps     would a node take it, by the cluster's objects
 attempt_steps    did the filter run, did a node pass, and why did the others not
 bind_steps       was the node locked, may the scheduler bind, is the pod bound
+logged_steps     what the lines of a log around a verdict explain
+log_ends         attempts that a log does not end, notes about its scheduler
 
 Verdicts of kube-scheduler's filters (`engine.judging`)
 

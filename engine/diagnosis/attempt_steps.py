@@ -7,13 +7,16 @@ from typing import Final
 from engine.diagnosis.cluster_steps import check_registered_devices
 from engine.diagnosis.device_numbers import Numbers, collect_numbers, compare_with_largest, list_models, select_rows
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.log_ends import find_unfinished
+from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
 from engine.diagnosis.texts import find_obstacle_of_error, write_phrase
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
 from engine.hami.quantities import parse_whole
-from engine.hami.reason_codes import ReasonCode
+from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
+from engine.hami.share_resources import is_share_resource
 from schemas.events import AttemptSummarized
 
 _SHOWN_BY_NODES: Final = frozenset(("NodeCordoned", "NodeNotReady", "TaintNotTolerated", "AffinityMismatch"))
@@ -29,6 +32,8 @@ _ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ReasonCode.NUMA_NOT_FIT: ("numa",),
 }
 """Parts of the names of annotations; each vendor has its own: `nvidia.com/use-gputype`, `hygon.com/use-dcutype`."""
+_EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_UNFIT_POD))
+KUBE_SCHEDULER_LOG: Final = "kube-scheduler-log"
 _MAX_REASONS: Final = 3
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal; an error has no such beginning."""
@@ -44,6 +49,12 @@ def answer_attempt_questions(
     ``closed``: the nodes that kube-scheduler's own checks refuse now; they say more than its count of them.
     """
     attempt_evidence = to_attempt_evidence(attempt)
+    if unread := find_unread_request(facts):
+        yield TreeStep("AsksForDevices", "no", unread.evidence, (), [unread], is_end=True)
+        return
+    if unfinished := find_unfinished(facts, attempt):
+        yield TreeStep("FilterRan", "not known", [attempt_evidence], (), [unfinished], is_end=True)
+        return
     if attempt.error:
         yield TreeStep(
             "FilterRan",
@@ -74,6 +85,7 @@ def answer_attempt_questions(
     if has_ended and not groups:
         words: dict[str, Word] = {"scheduler": attempt.scheduler}
         obstacles = [FoundObstacle(ReasonCode.FILTERING_FAILED, words, evidence=[attempt_evidence])]
+    obstacles = explain_by_log(obstacles, facts, attempt)
     evidence, unknown = (
         [attempt_evidence, *_list_device_evidence(groups, facts, attempt_evidence)],
         facts.select_unknown("devices", "records"),
@@ -143,7 +155,13 @@ def _derive_obstacle(
         "resource": shorten_list(group.details),
         "words": quote(shorten_list(group.details).en),
     }
-    return _build_obstacle(group.code, group, collect_numbers(group, facts), words, facts, attempt)
+    code = "ManagedResourceCounted" if _is_booked_by_extender(group) else group.code
+    return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
+
+
+def _is_booked_by_extender(group: RefusedNodes) -> bool:
+    """Tell whether kube-scheduler counted a resource that no node offers, because an extender counts it."""
+    return group.code == "InsufficientResource" and bool(group.details) and is_share_resource(group.details[0])
 
 
 def _list_accepted_models(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
@@ -175,8 +193,11 @@ def _build_obstacle(
     if wanted := _write_annotations(code, attempt):
         words["wanted"] = quote(wanted)
         clauses.append("wanted")
-    if code == ReasonCode.NODE_UNREGISTERED and group.details:
+    if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
         clauses.append("cause")
+    # kube-scheduler only counts the nodes that its extender refused.
+    if code in _EXTENDER_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
+        clauses.append("in_extender")
     return FoundObstacle(code, words, _collect_numbers(words, group), group.names, group.count, evidence, clauses)
 
 

@@ -4,8 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.log_ends import describe_nodes_at_end, find_zero_memory
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
-from engine.diagnosis.wording import describe_age, describe_duration, quote, to_attempt_evidence, to_bind_evidence
+from engine.diagnosis.wording import (
+    describe_age,
+    describe_duration,
+    describe_moment,
+    quote,
+    to_attempt_evidence,
+    to_bind_evidence,
+)
 from engine.hami.node_lock import CONTENTION
 from engine.hami.reason_codes import ReasonCode
 from schemas.events import AttemptSummarized, BindOutcome
@@ -17,8 +25,19 @@ _FORBIDDEN: Final = " is forbidden: "
 def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Iterator[TreeStep]:
     """Answer the questions about the bind of an attempt in which a node passed."""
     bind, chosen = attempt.bind, attempt.chosen
+    if counted := _find_counted_release(facts):
+        yield TreeStep("NodePassed", "yes", [to_attempt_evidence(attempt)], (), [counted])
     if chosen is None:
         yield _report_unfinished(facts, attempt)
+        return
+    if bind is None and facts.log_ended_at:
+        ended: dict[str, Word] = {
+            "node": chosen,
+            "decided": describe_moment(attempt.ended_at or attempt.started_at, facts),
+        }
+        ended["ended"] = describe_moment(facts.log_ended_at, facts)
+        obstacle = FoundObstacle("LogEndsBeforeBind", ended, {}, [chosen], evidence=[to_attempt_evidence(attempt)])
+        yield TreeStep("Bound", "not known", [to_attempt_evidence(attempt)], (), [obstacle])
         return
     if bind is None:
         words: dict[str, Word] = {"node": chosen, "namespace": facts.namespace, "name": facts.name}
@@ -30,7 +49,9 @@ def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> 
         )
         return
     if bind.bound:
-        yield TreeStep("Bound", "yes", to_bind_evidence(attempt), facts.select_unknown("observations"))
+        booked = find_zero_memory(facts, attempt)
+        unknown, notes = facts.select_unknown("observations"), [booked] if booked else []
+        yield TreeStep("Bound", "yes", to_bind_evidence(attempt), unknown, notes)
         return
     is_locked = bind.reason == CONTENTION
     yield _check_lock(facts, attempt, bind, is_locked=is_locked)
@@ -48,11 +69,34 @@ def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> 
 
 def _report_unfinished(facts: DiagnosisFacts, attempt: AttemptSummarized) -> TreeStep:
     """Build the step of an attempt in which a node passed, but no source reports the chosen one."""
+    evidence = [to_attempt_evidence(attempt)]
+    if facts.log_ended_at:
+        nodes = describe_nodes_at_end(attempt)
+        nodes |= {"ended": describe_moment(facts.log_ended_at, facts), "scheduler": attempt.scheduler}
+        clauses = ["refused"] if "refused" in nodes else []
+        numbers = {"fit_nodes": attempt.fit_nodes, "of_nodes": len(attempt.nodes)}
+        ended = FoundObstacle("LogEndsAfterFilter", nodes, numbers, evidence=evidence, clauses=clauses)
+        return TreeStep("Bound", "not known", evidence, (), [ended])
     words: dict[str, Word] = {"ago": describe_age(attempt.started_at, facts), "fit": attempt.fit_nodes}
     obstacle = FoundObstacle(
         "AttemptUnfinished", words, {"fit_nodes": attempt.fit_nodes}, evidence=[to_attempt_evidence(attempt)]
     )
     return TreeStep("Bound", "not known", [to_attempt_evidence(attempt)], facts.select_unknown("records"), [obstacle])
+
+
+def _find_counted_release(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find that the scheduler counted memory that other pods had not given back yet."""
+    finding = next((finding for finding in facts.findings if finding.record == "ReleasingMemoryCounted"), None)
+    if finding is None or facts.log_ended_at is None:
+        return None
+    numbers = finding.numbers
+    requested, free = numbers.get("memory_requested_mib"), numbers.get("memory_available_mib")
+    if requested is None or free is None:
+        return None
+    node, _, device = finding.words.partition(" ")
+    words: dict[str, Word] = {"node": node, "device": device, "asked": requested, "free": free}
+    words |= {"releasing": numbers.get("memory_releasing_mib", 0), "over": max(requested - free, 0)}
+    return FoundObstacle("ReleasingMemoryCounted", words, dict(numbers), [node], 1, [finding])
 
 
 def _check_lock(facts: DiagnosisFacts, attempt: AttemptSummarized, bind: BindOutcome, *, is_locked: bool) -> TreeStep:

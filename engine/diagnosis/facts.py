@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from engine.diagnosis.logged_facts import LoggedFact
 from engine.hami.vendors import Vendors
 from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
@@ -175,6 +176,10 @@ class DiagnosisFacts:
     owner_problem: OwnerProblem | None = None
     objects: "CaseObjects | None" = None
     """Everything that was read of the cluster; None where only the facts above were read."""
+    logged: Sequence[LoggedFact] = ()
+    """Facts of the scheduler's log, in the order of their times."""
+    log_ended_at: datetime | None = None
+    """Time of the log's last line; None where the facts do not come from a log alone. Nothing later is known."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()

@@ -22,6 +22,9 @@ _OTHER_DEVICES: Final = frozenset(
 )  # fmt: skip
 """Reasons of nodes without any device that the pod accepts."""
 _CHECK_ORDER: Final = {code.value: rank for rank, code in enumerate(DEVICE_REASON_CODES)}
+HAMI_LOG: Final = "hami-log"
+NODE_LINES_LEVEL: Final = 4
+"""The log level from which on HAMi writes a line for every node that it judges."""
 NAMES_REQUEST: Final = frozenset(
     (
         ReasonCode.CARD_INSUFFICIENT_MEMORY, ReasonCode.CARD_INSUFFICIENT_CORE, ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE,
@@ -106,7 +109,7 @@ def group_refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
     """Group the refused nodes, each reason once for each different request; the most important first: by kind, then by
     number of nodes."""
     groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
-    for group in (*_group_named(attempt), *_list_counted(attempt)):
+    for group in (*_group_named(attempt), *_list_counted(attempt), *_list_unregistered(attempt)):
         separator = group.details[0] if group.code in _SEPARATE and group.details else ""
         groups.setdefault((group.code, separator, _encode_request(group)), []).append(group)
     joined = (_join_groups(members, count_judged_nodes(attempt)) for members in groups.values())
@@ -124,7 +127,22 @@ def count_judged_nodes(attempt: AttemptSummarized) -> int:
     """Count the nodes that the attempt judged; if a source only counts them, as many as it looked at."""
     if attempt.refused_nodes:
         return max(attempt.offered_nodes, *attempt.refused_nodes.values())
-    return len(attempt.nodes) - len(_select_rows(attempt, NOT_REACHED))
+    judged = len(attempt.nodes) - len(_select_rows(attempt, NOT_REACHED))
+    return judged + _count_unregistered(attempt)
+
+
+def _count_unregistered(attempt: AttemptSummarized) -> int:
+    """Count the offered nodes that HAMi's log does not name: below -v=5 it names no node without devices."""
+    reports = [report for report in attempt.reports if report.source == HAMI_LOG]
+    prints_nodes = any(max(report.levels, default=0) >= NODE_LINES_LEVEL for report in reports)
+    if not prints_nodes or len(attempt.reports) > 1 or not attempt.ended_at or not attempt.nodes or attempt.chosen:
+        return 0
+    return max(attempt.offered_nodes - len(attempt.nodes), 0)
+
+
+def _list_unregistered(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+    if count := _count_unregistered(attempt):
+        yield RefusedNodes(ReasonCode.NODE_UNREGISTERED, count)
 
 
 def _select_rows(attempt: AttemptSummarized, *verdicts: str) -> npt.NDArray[np.intp]:
@@ -134,10 +152,11 @@ def _select_rows(attempt: AttemptSummarized, *verdicts: str) -> npt.NDArray[np.i
 
 
 def _group_named(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
+    weights = _weigh_reasons(attempt)
     for rows in split_by_refusal(attempt, _select_rows(attempt, REFUSED, UNREGISTERED)):
         code, position = int(attempt.refusal[rows[0]]), int(attempt.refused_by[rows[0]])
         refusal = attempt.refusals[code] if code >= 0 else _without_reason(attempt, int(rows[0]))
-        name, details = find_deciding_reason(refusal)
+        name, details = find_deciding_reason(refusal, weights)
         request = find_refused_request(attempt, refusal, position)
         containers = frozenset((request.container,)) if request else frozenset[str]()
         yield RefusedNodes(name, len(rows), RowNames(attempt.nodes, rows), request, containers, details)
@@ -157,9 +176,25 @@ def _without_reason(attempt: AttemptSummarized, row: int) -> Refusal:
     return Refusal(bare=ReasonCode.NODE_UNREGISTERED if is_unregistered else ReasonCode.NODE_UNFIT_POD)
 
 
-def find_deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
+Weights = Mapping[str, tuple[int, int]]
+"""By reason, the nodes of an attempt that it keeps the pod from, and their devices."""
+
+
+def _weigh_reasons(attempt: AttemptSummarized) -> Weights:
+    """Weigh the reasons of an attempt: HAMi's own events count a node for each reason of one of its devices."""
+    nodes = np.bincount(attempt.refusal[attempt.refusal >= 0], minlength=len(attempt.refusals)).tolist()
+    weights: dict[str, tuple[int, int]] = {}
+    for refusal, count in zip(attempt.refusals, nodes, strict=True):
+        for code, devices in (*refusal.counts.items(), *((code, 0) for code in refusal.uncounted)):
+            name, _ = find_obstacle_of_reason(code)
+            before = weights.get(name, (0, 0))
+            weights[name] = before[0] + count, before[1] + count * devices
+    return weights
+
+
+def find_deciding_reason(refusal: Refusal, weights: Weights | None = None) -> tuple[str, tuple[str, ...]]:
     """Find the obstacle that keeps the pod from a node with this refusal, and the details of its words beyond the
-    code."""
+    code. ``weights``: of the attempt's reasons; None for a node by itself."""
     if refusal.bare:
         code, details = find_obstacle_of_reason(refusal.bare)
         return code, tuple(filter(None, (details, refusal.cause)))
@@ -167,10 +202,15 @@ def find_deciding_reason(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
     counts |= {find_obstacle_of_reason(code): 0 for code in refusal.uncounted}
     if not counts:
         return ReasonCode.NODE_UNFIT_POD, ()
-    # Of two reasons of a kind, that of more devices decides; then the one checked later, which is nearer to a fit.
-    code, details = min(
-        counts, key=lambda pair: (KINDS[get_kind(pair[0])], -counts[pair], -_CHECK_ORDER.get(pair[0], 0))
-    )
+
+    def rank(reason: tuple[str, str]) -> tuple[int, ...]:
+        nodes, devices = (weights or {}).get(reason[0], (0, 0))
+        kind = KINDS[get_kind(reason[0])]
+        return kind, -nodes, -devices, -counts[reason], -_CHECK_ORDER.get(reason[0], 0)
+
+    # Of two reasons of a kind, that of more nodes decides, then that of more devices; then the one checked later,
+    # which is nearer to a fit.
+    code, details = min(counts, key=rank)
     return code, (details,) if details else ()
 
 

@@ -119,13 +119,18 @@ def write_sentence(obstacle: FoundObstacle) -> InBothLanguages:
     for language in _LANGUAGES:
         templates = [
             getattr(entry, language).sentence,
-            *(getattr(entry.clauses[clause], language) for clause in obstacle.clauses),
+            *(getattr(_find_clause(entry, clause), language) for clause in obstacle.clauses),
         ]
         words = _InLanguage(obstacle.words, language)
         text = "".join(template.format_map(words) for template in templates) + _STOP[language]
         # A name that begins a sentence keeps its small letter.
         parts[language] = f"The {text[4:]}" if text.startswith("the ") else text
     return InBothLanguages(**parts)
+
+
+def _find_clause(entry: ObstacleEntry, clause: str) -> Phrase:
+    """Find the clause: the obstacle's own, else one that many obstacles share."""
+    return entry.clauses.get(clause) or load_texts().phrases[clause]
 
 
 def write_likely_cause(obstacle: FoundObstacle) -> InBothLanguages:

@@ -26,13 +26,21 @@ from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
 from engine.diagnosis.layers.volumes import OUT_OF_REACH
+from engine.diagnosis.logged_steps import find_admission_obstacle
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
 from engine.diagnosis.texts import OTHER_WORDS, get_kind
 from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
-from engine.diagnosis.wording import describe_age, get_requests, get_scheduler, quote, to_condition_evidence
+from engine.diagnosis.wording import (
+    describe_age,
+    describe_devices,
+    get_requests,
+    get_scheduler,
+    quote,
+    to_condition_evidence,
+)
 from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
@@ -134,6 +142,9 @@ def _ask_questions(facts: DiagnosisFacts, judged: JudgedPod | None = None) -> It
     if attempt is None:
         yield from _ask_without_attempt(facts)
         return
+    if denied := find_admission_obstacle(facts):
+        yield TreeStep("PodExists", "no", denied.evidence, (), [denied], is_end=True)
+        return
     closed = find_closed_nodes(facts, attempt.nodes)
     yield from answer_attempt_questions(facts, attempt, closed)
     if attempt.chosen is not None or attempt.fit_nodes:
@@ -188,6 +199,8 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
     if attempt:
         has_passed = attempt.chosen is not None or attempt.fit_nodes > 0
         is_open = attempt.bind is None and has_passed and not attempt.error
+        if facts.log_ended_at and not (has_passed or attempt.ended_at or attempt.nodes or attempt.bind):
+            return "not judged"
         return "binding" if is_open else "refused"
     if pod is None:
         return "not known"
@@ -206,6 +219,9 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
     node = (facts.pod.node if facts.pod else "") or (attempt.chosen if attempt else "") or ""
     words: dict[str, Word] = {"node": node, "scheduler": get_scheduler(facts)}
     words["ago"] = describe_age(attempt.started_at, facts) if attempt else ""
+    if state == "placed" and attempt and attempt.picked and not (facts.pod and facts.pod.node):
+        words["devices"] = describe_devices(attempt.picked)
+        return texts.write_state_sentence("placed with devices", words)
     return texts.write_state_sentence(state, words)
 
 

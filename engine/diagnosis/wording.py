@@ -7,7 +7,7 @@ from typing import Final, Literal
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.texts import write_phrase
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import AttemptSummarized, Condition, Request
+from schemas.events import AttemptSummarized, Condition, PickedDevice, Request
 
 MAX_NAMES: Final = 5
 """Limit of the names in a sentence; the answer lists more."""
@@ -99,6 +99,22 @@ def get_scheduler(facts: DiagnosisFacts) -> str:
     return (facts.pod and facts.pod.scheduler) or (facts.attempt.scheduler if facts.attempt else "")
 
 
+def describe_devices(picked: Sequence[PickedDevice]) -> InBothLanguages:
+    """Describe the devices of a placed pod, with the amounts that were booked of each."""
+    parts = [_describe_device(device) for device in picked[:MAX_NAMES]]
+    more = len(picked) - len(parts)
+    english, chinese = [part.en for part in parts], [part.zh for part in parts]
+    end = [f"… (+{more})"] if more > 0 else []
+    return InBothLanguages(en=", ".join([*english, *end]), zh="、".join([*chinese, *end]))
+
+
+def _describe_device(device: PickedDevice) -> InBothLanguages:
+    name = device.uuid + (f" ({device.model})" if device.model else "")
+    if device.memory_mib is None:
+        return InBothLanguages(en=name, zh=name)
+    return write_phrase("card", device=name, memory=device.memory_mib, cores=device.cores_percent)
+
+
 def describe_share(refused: int, total: int, kind: InBothLanguages) -> InBothLanguages:
     """Describe a number of nodes: `7 of 8 nodes`, `the only node`; ``kind`` describes their kind."""
     return (
@@ -114,3 +130,9 @@ def quote(text: str) -> str:
 
 def describe_age(moment: datetime, facts: DiagnosisFacts) -> InBothLanguages:
     return describe_duration(facts.now - moment)
+
+
+def describe_moment(moment: datetime, facts: DiagnosisFacts) -> str:
+    """Describe a moment of a log: with its date if the log ends on another day."""
+    is_same_day = facts.log_ended_at is None or facts.log_ended_at.date() == moment.date()
+    return moment.strftime("%H:%M:%S UTC" if is_same_day else "%Y-%m-%d %H:%M:%S UTC")

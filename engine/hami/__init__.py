@@ -16,6 +16,7 @@
 
     allocation             the devices of a pod's containers, as HAMi writes them and as the contract has them
     mig                    MIG profiles and placements
+    share_resources        resources that only HAMi's scheduler counts
     cluster_objects        the Kubernetes objects of recorded node states
 
     go_values              numbers, booleans and JSON as Go reads them; values of objects

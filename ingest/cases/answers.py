@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.log_ends import iterate_log_notes
 from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
-from ingest.cases.log_pods import PodInLog
+from ingest.cases.log_pods import AttemptInLog, PodInLog
 from ingest.cases.read_case import ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog
@@ -97,10 +98,23 @@ def _diagnose_pod(case: ClusterCase, source: PodFactSource, name: str) -> PodAns
     facts = source.build(namespace, pod_name, summary, list(attempt.list_devices()) if attempt else None)
     if summary:
         facts = replace(facts, now=max(facts.now, summary.ended_at or summary.started_at))
+    if case.pods.ended_at:
+        facts = _add_log(facts, case, attempt)
     node = (facts.pod.node if facts.pod else "") or (summary.chosen if summary else "") or ""
     started = summary.started_at if summary else None
     diagnosis = diagnose(facts, judged=source.judge(namespace, pod_name))
     return PodAnswer(pod.attempts if pod else 0, started, node, diagnosis)
+
+
+def _add_log(facts: DiagnosisFacts, case: ClusterCase, attempt: AttemptInLog | None) -> DiagnosisFacts:
+    """Add what the log says besides attempts, and when it ended: nothing later is known of it."""
+    findings = [*facts.findings, *(_to_evidence(finding) for finding in (attempt.findings if attempt else ()))]
+    return replace(facts, logged=case.pods.facts.list_facts(), log_ended_at=case.pods.ended_at, findings=findings)
+
+
+def _to_evidence(finding: "FindingReported") -> Evidence:
+    location = " ".join(filter(None, (finding.node, finding.device)))
+    return Evidence("finding", finding.finding, finding.found_at, finding.reader, finding.numbers, location)
 
 
 def _is_of_another(case: ClusterCase, name: str, summary: AttemptSummarized) -> bool:
@@ -149,11 +163,24 @@ def select_pods(case: ClusterCase, pod: str) -> list[str]:
     return [name for name in names if not pod or pod in (name, name.partition("/")[2])]
 
 
+def list_log_notes(case: ClusterCase) -> list[str]:
+    """List the states of the scheduler that its log reports, as sentences."""
+    logged = case.pods.facts.list_facts()
+    return [
+        f"{note.en}." for note in iterate_log_notes(logged, lambda moment: moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
+    ]
+
+
 def explain_absence(source: str, pod: str, case: ClusterCase) -> str:
     """Explain why there is no answer about the pod; names the pods with the most similar names."""
     names = list(list_pod_names(case))
     if not names:
-        return f"{source} has no attempt of any pod: is it the whole log, at -v=0 or more?"
+        notes = list_log_notes(case) or ["A replica that does not lead, or a log from before the first pod, has none."]
+        ended = f" until {case.ended_at:%Y-%m-%d %H:%M:%S} UTC" if case.ended_at else ""
+        return (
+            f"{source} names no pod that a scheduler tried{ended}. {' '.join(notes)} Read the log of the replica that "
+            "leads, of the time at which the pod was tried, at the scheduler's default level or above."
+        )
     similar = get_close_matches(pod, names, MAX_SIMILAR_NAMES, cutoff=0.5) or names[:MAX_SIMILAR_NAMES]
     total = "1 pod" if len(names) == 1 else f"{len(names):,} pods"
     return f"{source} has no attempt of a pod {pod}; it has {total}, such as {', '.join(similar)}"

@@ -5,11 +5,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from engine.diagnosis.logged_facts import LoggedFact, LoggedFacts, UnfinishedAttempt
 from engine.summaries.fold import AttemptFold
 from runtime.bounded_cache import BoundedCache
 from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import decode, encode
-from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Event, FindingReported, NodeStateChanged
+from schemas.events import (
+    DEFAULT_CLUSTER,
+    AttemptConcluded,
+    AttemptEvent,
+    AttemptSummarized,
+    DevicesJudged,
+    Event,
+    FindingReported,
+    NodeStateChanged,
+    PodRef,
+    Provenance,
+)
+from schemas.ids import derive_attempt_id
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 MAX_PODS: Final = 20_000
@@ -18,6 +31,9 @@ MAX_STATES: Final = 20_000
 """Node states that are remembered: as many as a reader remembers to have emitted."""
 _MAX_ATTEMPTS: Final = 2
 """Attempts kept for a pod: a bind is often reported when the next attempt has begun."""
+
+_READER: Final = "hami-log"
+"""Reader of attempts without a verdict: only HAMi's log shows that one began."""
 
 _StateKey = tuple[str, int]
 """Node and revision."""
@@ -47,6 +63,16 @@ class AttemptInLog:
     states: dict[_StateKey, NodeStateChanged] = field(default_factory=dict)
     """The node states that ``devices`` refer to."""
     findings: list[FindingReported] = field(default_factory=list)
+    is_unfinished: bool = False
+    """The log has no verdict of it; the fold's conclusion holds only the requests."""
+
+    def summarize(self) -> AttemptSummarized:
+        summary = self.fold.summarize()
+        if not self.is_unfinished:
+            return summary
+        reports = [report.model_copy(update={"ended_at": None}) for report in summary.reports]
+        unfinished = {"ended_at": None, "status": "pending", "complete": False, "reports": reports}
+        return summary.model_copy(update={**unfinished, "missing": "the log has no verdict of the attempt"})
 
     def add(self, event: AttemptEvent, states: StatesInLog) -> None:
         # Encoded and decoded, so that the answer is the one that a consumer of the topic would give.
@@ -84,9 +110,17 @@ class PodInLog:
                 del self._latest[next(iter(self._latest))]
         self._latest[event.attempt_id].add(event, states)
 
+    def add_unfinished(self, attempt: UnfinishedAttempt) -> None:
+        """Add an attempt without a verdict, unless the log has one that began with it."""
+        event = _conclude_unfinished(attempt)
+        if event.attempt_id in self._latest:
+            return
+        self.add(event, StatesInLog())
+        self._latest[event.attempt_id].is_unfinished = True
+
     def find_latest(self) -> tuple[AttemptSummarized, AttemptInLog]:
         """Find the attempt that began last, and summarize it."""
-        summaries = [(attempt.fold.summarize(), attempt) for attempt in self._latest.values()]
+        summaries = [(attempt.summarize(), attempt) for attempt in self._latest.values()]
         return max(summaries, key=lambda pair: pair[0].started_at)
 
 
@@ -100,7 +134,28 @@ class LogPods:
     """Events of pods beyond ``MAX_PODS``."""
     last_started_at: datetime = _NEVER
     """The start of the last attempt in the log."""
+    facts: LoggedFacts = field(default_factory=LoggedFacts)
+    """Facts that lines hold without being a verdict."""
+    ended_at: datetime | None = None
+    """The time of the log's last line; None where no line has one."""
     _states: StatesInLog = field(default_factory=StatesInLog)
+
+    def note(self, fact: LoggedFact | UnfinishedAttempt) -> None:
+        """Add a fact of the log, or an attempt without a verdict."""
+        if isinstance(fact, UnfinishedAttempt):
+            self.last_started_at = max(self.last_started_at, fact.started_at)
+            if pod := self._find_or_add(fact.pod):
+                pod.add_unfinished(fact)
+            return
+        if fact.kind == "log ended":
+            self.ended_at = max(self.ended_at or fact.time, fact.time)
+            return
+        self.facts.add(fact)
+        # A pod that admission denied has no attempt, and is looked for all the same.
+        namespace, _, name = fact.pod.partition("/")
+        if fact.kind == "admission denied" and name and fact.pod not in self.pods:
+            self.note(UnfinishedAttempt(namespace, name, "", "", fact.time))
+            self.pods[fact.pod].attempts = 0
 
     def add(self, events: Iterable[Event]) -> None:
         """Add the next events of the log."""
@@ -118,8 +173,32 @@ class LogPods:
 
     def _add(self, event: AttemptEvent) -> None:
         self.last_started_at = max(self.last_started_at, event.started_at)
-        name = str(event.pod)
+        if pod := self._find_or_add(str(event.pod)):
+            pod.add(event, self._states)
+
+    def _find_or_add(self, name: str) -> PodInLog | None:
+        """Find the pod, or add it; None beyond ``MAX_PODS``."""
         if name not in self.pods and len(self.pods) >= MAX_PODS:
             self.left_out += 1
-            return
-        self.pods.setdefault(name, PodInLog(name)).add(event, self._states)
+            return None
+        return self.pods.setdefault(name, PodInLog(name))
+
+
+def _conclude_unfinished(attempt: UnfinishedAttempt) -> AttemptConcluded:
+    key = attempt.uid or attempt.pod
+    return AttemptConcluded(
+        cluster=DEFAULT_CLUSTER,
+        attempt_id=derive_attempt_id(DEFAULT_CLUSTER, attempt.scheduler, key, attempt.started_at),
+        pod=PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
+        scheduler=attempt.scheduler,
+        reader=_READER,
+        started_at=attempt.started_at,
+        ended_at=attempt.started_at,
+        requests=list(attempt.requests),
+        offered_nodes=0,
+        judged_nodes=0,
+        judged_devices=0,
+        device_records=0,
+        node_records=0,
+        provenance=Provenance(levels=list(attempt.levels)),
+    )

@@ -57,7 +57,7 @@ class ClusterCase:
         """Time of a live cluster, or the latest time in files; None if nothing in them has a time."""
         if self.read_at:
             return self.read_at
-        started = self.pods.last_started_at if self.pods.pods else None
+        started = self.pods.ended_at or (self.pods.last_started_at if self.pods.pods else None)
         return max((time for time in (started, self.objects.latest_time) if time), default=None)
 
 
@@ -82,7 +82,7 @@ def read_case_text(content: str) -> ClusterCase:
     elif has_descriptions(data[:HEAD_BYTES]):
         case.objects = collect_objects(parse_descriptions(content, datetime.now(UTC)))
     else:
-        read_log_text(content, case.pods.add)
+        read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
     _read_events(case.objects, case.pods)
     return case
 
@@ -96,8 +96,8 @@ def build_case(objects: Iterable[Any], unread: Iterable[str], read_at: datetime)
 
 class _CaseReading:
     def __init__(self, facts: LogFacts, folder: Path) -> None:
-        self._facts, self._folder = facts, folder
         self._case = ClusterCase()
+        self._facts, self._folder = facts._replace(note=self._case.pods.note), folder
         self._objects: list[Json] = []
         self._logs: list[Path] = []
         self._input_head = b""

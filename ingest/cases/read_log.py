@@ -3,17 +3,19 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from engine.diagnosis.logged_facts import LoggedFact
 from ingest.errors import MistakeError
+from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.copies import restore_order
-from ingest.lines.framing import Framing
-from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, find_source
-from ingest.reading.protocol import Counts, collect_garbage_seldom
+from ingest.lines.framing import Framing, read_time
+from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, WaitingReader
+from ingest.reading.protocol import EVENT, Counts, collect_garbage_seldom
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
 from ingest.sources.pieces import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
 from runtime.settings.names import DEFAULT_CLUSTER
@@ -22,6 +24,8 @@ from schemas.events import Event
 NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
+MAX_WITHOUT_TIME: Final = 200
+"""Last lines of a block among which one with a time is looked for."""
 
 
 def read_log(
@@ -42,38 +46,80 @@ def read_log(
     return _read(str(file), _read_file(file), take, facts)
 
 
-def read_log_text(text: str, take: Callable[[Iterable[Event]], None]) -> None:
+def read_log_text(text: str, take: Callable[[Iterable[Event]], None], facts: LogFacts = NO_FACTS) -> None:
     """Give ``take`` the events of a log's text. Raises ``MistakeError`` for a log of an unknown scheduler."""
-    _read("the text", _split_text(text), take, NO_FACTS)
+    _read("the text", _split_text(text), take, facts)
 
 
 def _read(name: str, blocks: Iterator[Lines], take: Callable[[Iterable[Event]], None], facts: LogFacts) -> Counts:
-    blocks = restore_order(blocks)
-    first: list[Lines] = []
-    source: LogSource | None = None
-    for lines in blocks:
-        first.append(lines)
-        source = next(filter(None, map(find_source, lines.texts)), None)
-        if source or len(first) >= MAX_UNDECIDED_BLOCKS:
-            break
-    if not any(lines.texts for lines in first):
-        hint = ": the command before the pipe wrote nothing" if name == NAME_OF_STANDARD_INPUT else ""
-        raise MistakeError(f"{name} is empty{hint}")
-    if source is None:
-        schedulers = ", ".join(log_source.name.removesuffix("-log") for log_source in LOG_SOURCES)
-        raise MistakeError(
-            f"{name}: no line is from a scheduler that is known ({schedulers}). "
-            "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
-        )
-    # Without an event loop: nothing else is waited for, and importing one takes as long as reading a small log.
-    try:
-        reader = source.create(DEFAULT_CLUSTER, facts)
-    except ValueError as error:
-        raise MistakeError(f"--nodes: {error}") from None
-    for lines in chain(first, blocks):
-        take(reader.feed(lines))
-    take(reader.close())
-    return reader.counts
+    reading = _Reading(name, take, facts)
+    for lines in restore_order(blocks):
+        reading.feed(lines)
+    return reading.close()
+
+
+class _Reading:
+    """Reads one log by each reader that recognises some of its lines: a log may be of several containers."""
+
+    def __init__(self, name: str, take: Callable[[Iterable[Event]], None], facts: LogFacts) -> None:
+        self._name, self._take, self._facts = name, take, facts
+        self._undecided: list[Lines] = []
+        """The first blocks, while no reader has recognised a line."""
+        self._readers: dict[str, WaitingReader] = {}
+        """By the name of the source, in the order in which they recognised lines."""
+        self._has_lines = False
+        self._ended_at: datetime | None = None
+        self._reference = datetime.now(UTC)
+        """The last change of the log: its end, where no line has a time."""
+
+    def feed(self, lines: Lines) -> None:
+        self._has_lines |= bool(lines.texts)
+        self._ended_at = find_end(lines, self._facts.zone) or self._ended_at
+        self._reference = lines.origin.reference
+        for source in LOG_SOURCES:
+            if source.name not in self._readers and any(map(source.recognises, lines.texts)):
+                self._start(source)
+        if not self._readers and len(self._undecided) < MAX_UNDECIDED_BLOCKS:
+            self._undecided.append(lines)
+        for reader in self._readers.values():
+            self._take(reader.feed(lines))
+
+    def _start(self, source: LogSource) -> None:
+        try:
+            reader = source.create(DEFAULT_CLUSTER, self._facts)
+        except ValueError as error:
+            raise MistakeError(f"--nodes: {error}") from None
+        self._readers[source.name] = reader
+        for lines in self._undecided:
+            self._take(reader.feed(lines))
+        self._undecided.clear()
+
+    def close(self) -> Counts:
+        """End the log, and return the counts of the reader that used most lines. Raises ``MistakeError``."""
+        if not self._has_lines:
+            hint = ": the command before the pipe wrote nothing" if self._name == NAME_OF_STANDARD_INPUT else ""
+            raise MistakeError(f"{self._name} is empty{hint}")
+        if not self._readers:
+            schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
+            raise MistakeError(
+                f"{self._name}: no line is from a scheduler that is known ({schedulers}). "
+                "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
+            )
+        for reader in self._readers.values():
+            self._take(reader.close())
+        if self._facts.note:
+            self._facts.note(LoggedFact("log ended", self._ended_at or self._reference))
+        return max((reader.counts for reader in self._readers.values()), key=lambda counts: counts.lines[EVENT])
+
+
+def find_end(lines: Lines, zone: tzinfo) -> datetime | None:
+    """Find the time of the last of the lines that has one."""
+    for index in range(len(lines.texts) - 1, max(len(lines.texts) - MAX_WITHOUT_TIME, 0) - 1, -1):
+        text, time = lines.texts[index], lines.times[index] if lines.times else None
+        end = klog.parse_time(text, time or lines.origin.reference, zone)
+        if end := end or read_time(text[:40].partition(b"\t")[0]):
+            return end
+    return None
 
 
 def _read_file(path: Path) -> Iterator[Lines]:

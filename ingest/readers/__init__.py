@@ -3,7 +3,7 @@
 hami         HAMi's scheduler log
 kai          KAI-Scheduler's log
 kube         pods, nodes and events of a cluster
-kube_scheduler, volcano   logs of schedulers that count nodes, in the words of their events
+kube_scheduler, volcano: logs of schedulers that count nodes, in the words of their events
 sniffer      scheduler-sniffer's log and gRPC service
 raw_logs     the topic to which log shippers send lines
 node_states  states of nodes' devices in logs, with a revision of their content

@@ -1,4 +1,4 @@
-"""HAMi's scheduler log (klog text, v2.5 to v2.10, -v=0 to 5) as events.
+"""HAMi's scheduler log (klog text, v2.4 to v2.11, -v=0 to 5) as events.
 
 - ``reader``: the entry; finds the step for each line by its spelling
 - ``grammar`` (``grammar.toml``): how each version spells each line
@@ -7,6 +7,7 @@
 - ``settings_lines``: the scheduler's version and flags, which it prints at its start
 - ``values``: values that need more than their key to be read
 - ``event_lines``: the steps for the event lines, which end filter calls and binds
+- ``cause_lines``: the steps for lines that hold a cause without being a verdict
 - ``bind_lines``: the steps for the lines of a bind, and for those printed at the start
 - ``open_attempts``: attempts and binds that have not ended yet, within bounds
 - ``memory``: the reader's memory between two lines

@@ -21,6 +21,7 @@ Koordinator.
 - ``open_attempts``: which scheduling events form one attempt, and when it is complete
 - ``node_verdicts``: the nodes that an attempt's events name or count
 - ``events``: an attempt as schedulerlog's events
+- ``line_attempts``: attempts of logs whose lines have the texts of events
 """
 
 from ingest.readers.kube.reader import KubeEvents

@@ -49,9 +49,11 @@ def test_a_log_is_a_table_of_its_pods(run: Run) -> None:
     done = run("explain", HAMI)
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == f"4 pods in {HAMI}: 0 placed, 4 not."
-    rows = [line.split()[:2] for line in lines[3:7]]
+    assert lines[0] == f"5 pods in {HAMI}: 0 placed, 5 not."
+    rows = [line.split()[:2] for line in lines[3:8]]
+    # HAMi read no request in the first one, and judged no node for it.
     assert rows == [
+        ["ml/infer-small-2001", "not"],
         ["ml/train-2002", "refused"],
         ["default/train-small-2003", "refused"],
         ["batch/job-small-2004", "binding"],
@@ -79,7 +81,7 @@ def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp
     (tmp_path / "torn.gz").write_bytes(packed[: len(packed) // 2])
     done = run("explain", str(tmp_path / "torn.gz"), COLUMNS="")
     assert "the answer is from the part before that" in done.stderr
-    assert done.stdout.startswith("4 pods in ")
+    assert done.stdout.startswith("5 pods in ")
 
 
 @pytest.mark.parametrize(
@@ -88,8 +90,8 @@ def test_a_log_that_ends_in_the_middle_answers_for_what_was_before(run: Run, tmp
         (["README.md"], 2, "no line is from a scheduler that is known"),
         (["/does/not/exist"], 2, "No such file"),
         (["/dev/null"], 2, "/dev/null is empty"),
-        (["docs"], 2, "more files be read"),
-        ([HAMI, "trian-2002"], 3, "it has 4 pods, such as ml/train-2002"),
+        (["docs/decisions"], 2, "more files be read"),
+        ([HAMI, "trian-2002"], 3, "it has 5 pods, such as ml/train-2002"),
     ],
 )
 def test_what_a_log_does_not_have_is_named(run: Run, words: list[str], code: int, text: str) -> None:
@@ -106,10 +108,10 @@ def test_a_pipe_that_brings_nothing_has_its_own_message() -> None:
 def test_the_answer_is_written_as_a_page_that_loads_and_runs_nothing(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "why.html"
     done = run("explain", HAMI, "--html", str(file))
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"4 pods in {HAMI}: 0 placed, 4 not.")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"5 pods in {HAMI}: 0 placed, 5 not.")
     page = file.read_text("utf-8")
     assert "An annotation of the pod can&#39;t be read, so no node was judged: calcScore failed" in page
-    assert all(name in page for name in ("ml/train-2002", "batch/job-small-2004", "What to do:", "4 pods, 0 of them"))
+    assert all(name in page for name in ("ml/train-2002", "batch/job-small-2004", "What to do:", "5 pods, 0 of them"))
     assert re.findall(r"<script|<link|\bsrc=|\bon\w+=|https?://", page) == []
     assert run("explain", HAMI, "train-2002", "--html", str(file), "--lang", "zh").exit_code == 1
     assert "1 个 Pod，其中 0 个已放置。" in file.read_text("utf-8")
@@ -158,7 +160,7 @@ def unpacked() -> subprocess.CompletedProcess[bytes]:
 
 
 def test_standard_input_of_a_process_may_be_packed(unpacked: subprocess.CompletedProcess[bytes]) -> None:
-    assert unpacked.stdout.startswith(b"4 pods in standard input: 0 placed, 4 not.\n")
+    assert unpacked.stdout.startswith(b"5 pods in standard input: 0 placed, 5 not.\n")
     packed = explain_from_pipe(gzip.compress(Path(HAMI).read_bytes()))
     assert (packed.returncode, packed.stdout, packed.stderr) == (0, unpacked.stdout, b"")
 
@@ -198,7 +200,7 @@ def test_standard_input_may_be_packed_by_each_packer(
 
 def test_a_torn_archive_on_standard_input_is_named_as_what_it_is() -> None:
     done = explain_from_pipe(gzip.compress(Path(HAMI).read_bytes() * 50, 0)[:-400])
-    assert done.stdout.startswith(b"4 pods in ")
+    assert done.stdout.startswith(b"5 pods in ")
     assert done.stderr.startswith(b"standard input: Compressed file ended")
 
 
@@ -235,11 +237,20 @@ def test_the_latest_attempt_is_the_one_that_is_explained(run: Run, tmp_path: Pat
     assert parse_full(run, log, "ml/trainer")["detail"]["fit_nodes"] == 1
 
 
-def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: Run, tmp_path: Path) -> None:
+def test_an_attempt_without_a_verdict_is_unfinished(run: Run, tmp_path: Path) -> None:
     done = run("explain", a_log(tmp_path, write_start(), b"other text"), "trainer")
+    assert done.exit_code == 1
+    assert done.stdout.startswith("An attempt began at ")
+    assert "is unfinished: the log ends at " in done.stdout
+
+
+def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: Run, tmp_path: Path) -> None:
+    waits = b'I1121 03:06:23.217054 1 scheduler.go:369] "Scheduler is not leader yet, skipping ..."'
+    done = run("explain", a_log(tmp_path, waits, b"other text"), "trainer")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "2 lines: 1 used, 0 noise, 1 unknown" in done.stderr
-    assert "has no attempt of any pod: is it the whole log, at -v=0 or more?" in done.stderr
+    assert "names no pod that a scheduler tried until 20" in done.stderr
+    assert "This replica was not the leader (1 line, the last at 20" in done.stderr
 
 
 def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def read_attempts(log: str) -> list[AttemptSummarized]:
             "031.log",
             "ml/train-small-1502",
             "node lock contention",
-            "Node gpu-node-02 was chosen, and another pod held its lock.",
+            "Node gpu-node-02 was chosen, and another pod held its lock: ml/job-small-1501.",
         ),
         ("042.log", "ml/notebook-small-2005", "node unregistered", "The scheduler knows no devices of the only node."),
     ],
