@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engine.diagnosis.logged_facts import LoggedFact
-from engine.hami.vendors import Vendors
-from schemas.answers.attempts import DeviceLog
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
 if TYPE_CHECKING:
     # What reads a log alone judges nothing, and would wait for its imports.
+    from engine.hami.vendors import Vendors
     from engine.snapshot.case_objects import CaseObjects
+    from schemas.answers.attempts import DeviceLog
 
 Cause = Literal[
     "index-down",
@@ -164,7 +164,7 @@ class DiagnosisFacts:
     attempt: AttemptSummarized | None = None
     is_latest: bool = True
     """False if later attempts followed the requested one: the present state does not explain it."""
-    devices: Sequence[DeviceLog] | None = None
+    devices: "Sequence[DeviceLog] | None" = None
     """Devices of the nodes that were read, as the attempt judged them."""
     pod: PodOnCluster | None = None
     claims: Sequence[Claim] | None = None
@@ -185,7 +185,7 @@ class DiagnosisFacts:
     unknown: Sequence[Unknown] = ()
     cluster_nodes: int = 0
     """Nodes of the cluster, if more are there than the attempt was offered; 0 if not known."""
-    vendors: Vendors = ()
+    vendors: "Vendors" = ()
     """Device table of the cluster, whose names the texts take; HAMi's own names without it."""
 
     def select_unknown(self, *subjects: str) -> tuple[Unknown, ...]:

@@ -93,13 +93,13 @@ def _is_hami_line(line: bytes) -> bool:
 
 
 def _is_kube_scheduler_line(line: bytes) -> bool:
-    from ingest.readers.kube_scheduler.reader import is_kube_scheduler_line
+    from ingest.readers.kube_scheduler.grammar import is_kube_scheduler_line
 
     return is_kube_scheduler_line(line)
 
 
 def _is_volcano_line(line: bytes) -> bool:
-    from ingest.readers.volcano.reader import is_volcano_line
+    from ingest.readers.volcano.grammar import is_volcano_line
 
     return is_volcano_line(line)
 

@@ -3,6 +3,8 @@
 import re
 from typing import Final, Literal, NamedTuple
 
+from ingest.lines import klog
+
 LineKind = Literal["begun", "refused", "failed", "bound", "preempted"]
 
 
@@ -56,3 +58,11 @@ def find_line_pattern(message: bytes) -> tuple[LinePattern, re.Match[bytes]] | N
 def is_from_its_files(line: bytes) -> bool:
     """Tell whether one of kube-scheduler's files printed the line; only a few of them matter here."""
     return _FILES.search(line, 0, 200) is not None
+
+
+def is_kube_scheduler_line(line: bytes) -> bool:
+    """Tell whether kube-scheduler wrote the line: it has klog's header and one of its decisions or files."""
+    start = klog.find_message(line)
+    return start > 0 and klog.has_header(line) and (
+        find_line_pattern(line[start : start + 4_000]) is not None or is_from_its_files(line)
+    )  # fmt: skip

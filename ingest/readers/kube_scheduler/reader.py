@@ -31,14 +31,6 @@ NO_NODES: Final = "no nodes available to schedule pods"
 _MEMORY: Final = TypeAdapter(LineMemory)
 
 
-def is_kube_scheduler_line(line: bytes) -> bool:
-    """Tell whether kube-scheduler wrote the line: it has klog's header and one of its decisions or files."""
-    start = klog.find_message(line)
-    return start > 0 and klog.has_header(line) and (
-        find_line_pattern(line[start : start + 4_000]) is not None or is_from_its_files(line)
-    )  # fmt: skip
-
-
 class KubeSchedulerLog:
     """Reads what kube-scheduler prints. See ``ingest.reading.protocol.LogReader``."""
 

@@ -16,6 +16,7 @@ from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.readers.kube.line_attempts import LineAttempts, LineMemory, OpenTry, split_pod
 from ingest.readers.kube.scheduling_events import EventKind, SchedulingEvent
+from ingest.readers.volcano.grammar import FILES, OWN_WORDS
 from ingest.reading.protocol import EVENT, NOISE, Counts
 from schemas.events import DEFAULT_CLUSTER, Event, PodRef
 
@@ -44,23 +45,6 @@ _COUNTED: Final = re.compile(
     re.DOTALL,
 )
 _SESSION: Final = re.compile(rb"(?:Open|Close) Session ")
-_FILES: Final = re.compile(
-    rb"(?:allocate|enqueue|backfill|preempt|reclaim|statement|session|predicate_helper|predicates|proportion|capacity|gang|drf"
-    rb"|priority|binpack|nodeorder|overcommit|deviceshare|device_info|job_info|event_handlers|cache|scheduler|framework"
-    rb"|conformance|sla|tdm|numaaware|resourcequota|unschedule_info)\.go:\d{1,6}\] "
-)
-_OWN_WORDS: Final = (
-    b"redicates failed: task", b"redicate failed for task", b"> nodes for Job <", b"Binding Task <", b" fit failed: ",
-    b"(PodScheduled==", b" nodes are unavailable: ", b"deviceshare.go:", b"Open Session ", b"Close Session ",
-    b"Try to allocate resource to ", b'"Try to allocate resource"', b"PodGroup to ", b"into cache.",
-)  # fmt: skip
-"""Words that only Volcano's scheduler writes; the names of its files are common."""
-
-
-def is_volcano_line(line: bytes) -> bool:
-    """Tell whether Volcano's scheduler wrote the line: one of its files, and words that only it writes."""
-    head = line[:600]
-    return klog.has_header(line) and any(words in head for words in _OWN_WORDS) and bool(_FILES.search(line, 0, 200))
 
 
 class VolcanoLog:
@@ -83,8 +67,8 @@ class VolcanoLog:
             if start < 0 or len(text) > MAX_LINE:
                 if text:
                     counts.count_unknown(text)
-            elif not any(words in text[:600] for words in _OWN_WORDS):
-                counts.add(NOISE) if _FILES.search(text, 0, 200) else counts.count_unknown(text)
+            elif not any(words in text[:600] for words in OWN_WORDS):
+                counts.add(NOISE) if FILES.search(text, 0, 200) else counts.count_unknown(text)
             else:
                 reference = (lines.times and lines.times[index]) or lines.origin.reference
                 now = klog.parse_time(text, reference, self._zone)

@@ -42,13 +42,13 @@ def test_explain_imports_only_what_this_log_needs() -> None:
     modules = list_loaded(["explain", LOG], ["explain", LOG, POD], ["explain", LOG, POD, "-o", "json"])
     assert "ingest.readers.hami.reader" in modules
     assert not modules & NEVER
-    # The other reader, and the vendors of nodes that this log does not register.
-    assert not modules & {"ingest.readers.kai", "engine.hami.vendors", "engine.hami.registration", "engine.hami.mig"}
+    # The reader of objects, registrations of nodes that this log does not have, and what judges pods on objects.
+    assert not modules & {"ingest.readers.kube.reader", "engine.cases", "engine.filters"}
+    assert not modules & {"engine.hami.registration", "engine.hami.mig", "engine.simulation"}
     # What asks the API, what lists the nodes of its answers, and what unpacks a log.
     assert not modules & {
         "cli.terminal.options",
         "page.views.node_groups",
-        "schemas.answers.attempts",
         "tarfile",
         "zstandard",
     }

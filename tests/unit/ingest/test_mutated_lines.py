@@ -20,6 +20,7 @@ OFTEN = {
     "index": ("taken", "rejected"),
     "placements-and-alerts": ("used", "rejected"),
     "snapshot": ("unfit", "fits", "pod rejected"),
+    "claims": ("fits", "refused before the nodes", "claim rejected"),
 }
 """Outcomes that a suite without them would not be worth its time."""
 
