@@ -24,6 +24,8 @@ SUITES: Final[dict[str, Suite]] = {
     "records": records.feed_records,
     "hami-log": log_lines.feed_hami_lines,
     "kai-log": log_lines.feed_kai_lines,
+    "kube-scheduler-log": log_lines.feed_kube_scheduler_lines,
+    "volcano-log": log_lines.feed_volcano_lines,
     "raw-logs": shipped_lines.feed_records,
     "sniffer-log": sniffer.feed_lines,
     "sniffer-requests": sniffer.feed_requests,

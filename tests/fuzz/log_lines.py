@@ -15,9 +15,12 @@ from ingest.lines.framing import Framing
 from ingest.readers.hami.grammar import load_spellings
 from ingest.readers.hami.reader import HamiLog
 from ingest.readers.kai import KaiLog
+from ingest.readers.kube_scheduler.reader import KubeSchedulerLog
+from ingest.readers.volcano.reader import VolcanoLog
 from ingest.reading.protocol import LogReader
 from tests.fuzz.limits import BLOCK
 from tests.fuzz.readable import check
+from tests.support.builders.klog_lines import write_klog
 
 _HAMI: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
 _KAI: Final = Path(__file__).parents[1] / "unit" / "ingest" / "readers" / "kai" / "cases"
@@ -43,6 +46,52 @@ def feed_hami_lines(count: int, seed: int) -> Iterator[str]:
 def feed_kai_lines(count: int, seed: int) -> Iterator[str]:
     """Feed ``count`` broken lines of KAI; the outcomes are as for HAMi."""
     yield from _read(KaiLog(), list_kai_lines(), count, seed)
+
+
+def feed_kube_scheduler_lines(count: int, seed: int) -> Iterator[str]:
+    """Feed ``count`` broken lines of kube-scheduler; the outcomes are as for HAMi."""
+    yield from _read(KubeSchedulerLog(), list_kube_scheduler_lines(), count, seed)
+
+
+def feed_volcano_lines(count: int, seed: int) -> Iterator[str]:
+    """Feed ``count`` broken lines of Volcano; the outcomes are as for HAMi."""
+    yield from _read(VolcanoLog(), list_volcano_lines(), count, seed)
+
+
+def list_kube_scheduler_lines() -> list[bytes]:
+    """List lines of every kind that the reader knows, of three pods, and some noise."""
+    file, words = "schedule_one.go", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were unschedulable."
+    return [
+        write_klog(message.format(pod=f"ml/p{index}"), file, index)
+        for index in range(3)
+        for message in (
+            '"Attempting to schedule pod" pod="{pod}"',
+            f'"Unable to schedule pod; no fit; waiting" pod="{{pod}}" err="{words}"',
+            f"Unable to schedule {{pod}}: no fit: {words}; waiting",
+            '"Error scheduling pod; retrying" err="no answer" pod="{pod}"',
+            '"Successfully bound pod to node" pod="{pod}" node="n1" evaluatedNodes=3 feasibleNodes=1',
+            '"Preemptor pod preempted victim pod" preemptor="{pod}" victim="ml/old" node="n1"',
+            '"Updating pod condition" pod="{pod}" conditionType=PodScheduled',
+        )
+    ]
+
+
+def list_volcano_lines() -> list[bytes]:
+    """List lines of every kind that the reader knows, of three pods, and some noise."""
+    return [
+        write_klog(message.format(pod=f"ml/p{index}"), file, index)
+        for index in range(3)
+        for file, message in (
+            ("session.go", "Open Session 1 with <1> Job and <1> Queues"),
+            ("allocate.go", "There are <2> nodes for Job <ml/group>"),
+            ("predicate_helper.go", "Predicates failed: task {pod} on node n1 fit failed: Insufficient cpu"),
+            ("job_info.go", "Task <{pod}> is Pending: 0/2 nodes are unavailable: 2 Insufficient cpu."),
+            ("session.go", "Binding Task <{pod}> to node <n1>"),
+            ("cache.go", "Updating pod condition for {pod} to (PodScheduled==False)"),
+            ("allocate.go", "Try to allocate resource to 1 tasks of Job <ml/group>"),
+            ("session.go", "Close Session 1"),
+        )
+    ]
 
 
 def list_lines() -> list[bytes]:

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.usefixtures("quiet_log")
 OFTEN = {
     "hami-log": ("event", "noise", "unknown"),
     "kai-log": ("event", "noise", "unknown"),
+    "kube-scheduler-log": ("event", "noise", "unknown"),
+    "volcano-log": ("event", "noise", "unknown"),
     "raw-logs": ("1 lines", "no record of a shipper"),
     "sniffer-log": ("event", "unknown"),
     "sniffer-requests": ("event", "unknown"),
