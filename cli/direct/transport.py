@@ -2,22 +2,27 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 from urllib.parse import unquote
+
+import orjson
 
 from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotFound, Problem, Unreachable
 from cli.client.transport import NO_QUERY, Query
-from cli.direct.pod_case import LiveCase, read_pod_case
+from cli.direct.pod_case import LiveCase, read_pod_case, read_waiting_case
 from cli.direct.reader import ObjectReader
+from cli.direct.simulation import simulate_on_cluster
 from engine.snapshot import kinds
 from ingest.cases.answers import diagnose_pods
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
-_DIAGNOSIS: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/diagnosis")
+_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|schedulerlog|suggestions)")
+_SIMULATE: Final = "/simulate"
 MAX_SIMILAR: Final = 5
 _RUNGS: Final = (
     (frozenset((kinds.NODE, kinds.POD)), "which node or device refuses the pod, and what would help"),
@@ -37,18 +42,36 @@ class DirectTransport:
     reader: ObjectReader
     namespace: Callable[[], str]
     show_note: ShowNote
+    _cases: dict[tuple[str, str], LiveCase | Problem] = field(default_factory=dict)
+    """Cases that were read, by namespace and name of the pod: one command asks several questions about it."""
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
         """Answer a path of the API, or say that it needs the API."""
-        if (match := _DIAGNOSIS.fullmatch(path)) and not query.get("attempt"):
-            return self._diagnose(unquote(match[1]), unquote(match[2]))
-        return Unreachable("this answer needs the records of schedulerlog", INSTALL)
+        match = _POD.fullmatch(path)
+        if match is None or query.get("attempt"):
+            return Unreachable("this answer needs the records of schedulerlog", INSTALL)
+        namespace, name = unquote(match[1]), unquote(match[2])
+        live = self._read_case(namespace, name)
+        if isinstance(live, Problem):
+            return live
+        return self._diagnose(live, namespace, name) if match[3] == "diagnosis" else _simulate_pod(live, match[3])
+
+    def _read_case(self, namespace: str, name: str) -> LiveCase | Problem:
+        if (namespace, name) not in self._cases:
+            self._cases[namespace, name] = read_pod_case(self.reader, namespace, name)
+        return self._cases[namespace, name]
 
     def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:  # noqa: ARG002 - the protocol's
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
 
-    def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:  # noqa: ARG002 - the protocol's
-        return Unreachable("this answer needs schedulerlog's API, or --cluster FILE", INSTALL)
+    def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
+        """Simulate pods on the cluster as it is now."""
+        if path != _SIMULATE:
+            return Unreachable("this answer needs the records of schedulerlog", INSTALL)
+        live = read_waiting_case(self.reader)
+        self.show_note(describe_rung(live.problems))
+        count = int(query["count"]) if query.get("count", "").isdecimal() else None
+        return simulate_on_cluster(live.case.objects, body, self.namespace(), count)
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:  # noqa: ARG002
         yield Unreachable("changes are followed by schedulerlog's API", INSTALL)
@@ -56,15 +79,24 @@ class DirectTransport:
     def get_namespace(self) -> str:
         return self.namespace()
 
-    def _diagnose(self, namespace: str, name: str) -> Json | Problem:
-        live = read_pod_case(self.reader, namespace, name)
-        if isinstance(live, Problem):
-            return live
+    def _diagnose(self, live: LiveCase, namespace: str, name: str) -> Json | Problem:
         if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
             return _explain_absence(live, namespace, name)
         self.show_note(describe_rung(live.problems))
         (answer,) = diagnose_pods(live.case, [f"{namespace}/{name}"])
         return answer.diagnosis.model_dump(mode="json")
+
+
+def _simulate_pod(live: LiveCase, answer: str) -> Json | Problem:
+    """Simulate the pod of a case, and return one part of the answer: its nodes and devices, or what would help."""
+    if live.pod is None or get_text(live.pod, "spec", "nodeName"):
+        return NotFound("the pod does not wait", "")
+    namespace = get_text(live.pod, "metadata", "namespace")
+    simulation = simulate_on_cluster(live.case.objects, orjson.dumps(live.pod), namespace, None)
+    if isinstance(simulation, Problem):
+        return simulation
+    part: Json | None = simulation[answer]
+    return part if part is not None else NotFound("HAMi's scheduler places no device for the pod", "")
 
 
 def describe_rung(problems: Mapping[str, Problem]) -> str:

@@ -65,6 +65,12 @@ def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:
     """Build the judge of a case; None if no node was read."""
     if not objects.has_read(kinds.NODE):
         return None
+    cluster = build_cluster(build_manifest(objects), device_config.read_shipped(), HamiRelease())
+    return CaseJudge(cluster, now, objects.unread)
+
+
+def build_manifest(objects: CaseObjects) -> Manifest:
+    """Build the description of the case's cluster for a simulation."""
     nodes = {get_text(node, "metadata", "name"): dict(node) for node in objects.select(kinds.NODE)}
     pods = {key: _complete(objects.tables[kinds.POD][key]) for key in objects.tables.get(kinds.POD, {})}
     quotas = {key: dict(quota) for key, quota in objects.tables.get(kinds.RESOURCE_QUOTA, {}).items()}
@@ -72,9 +78,7 @@ def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:
     others = [
         dict(entry) for kind, table in objects.tables.items() if kind not in manifest_kinds for entry in table.values()
     ]
-    manifest = Manifest(nodes, pods, quotas, others)
-    cluster = build_cluster(manifest, device_config.read_shipped(), HamiRelease())
-    return CaseJudge(cluster, now, objects.unread)
+    return Manifest(nodes, pods, quotas, others)
 
 
 def _complete(pod: Mapping[str, Any]) -> dict[str, Any]:

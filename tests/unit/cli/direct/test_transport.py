@@ -124,3 +124,28 @@ def test_a_refusal_counts_only_where_the_api_is_installed(has_api: bool, answers
     first = Refusing(ObjectReader(server.fetch), lambda: "ml", print)
     fallback = FallbackTransport(first, lambda: has_api, lambda: create_transport(server, []))
     assert isinstance(fallback.get(DIAGNOSIS), dict) == answers
+
+
+def test_a_pod_is_simulated_on_the_cluster_as_it_is() -> None:
+    notes: list[str] = []
+    answer = create_transport(Server(), notes).post("/simulate", json.dumps({"kind": "Pod", **POD}).encode())
+    assert isinstance(answer, dict)
+    assert (answer["state"], answer["nodes"], answer["fit_nodes"]) == ("refused", 3, 0)
+    assert "cpu" in answer["sentence"]["en"]
+    assert len(notes) == 1
+
+
+def test_what_would_help_is_worked_out_on_the_objects() -> None:
+    transport = create_transport(Server(), [])
+    answer = transport.get("/namespaces/ml/pods/train-0/suggestions")
+    assert isinstance(answer, dict)
+    assert answer["state"] == "refused"
+    assert any("cpu" in item["sentence"]["en"] for item in answer["items"])
+
+
+def test_pods_cannot_be_simulated_without_the_right_to_list_nodes() -> None:
+    answer = create_transport(Server("/api/v1/nodes"), []).post(
+        "/simulate", json.dumps({"kind": "Pod", **POD}).encode()
+    )
+    assert isinstance(answer, Problem)
+    assert "can-i list nodes" in answer.next_step
