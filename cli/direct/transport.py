@@ -16,6 +16,7 @@ from cli.client.transport import NO_QUERY, Query
 from cli.direct.pod_case import LiveCase, read_pod_case, read_waiting_case
 from cli.direct.reader import ObjectReader
 from cli.direct.simulation import simulate_on_cluster
+from cli.direct.waiting_pods import list_waiting
 from engine.snapshot import kinds
 from ingest.cases.answers import diagnose_pods
 from runtime.kubernetes.object_fields import get_text
@@ -23,6 +24,7 @@ from schemas.json_types import Json
 
 _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|schedulerlog|suggestions)")
 _SIMULATE: Final = "/simulate"
+_PENDING: Final = "/pending"
 MAX_SIMILAR: Final = 5
 _RUNGS: Final = (
     (frozenset((kinds.NODE, kinds.POD)), "which node or device refuses the pod, and what would help"),
@@ -47,6 +49,8 @@ class DirectTransport:
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
         """Answer a path of the API, or say that it needs the API."""
+        if path == _PENDING:
+            return self._list_waiting(query)
         match = _POD.fullmatch(path)
         if match is None or query.get("attempt"):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
@@ -55,6 +59,14 @@ class DirectTransport:
         if isinstance(live, Problem):
             return live
         return self._diagnose(live, namespace, name) if match[3] == "diagnosis" else _simulate_pod(live, match[3])
+
+    def _list_waiting(self, query: Query) -> Json | Problem:
+        if query.get("group_by", "pod") != "pod" or query.get("reason") or query.get("since"):
+            return Unreachable("groups, reasons and times need the records of schedulerlog", INSTALL)
+        live = read_waiting_case(self.reader, query.get("namespace", ""))
+        self.show_note(describe_rung(live.problems))
+        limit = query.get("limit", "")
+        return list_waiting(live, int(limit)) if limit.isdecimal() else list_waiting(live)
 
     def _read_case(self, namespace: str, name: str) -> LiveCase | Problem:
         if (namespace, name) not in self._cases:

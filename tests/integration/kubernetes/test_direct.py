@@ -112,3 +112,24 @@ def test_a_pod_that_does_not_exist_has_similar_names(ask: Ask, namespace: str) -
     done = ask("viewer", "why", "larg")
     assert done.exit_code == 3, done.output
     assert f"{namespace}/large" in done.output
+
+
+def test_waiting_pods_are_listed_with_their_obstacle(ask: Ask, namespace: str) -> None:
+    done = ask("viewer", "list", "--pending")
+    assert done.exit_code == 0, done.output
+    assert f"{namespace}/large" in done.output
+    assert "ResourceNeverEnough" in done.output
+
+
+@pytest.mark.parametrize(("cpu", "code"), [("1", 0), ("64", 1)])
+def test_a_pod_is_simulated_on_the_cluster_as_it_is(ask: Ask, tmp_path: Path, cpu: str, code: int) -> None:
+    resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "wanted"},
+        "spec": {"containers": [{"name": "c", "image": "i", "resources": resources}]},
+    }
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod))
+    done = ask("viewer", "simulate", "-f", str(tmp_path / "pod.yaml"))
+    assert done.exit_code == code, done.output

@@ -149,3 +149,12 @@ def test_pods_cannot_be_simulated_without_the_right_to_list_nodes() -> None:
     )
     assert isinstance(answer, Problem)
     assert "can-i list nodes" in answer.next_step
+
+
+def test_waiting_pods_are_listed_with_their_obstacle() -> None:
+    answer = create_transport(Server(), []).get("/pending", {"namespace": "", "group_by": "pod", "limit": "50"})
+    assert isinstance(answer, dict)
+    (item,) = answer["items"]
+    assert (item["namespace"], item["name"], item["obstacle"]["code"]) == ("ml", "train-0", "ResourceNeverEnough")
+    grouped = create_transport(Server(), []).get("/pending", {"group_by": "obstacle"})
+    assert isinstance(grouped, Unreachable)
