@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final
 from urllib.parse import unquote
-
-import orjson
 
 from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
@@ -17,12 +16,12 @@ from cli.direct.pod_case import LiveCase, read_pod_case, read_waiting_case
 from cli.direct.reader import ObjectReader
 from cli.direct.simulation import simulate_on_cluster
 from cli.direct.waiting_pods import list_waiting
+from engine.cases.simulating import suggest_changes
 from engine.snapshot import kinds
 from ingest.cases.answers import diagnose_pods
-from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
-_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|schedulerlog|suggestions)")
+_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
 _SIMULATE: Final = "/simulate"
 _PENDING: Final = "/pending"
 MAX_SIMILAR: Final = 5
@@ -58,7 +57,9 @@ class DirectTransport:
         live = self._read_case(namespace, name)
         if isinstance(live, Problem):
             return live
-        return self._diagnose(live, namespace, name) if match[3] == "diagnosis" else _simulate_pod(live, match[3])
+        if match[3] == "diagnosis":
+            return self._diagnose(live, namespace, name)
+        return _suggest(live, namespace, name)
 
     def _list_waiting(self, query: Query) -> Json | Problem:
         if query.get("group_by", "pod") != "pod" or query.get("reason") or query.get("since"):
@@ -99,16 +100,11 @@ class DirectTransport:
         return answer.diagnosis.model_dump(mode="json")
 
 
-def _simulate_pod(live: LiveCase, answer: str) -> Json | Problem:
-    """Simulate the pod of a case, and return one part of the answer: its nodes and devices, or what would help."""
-    if live.pod is None or get_text(live.pod, "spec", "nodeName"):
-        return NotFound("the pod does not wait", "")
-    namespace = get_text(live.pod, "metadata", "namespace")
-    simulation = simulate_on_cluster(live.case.objects, orjson.dumps(live.pod), namespace, None)
-    if isinstance(simulation, Problem):
-        return simulation
-    part: Json | None = simulation[answer]
-    return part if part is not None else NotFound("HAMi's scheduler places no device for the pod", "")
+def _suggest(live: LiveCase, namespace: str, name: str) -> Json | Problem:
+    """Suggest what would let the pod in."""
+    (answer,) = diagnose_pods(live.case, [f"{namespace}/{name}"])
+    suggestions = suggest_changes(live.case.objects, answer.diagnosis, live.case.read_at or datetime.now(UTC))
+    return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
 
 
 def describe_rung(problems: Mapping[str, Problem]) -> str:

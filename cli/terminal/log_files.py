@@ -8,7 +8,7 @@ import typer
 
 from cli.terminal.answers import Format, print_document
 from cli.terminal.diagnosed import show_diagnosis
-from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
+from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING, to_state_exit_code
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.times import format_time
 from page.views.log_pods import list_pods
@@ -78,7 +78,7 @@ def explain(
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
     if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
-        show_diagnosis(Screen(), diagnosis, None, is_wide=output == "wide")
+        show_diagnosis(Screen(), diagnosis, _suggest(case, diagnosis), is_wide=output == "wide")
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
@@ -129,6 +129,16 @@ def _diagnose(case: "ClusterCase", names: list[str]) -> list[Json]:
         }
         for answer in diagnose_pods(case, names)
     ]
+
+
+def _suggest(case: "ClusterCase", diagnosis: Json) -> Json | None:
+    """Suggest what would let a waiting pod in, as far as the objects of its cluster were read."""
+    if not case.objects.tables or to_state_exit_code(diagnosis["state"]) != WAITING or not case.ended_at:
+        return None
+    from engine.cases.simulating import suggest_changes
+    from schemas.answers.diagnosis import Diagnosis
+
+    return suggest_changes(case.objects, Diagnosis.model_validate(diagnosis), case.ended_at)
 
 
 def _write_full(case: "ClusterCase", name: str) -> Json:

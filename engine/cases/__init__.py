@@ -1,5 +1,6 @@
 """Facts about the pods of a case: what was read of a cluster at one moment, from files or a live cluster. Pure.
 
 pod_facts   facts about a pod for the diagnosis
+simulating  pods simulated on the objects of a case, and changes after which a pod of it fits
 judging     a waiting pod judged on the nodes of the case, by the filters and by HAMi's fit
 """

@@ -1,0 +1,55 @@
+"""Pods simulated on the objects of a case, and the changes after which a waiting pod of it would fit."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from engine.cases.judging import build_manifest
+from engine.fit import device_config
+from engine.fit.manifests import ManifestError
+from engine.simulation.cluster import build_cluster
+from engine.simulation.hami_release import LATEST, observe_release
+from engine.simulation.setting import SimulationSetting
+from engine.simulation.simulate import simulate_workloads
+from engine.simulation.verdict import PodRejectedError
+from engine.simulation.workloads import read_workloads
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
+from schemas.answers.diagnosis import Diagnosis
+from schemas.json_types import Json
+
+_PODS: Final = Path("the pods")
+NODES_OPEN: Final = "NodesOpen"
+"""Step of the diagnosis that asks whether a node would take the pod."""
+
+
+def simulate_on_case(objects: CaseObjects, pods: bytes, namespace: str, count: int | None, now: datetime) -> Json:
+    """Simulate the pods of a text; ``count``: copies of each, None for one. Raises ``ManifestError``."""
+    manifest = build_manifest(objects)
+    release = observe_release(manifest.pods.values()) or LATEST
+    cluster = build_cluster(manifest, device_config.read_shipped(), release)
+    try:
+        return simulate_workloads(cluster, read_workloads(pods, _PODS, namespace), count, SimulationSetting(now))
+    except PodRejectedError as error:
+        raise ManifestError(_PODS, None, str(error)) from None
+
+
+def suggest_changes(objects: CaseObjects, diagnosis: Diagnosis, now: datetime) -> Json | None:
+    """Suggest changes after which the pod fits, each proved by judging it again.
+
+    None where nodes are not what the pod waits for (a gate, a queue, another member of its group), or if nothing is
+    found.
+    """
+    pod = objects.find(kinds.POD, diagnosis.name, diagnosis.namespace)
+    refused = any(step.step == NODES_OPEN and step.answer == "no" for step in diagnosis.steps)
+    if pod is None or not refused or not objects.has_read(kinds.NODE):
+        return None
+    try:
+        suggestions: Json | None = simulate_on_case(objects, orjson.dumps(pod), diagnosis.namespace, None, now)[
+            "suggestions"
+        ]
+    except ManifestError:
+        return None
+    return suggestions if suggestions and suggestions["state"] == "refused" else None
