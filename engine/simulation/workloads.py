@@ -147,7 +147,9 @@ def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> PodTemplate:
         metadata["namespace"] = namespace
     check_pod(pod)
     plain = to_plain(pod)
-    node = plain.get("spec", {}).get("nodeName") or ""
+    # The API server takes a null for an absent spec, and then finds that it has no containers.
+    plain["spec"] = plain.get("spec") or {}
+    node = plain["spec"].get("nodeName") or ""
     is_observed = isinstance(plain.get("status"), dict) and bool(plain["status"].get("phase"))
     if not (node and is_observed):
         return PodTemplate("Pod", plain["metadata"]["name"], plain, 1, {})

@@ -8,7 +8,6 @@ from typing import Any, Final
 import orjson
 
 from ingest.errors import MistakeError
-from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import Json
 
 HEAD_BYTES: Final = 64 * 1024
@@ -42,6 +41,9 @@ def _is_one_object(text: bytes) -> bool:
 
 def parse_objects(name: str, text: bytes) -> list[Json]:
     """Parse the objects of a text. Raises ``MistakeError`` with the place of what can't be read."""
+    # Imported late: what reads a log alone would wait for it.
+    from runtime.files.yaml_lines import YamlError
+
     text = text.removeprefix(_BOM)
     try:
         values = list(_parse_json(text) if _JSON.match(text) else _parse_yaml(text))
@@ -75,5 +77,7 @@ def _parse_several(text: str) -> Iterator[Any]:
 
 
 def _parse_yaml(text: bytes) -> Iterator[Any]:
+    from runtime.files.yaml_lines import parse_documents
+
     for _, document in parse_documents(text):
         yield from document if isinstance(document, list) else [document]

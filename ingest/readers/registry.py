@@ -67,6 +67,9 @@ def _create_kai_reader(cluster: str, facts: LogFacts) -> WaitingReader:
 
 
 def _is_kai_line(line: bytes) -> bool:
+    # KAI writes JSON, or a time with a tab behind it.
+    if not (line.startswith(b"{") or b"\t" in line[:40]):
+        return False
     from ingest.readers.kai.reader import is_kai_line
 
     return is_kai_line(line)
@@ -86,10 +89,12 @@ def _create_volcano_reader(cluster: str, facts: LogFacts) -> WaitingReader:
 
 def _is_hami_line(line: bytes) -> bool:
     """Tell whether HAMi wrote the line: kube-scheduler and Volcano write klog's header too."""
+    start = klog.find_message(line)
+    if start <= 0 or not klog.has_header(line):
+        return False
     from ingest.readers.hami.grammar import load_grammar
 
-    start = klog.find_message(line)
-    return start > 0 and klog.has_header(line) and load_grammar().find_spelling(line, start) is not None
+    return load_grammar().find_spelling(line, start) is not None
 
 
 def _is_kube_scheduler_line(line: bytes) -> bool:

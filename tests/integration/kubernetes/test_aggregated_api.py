@@ -28,7 +28,7 @@ from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state
 from tests.support.control_plane.callers import Callers
 from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, build, combine, emptied, select_kinds
-from tests.support.control_plane.objects import created_namespace
+from tests.support.control_plane.objects import created_namespace, created_nodes
 from tests.support.control_plane.rights import Right, list_granted, read_requests
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
 from tests.support.harness.api_process import serving
@@ -233,7 +233,19 @@ def test_who_may_view_a_namespace_asks_with_kubectl_where_a_pod_would_go(world: 
             return bool(simulate("viewer", "/namespaces/{a}", world.team_a)["node"] == "node1")
         return False
 
-    eventually(fits, "the pod does not fit node1")
+    # A node whose devices are recorded and that the cluster does not have any more takes no pod.
+    amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    node = {
+        "metadata": {"name": "node1", "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+    with created_nodes(world.cluster, [node]):
+        eventually(fits, "the pod does not fit node1")
+        check_simulations(world, simulate)
+
+
+def check_simulations(world: World, simulate: Callable[[str, str, str], Json]) -> None:
+    """Check the answer about a pod that fits, and the refusals of callers and namespaces."""
     answer = simulate("viewer", "/namespaces/{a}", world.team_a)
     assert answer["schedulerlog"]["filter"]["status"] == "passed"
     assert answer["suggestions"]["state"] == "fits"
