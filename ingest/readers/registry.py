@@ -67,8 +67,8 @@ def _create_kai_reader(cluster: str, facts: LogFacts) -> WaitingReader:
 
 
 def _is_kai_line(line: bytes) -> bool:
-    # KAI writes JSON, or a time with a tab behind it.
-    if not (line.startswith(b"{") or b"\t" in line[:40]):
+    # KAI logs by zap: a line with klog's header needs no look at its files and tags.
+    if klog.has_header(line):
         return False
     from ingest.readers.kai.reader import is_kai_line
 
