@@ -19,6 +19,7 @@ from cli.direct.waiting_pods import list_waiting
 from engine.cases.simulating import suggest_changes
 from engine.snapshot import kinds
 from ingest.cases.answers import diagnose_pods
+from schemas.answers.diagnosis import Diagnosis
 from schemas.json_types import Json
 
 _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
@@ -43,8 +44,8 @@ class DirectTransport:
     reader: ObjectReader
     namespace: Callable[[], str]
     show_note: ShowNote
-    _cases: dict[tuple[str, str], LiveCase | Problem] = field(default_factory=dict)
-    """Cases that were read, by namespace and name of the pod: one command asks several questions about it."""
+    _diagnosed: dict[tuple[str, str], tuple[LiveCase, Diagnosis]] = field(default_factory=dict)
+    """The latest case by namespace and name of its pod, for the question that follows its diagnosis."""
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
         """Answer a path of the API, or say that it needs the API."""
@@ -54,12 +55,16 @@ class DirectTransport:
         if match is None or query.get("attempt"):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
         namespace, name = unquote(match[1]), unquote(match[2])
-        live = self._read_case(namespace, name)
-        if isinstance(live, Problem):
-            return live
-        if match[3] == "diagnosis":
-            return self._diagnose(live, namespace, name)
-        return _suggest(live, namespace, name)
+        if match[3] == "suggestions":
+            return self._suggest(namespace, name)
+        diagnosed = self._diagnose(namespace, name)
+        if isinstance(diagnosed, Problem):
+            return diagnosed
+        # Only the latest: a process that answers for days would hold every cluster that it has read.
+        self._diagnosed.clear()
+        live, diagnosis = self._diagnosed[namespace, name] = diagnosed
+        self.show_note(describe_rung(live.problems))
+        return diagnosis.model_dump(mode="json")
 
     def _list_waiting(self, query: Query) -> Json | Problem:
         if query.get("group_by", "pod") != "pod" or query.get("reason") or query.get("since"):
@@ -68,11 +73,6 @@ class DirectTransport:
         self.show_note(describe_rung(live.problems))
         limit = query.get("limit", "")
         return list_waiting(live, int(limit)) if limit.isdecimal() else list_waiting(live)
-
-    def _read_case(self, namespace: str, name: str) -> LiveCase | Problem:
-        if (namespace, name) not in self._cases:
-            self._cases[namespace, name] = read_pod_case(self.reader, namespace, name)
-        return self._cases[namespace, name]
 
     def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:  # noqa: ARG002 - the protocol's
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
@@ -92,19 +92,24 @@ class DirectTransport:
     def get_namespace(self) -> str:
         return self.namespace()
 
-    def _diagnose(self, live: LiveCase, namespace: str, name: str) -> Json | Problem:
+    def _diagnose(self, namespace: str, name: str) -> tuple[LiveCase, Diagnosis] | Problem:
+        """Read a case about the pod as it is now, and diagnose it."""
+        live = read_pod_case(self.reader, namespace, name)
+        if isinstance(live, Problem):
+            return live
         if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
             return _explain_absence(live, namespace, name)
-        self.show_note(describe_rung(live.problems))
         (answer,) = diagnose_pods(live.case, [f"{namespace}/{name}"])
-        return answer.diagnosis.model_dump(mode="json")
+        return live, answer.diagnosis
 
-
-def _suggest(live: LiveCase, namespace: str, name: str) -> Json | Problem:
-    """Suggest what would let the pod in."""
-    (answer,) = diagnose_pods(live.case, [f"{namespace}/{name}"])
-    suggestions = suggest_changes(live.case.objects, answer.diagnosis, live.case.read_at or datetime.now(UTC))
-    return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
+    def _suggest(self, namespace: str, name: str) -> Json | Problem:
+        """Suggest what would let the pod in."""
+        diagnosed = self._diagnosed.pop((namespace, name), None) or self._diagnose(namespace, name)
+        if isinstance(diagnosed, Problem):
+            return diagnosed
+        live, diagnosis = diagnosed
+        suggestions = suggest_changes(live.case.objects, diagnosis, live.case.read_at or datetime.now(UTC))
+        return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
 
 
 def describe_rung(problems: Mapping[str, Problem]) -> str:

@@ -1,8 +1,8 @@
 """Facts about pods for the diagnosis, from the objects of a cluster and the records of its schedulers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -142,15 +142,3 @@ def to_event_evidence(event: ObjectEvent, path: str) -> Evidence:
     """Convert an event, with the number of times that it was seen."""
     words = f"{event.reason}: {event.note}"
     return Evidence("event", path, event.time, event.reporter, {"times": event.count}, words)
-
-
-def find_time(cluster: CaseObjects, *others: datetime | None) -> datetime:
-    """Find the time of a case that is not live: the latest that its objects or records name."""
-    times = [time for time in (cluster.latest_time, *others) if time]
-    return max(times, default=datetime.now(UTC))
-
-
-def iterate_pods(cluster: CaseObjects) -> Iterator[tuple[str, str]]:
-    """Iterate over the namespaces and names of all pods."""
-    for pod in cluster.select(kinds.POD):
-        yield get_text(pod, "metadata", "namespace") or "default", get_text(pod, "metadata", "name")

@@ -101,7 +101,7 @@ class _CaseReading:
         self._objects: list[Json] = []
         self._logs: list[Path] = []
         self._input_head = b""
-        """What was read of standard input already."""
+        """First bytes of standard input, which were read to recognise it."""
         self._unread: set[str] = set()
         self._errors: list[MistakeError | UnreadableFileError] = []
 

@@ -158,3 +158,14 @@ def test_waiting_pods_are_listed_with_their_obstacle() -> None:
     assert (item["namespace"], item["name"], item["obstacle"]["code"]) == ("ml", "train-0", "ResourceNeverEnough")
     grouped = create_transport(Server(), []).get("/pending", {"group_by": "obstacle"})
     assert isinstance(grouped, Unreachable)
+
+
+def test_each_diagnosis_reads_the_cluster_again_and_its_suggestions_do_not() -> None:
+    server = Server()
+    transport = create_transport(server, [])
+    transport.get(DIAGNOSIS)
+    reads = len(server.paths)
+    transport.get("/namespaces/ml/pods/train-0/suggestions")
+    assert len(server.paths) == reads
+    transport.get(DIAGNOSIS)
+    assert len(server.paths) == 2 * reads
