@@ -93,7 +93,7 @@ for server in kafka:4.3.1 opensearch:3.8.0; do
     mkdir -p "$context/libs"
     cp -r "$here/$name/." "$context/"
     cp -r "$java" "$context/java"
-    awk -v kind="$name" '$1 == kind {print $2}' "$repository/embedded/jars.lock" |
+    awk -v kind="$name" '$1 == kind {print $2}' "$repository/dev/embedded/jars.lock" |
         while read -r jar; do cp "$cache/$jar" "$context/libs/"; done
     if [ "$name" = opensearch ]; then
         (cd "$repository" && "$python" -c 'from dev.embedded.opensearch import LOGGING; print(LOGGING)') \
