@@ -8,6 +8,8 @@ objects          objects of the API server as facts
 logged_facts     facts of a log's lines that are no verdicts
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
+timeline         moments of the pod's way through the layers
+layer_waits      time that it spent in each layer
 waiting          fields of an attempt in lists of waiting pods: its obstacle, and the nodes that lacked least
 
 Questions

@@ -22,6 +22,7 @@ from engine.diagnosis.cluster_steps import (
 )
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
 from engine.diagnosis.judged_steps import check_judged, counts_only, list_unexplained
+from engine.diagnosis.layer_waits import find_layer, list_waits
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
@@ -32,6 +33,7 @@ from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
 from engine.diagnosis.texts import OTHER_WORDS, get_kind
+from engine.diagnosis.timeline import build_timeline, list_moments
 from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
 from engine.diagnosis.wording import (
     describe_age,
@@ -43,12 +45,24 @@ from engine.diagnosis.wording import (
 )
 from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
-from schemas.answers.diagnosis import Diagnosis, DiagnosisEvidence, DiagnosisStep, InBothLanguages, NotKnown, Obstacle
+from schemas.answers.diagnosis import (
+    Diagnosis,
+    DiagnosisEvidence,
+    DiagnosisStep,
+    InBothLanguages,
+    Layer,
+    NotKnown,
+    Obstacle,
+)
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 MAX_NODES: Final = 20
+_LAYERS: Final[dict[State, Layer]] = {
+    "gated": "gate", "refused": "nodes", "not judged": "nodes", "binding": "bind",
+}  # fmt: skip
+"""Layer of a state without an obstacle."""
 
 
 def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: JudgedPod | None = None) -> Diagnosis:
@@ -65,6 +79,8 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
     ranked = rank_obstacles(obstacle for step in steps for obstacle in step.obstacles)
     state = derive_state(facts, steps)
     obstacles = [_to_obstacle(obstacle, facts) for obstacle in ranked]
+    moments = list_moments(facts)
+    layer = _derive_layer(facts, state, steps, ranked)
     return Diagnosis(
         cluster=facts.cluster,
         namespace=facts.namespace,
@@ -75,6 +91,9 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
         sentence=obstacles[0].sentence if obstacles else _write_sentence(facts, state),
         obstacle=obstacles[0] if obstacles else None,
         other_obstacles=obstacles[1:],
+        layer=layer,
+        timeline=build_timeline(moments),
+        waits=list_waits(moments, layer, facts.now),
         steps=[_to_step(step) for step in steps],
         not_known=_to_not_known(facts.unknown),
     )
@@ -207,6 +226,17 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
     if any(step.question == queues.QUESTION and step.answer == "no" for step in steps):
         return "refused"
     return "refused" if find_refusal_condition(pod) else "not judged"
+
+
+def _derive_layer(
+    facts: DiagnosisFacts, state: State, steps: Sequence[TreeStep], ranked: Sequence[FoundObstacle]
+) -> Layer | None:
+    """Derive the layer in which the pod waits; None if it waits nowhere, or if nobody knows."""
+    if ranked:
+        return find_layer(steps, ranked[0])
+    if state == "placed":
+        return "start" if facts.pod and facts.pod.phase == "Pending" else None
+    return _LAYERS.get(state)
 
 
 def _is_bound(facts: DiagnosisFacts) -> bool:

@@ -60,6 +60,37 @@ class Obstacle(Answer):
     evidence: list[DiagnosisEvidence]
 
 
+TimelineEvent = Literal[
+    "owner created", "queued", "evicted", "quota reserved", "admitted", "released", "created", "tried", "tried again",
+    "chosen", "bound", "allocated", "started", "rejected", "ended",
+]  # fmt: skip
+"""Events of a time line, in the order in which a pod that is placed at once meets them."""
+Layer = Literal["queue", "gate", "nodes", "bind", "start"]
+"""Layer in which a pod waits: queue and quota; gates, groups and claims; nodes and devices; the bind; its kubelet."""
+
+
+class TimelineMoment(Answer):
+    """One moment of a pod's way from its owner to its start."""
+
+    event: TimelineEvent
+    at: str
+    seconds: float | None = Field(description="Seconds since the moment before; null for the first one.")
+    text: InBothLanguages
+    record: str = Field(description="The record or the object of the API server that has the time.")
+
+
+class LayerWait(Answer):
+    """Time that the pod spent in one layer."""
+
+    layer: Layer = Field(
+        description="queue: its queue or quota. gate: gates, its group's members, claims. nodes: a node that takes it. "
+        "bind: from the choice of a node to the bind. start: from the bind to its first container."
+    )
+    since: str
+    until: str | None = Field(description="Null while it waits there.")
+    seconds: float
+
+
 class Diagnosis(Answer):
     """Diagnosis of a waiting pod."""
 
@@ -83,6 +114,15 @@ class Diagnosis(Answer):
         None,
         description="The smallest set of constraints that together keep the pod from every node (memory, cores, count, "
         "type, …): without any one of them it would fit somewhere. Null where that was not computed.",
+    )
+    layer: Layer | None = Field(
+        None, description="Layer of the main obstacle, in which the pod waits now; null where it does not wait."
+    )
+    timeline: list[TimelineMoment] = Field(
+        default_factory=list, description="Moments of its way through the layers, the earliest first, as far as known."
+    )
+    waits: list[LayerWait] = Field(
+        default_factory=list, description="Time that it spent in each layer, in the order of the layers."
     )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
     not_known: list[NotKnown] = Field(description="Facts that could not be known, of all steps.")

@@ -165,7 +165,7 @@ def _describe_failure(facts: DiagnosisFacts, event: Statement) -> FoundObstacle:
     return FoundObstacle("DeviceClaimNotMade", {"words": quote(event.text)}, evidence=[event.evidence])
 
 
-def _iterate_claims(facts: DiagnosisFacts) -> Iterator[tuple[str, Fields]]:
+def iterate_claims(facts: DiagnosisFacts) -> Iterator[tuple[str, Fields]]:
     """Iterate over the pod's claims that were read, by name."""
     objects, pod = facts.objects, facts.pod
     if objects is None or pod is None:
@@ -182,7 +182,7 @@ def _iterate_claims(facts: DiagnosisFacts) -> Iterator[tuple[str, Fields]]:
 
 
 def _find_claim_of_class(facts: DiagnosisFacts, name: str) -> str:
-    for claim_name, claim in _iterate_claims(facts):
+    for claim_name, claim in iterate_claims(facts):
         for request in iterate_objects(claim, "spec", "devices", "requests"):
             if name in (get_text(request, "deviceClassName"), get_text(request, "exactly", "deviceClassName")):
                 return claim_name
@@ -193,7 +193,7 @@ def _describe_reserved(facts: DiagnosisFacts, evidence: list[Evidence]) -> Found
     """Describe a claim that as many pods use as may use it."""
     users = {
         name: [get_text(user, "name") for user in iterate_objects(claim, "status", "reservedFor")]
-        for name, claim in _iterate_claims(facts)
+        for name, claim in iterate_claims(facts)
     }
     names = [user for listed in users.values() for user in listed if user != facts.name]
     words: dict[str, Word] = {"claims": shorten_list(list(users)), "users": shorten_list(names)}
@@ -203,7 +203,7 @@ def _describe_reserved(facts: DiagnosisFacts, evidence: list[Evidence]) -> Found
 
 def _describe_elsewhere(facts: DiagnosisFacts, refused: int, evidence: list[Evidence]) -> Iterator[FoundObstacle]:
     """Describe a claim whose devices are allocated on a node where the pod finds no room."""
-    for name, claim in _iterate_claims(facts):
+    for name, claim in iterate_claims(facts):
         devices = [
             f"{get_text(result, 'device')} of pool {get_text(result, 'pool')}"
             for result in iterate_objects(claim, "status", "allocation", "devices", "results")

@@ -1,0 +1,82 @@
+"""Time that a pod spent in each layer, and the layer that holds it now."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from engine.diagnosis.outcome import FoundObstacle, TreeStep
+from engine.diagnosis.timeline import Moment
+from schemas.answers.diagnosis import Layer, LayerWait, TimelineEvent
+from schemas.codec.records import format_rfc3339
+
+_LAYERS: Final[dict[str, Layer]] = {
+    "PodExists": "queue", "QuotaLeft": "queue", "QueueHasRoom": "queue",
+    "FreeOfGates": "gate", "ClaimsReady": "gate", "DeviceClaimsReady": "gate", "GangComplete": "gate",
+    "ReservationHolds": "bind", "SlurmStarted": "bind", "ChoiceHeld": "bind",
+    "NodeUnlocked": "bind", "SchedulerMayBind": "bind", "Bound": "bind",
+    "TakenByNode": "start", "Starts": "start",
+}  # fmt: skip
+"""Layer of a question of the tree; the others are about nodes."""
+_KUEUE: Final = "Kueue"
+_ADMITTED: Final = "KueueAdmitted"
+_NO_LAYER: Final = ("PodMissing",)
+
+
+def find_layer(steps: Sequence[TreeStep], obstacle: FoundObstacle) -> Layer | None:
+    """Find the layer of an obstacle by the question that led to it; None for a pod that was deleted."""
+    if obstacle.code in _NO_LAYER:
+        return None
+    if obstacle.code.startswith(_KUEUE) and obstacle.code != _ADMITTED:
+        return "queue"
+    question = next((step.question for step in steps if any(entry is obstacle for entry in step.obstacles)), "")
+    return _LAYERS.get(question, "nodes")
+
+
+class _Span(NamedTuple):
+    layer: Layer
+    since: datetime | None
+    until: datetime | None
+
+
+def list_waits(moments: Sequence[Moment], layer: Layer | None, now: datetime) -> list[LayerWait]:
+    """List the time in each layer; ``layer``: the one that holds the pod now, None if nothing does."""
+    return [
+        _to_wait(span.layer, span.since, span.until, now)
+        for span in _iterate_spans(moments, layer)
+        if span.since and (span.until or span.layer == layer)
+    ]
+
+
+def _to_wait(layer: Layer, since: datetime, until: datetime | None, now: datetime) -> LayerWait:
+    # Objects have whole seconds: an end may seem to lie before its begin.
+    until = max(since, until) if until else None
+    return LayerWait(
+        layer=layer,
+        since=format_rfc3339(since),
+        until=format_rfc3339(until) if until else None,
+        seconds=round(max(((until or now) - since).total_seconds(), 0.0), 3),
+    )
+
+
+def _iterate_spans(moments: Sequence[Moment], layer: Layer | None) -> Iterator[_Span]:
+    """Iterate over the spans of time; one without an end counts only if the pod is there now."""
+    times: dict[TimelineEvent, datetime] = {moment.event: moment.time for moment in moments}
+    created, admitted, released = times.get("created"), times.get("admitted"), times.get("released")
+    if "queued" in times or layer == "queue":
+        since = times.get("queued") or created or times.get("owner created")
+        yield _Span("queue", since, None if layer == "queue" else admitted)
+    let_go = _find_latest(created, admitted)
+    if layer == "gate" or (released and let_go and released > let_go):
+        yield _Span("gate", let_go, None if layer == "gate" else released)
+    chosen, bound = times.get("chosen"), times.get("bound")
+    if layer not in ("queue", "gate"):
+        yield _Span("nodes", _find_latest(let_go, released), None if layer == "nodes" else chosen or bound)
+    if chosen or layer == "bind":
+        yield _Span(
+            "bind", chosen or times.get("tried again") or times.get("tried"), None if layer == "bind" else bound
+        )
+    yield _Span("start", bound, None if layer == "start" else times.get("started") or times.get("rejected"))
+
+
+def _find_latest(*times: datetime | None) -> datetime | None:
+    return max((time for time in times if time), default=None)
