@@ -27,6 +27,7 @@ from .answers import (
     trends,
     waiting,
     watching,
+    workloads,
 )
 from .events import EVENTS
 from .ids import build_schema_id
@@ -45,6 +46,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *reports.ANSWERS,
     *placements.ANSWERS,
     *nodes.ANSWERS,
+    *workloads.ANSWERS,
 )
 
 _GENERATED: Final = Path("schemas/generated")

@@ -19,6 +19,11 @@ def build_pod_path(namespace: str, name: str, answer: str) -> str:
     return f"/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/{answer}"
 
 
+def build_workload_path(namespace: str, word: str, name: str) -> str:
+    """Build the path of the answer about a workload; ``word`` names its kind, as ``job``."""
+    return f"/namespaces/{quote(namespace, safe='')}/workloads/{quote(word, safe='')}/{quote(name, safe='')}"
+
+
 def build_node_path(node: str, answer: str = "") -> str:
     """Build the path of an answer about a node: ``occupancy``, or empty for the node itself."""
     return f"/nodes/{quote(node, safe='')}" + (f"/{answer}" if answer else "")

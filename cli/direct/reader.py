@@ -79,7 +79,9 @@ class ObjectReader:
 
 def _name_kind(page: Json, kind: str) -> Json:
     """Name kind and version of a list, from which its items take theirs."""
-    return page if page.get("kind") else {"apiVersion": "v1", "kind": f"{kind.partition('.')[0]}List", **page}
+    name, _, group = kind.partition(".")
+    version = f"{group}/v1" if group else "v1"
+    return page if page.get("kind") else {"apiVersion": version, "kind": f"{name}List", **page}
 
 
 def _find_position(page: Mapping[str, Any]) -> str:

@@ -1,10 +1,9 @@
-"""The paths of the API answered from a live cluster: diagnosis of a pod, pods that wait."""
+"""The paths of the API answered from a live cluster: diagnosis of a pod or workload, pods that wait, nodes."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Final
 from urllib.parse import unquote
 
@@ -14,18 +13,21 @@ from cli.client.problems import NotFound, Problem, Unreachable
 from cli.client.transport import NO_QUERY, Query
 from cli.direct.pod_case import LiveCase, read_pod_case, read_waiting_case
 from cli.direct.reader import ObjectReader
+from cli.direct.similar_names import list_similar_names
 from cli.direct.simulation import simulate_on_cluster
 from cli.direct.waiting_pods import list_waiting
+from cli.direct.workload_case import read_workload_case
 from engine.cases.simulating import suggest_changes
 from engine.snapshot import kinds
-from ingest.cases.answers import diagnose_pods
+from ingest.cases.answers import explain_pod
+from ingest.cases.workload_answers import diagnose_workload
 from schemas.answers.diagnosis import Diagnosis
 from schemas.json_types import Json
 
 _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
+_WORKLOAD: Final = re.compile(r"/namespaces/([^/]+)/workloads/([^/]+)/([^/]+)")
 _SIMULATE: Final = "/simulate"
 _PENDING: Final = "/pending"
-MAX_SIMILAR: Final = 5
 _RUNGS: Final = (
     (frozenset((kinds.NODE, kinds.POD)), "which node or device refuses the pod, and what would help"),
     (frozenset(("Event",)), "what the scheduler wrote about the pod"),
@@ -51,6 +53,8 @@ class DirectTransport:
         """Answer a path of the API, or say that it needs the API."""
         if path == _PENDING:
             return self._list_waiting(query)
+        if match := _WORKLOAD.fullmatch(path):
+            return self._diagnose_workload(*map(unquote, match.groups()))
         match = _POD.fullmatch(path)
         if match is None or query.get("attempt"):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
@@ -60,11 +64,25 @@ class DirectTransport:
         diagnosed = self._diagnose(namespace, name)
         if isinstance(diagnosed, Problem):
             return diagnosed
-        # Only the latest: a process that answers for days would hold every cluster that it has read.
-        self._diagnosed.clear()
-        live, diagnosis = self._diagnosed[namespace, name] = diagnosed
+        live, diagnosis = diagnosed
+        self._keep(live, [diagnosis])
         self.show_note(describe_rung(live.problems))
         return diagnosis.model_dump(mode="json")
+
+    def _diagnose_workload(self, namespace: str, word: str, name: str) -> Json | Problem:
+        read = read_workload_case(self.reader, namespace, word, name)
+        if isinstance(read, Problem):
+            return read
+        live, key = read
+        answer = diagnose_workload(live.case, key)
+        self._keep(live, [group.diagnosis for group in answer.groups if group.diagnosis])
+        self.show_note(describe_rung(live.problems))
+        return answer.model_dump(mode="json")
+
+    def _keep(self, live: LiveCase, diagnoses: Iterable[Diagnosis]) -> None:
+        """Keep the latest case only: a process that answers for days would hold every cluster that it has read."""
+        self._diagnosed.clear()
+        self._diagnosed.update({(entry.namespace, entry.name): (live, entry) for entry in diagnoses})
 
     def _list_waiting(self, query: Query) -> Json | Problem:
         if query.get("group_by", "pod") != "pod" or query.get("reason") or query.get("since"):
@@ -99,12 +117,11 @@ class DirectTransport:
             return live
         if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
             return _explain_absence(live, namespace, name)
-        (answer,) = diagnose_pods(live.case, [f"{namespace}/{name}"])
-        return live, answer.diagnosis
+        return live, explain_pod(live.case, f"{namespace}/{name}").diagnosis
 
     def _suggest(self, namespace: str, name: str) -> Json | Problem:
         """Suggest what would let the pod in."""
-        diagnosed = self._diagnosed.pop((namespace, name), None) or self._diagnose(namespace, name)
+        diagnosed = self._diagnosed.get((namespace, name)) or self._diagnose(namespace, name)
         if isinstance(diagnosed, Problem):
             return diagnosed
         live, diagnosis = diagnosed
@@ -125,10 +142,6 @@ def describe_rung(problems: Mapping[str, Problem]) -> str:
 
 def _explain_absence(live: LiveCase, namespace: str, name: str) -> Problem:
     """Explain that the pod does not exist, with the most similar names, also in other namespaces."""
-    keys = list(live.case.objects.tables.get(kinds.POD, {}))
-    elsewhere = [f"{other}/{name}" for other, pod in keys if pod == name and other != namespace]
-    neighbours = [pod for other, pod in keys if other == namespace]
-    nearest = get_close_matches(name, neighbours, MAX_SIMILAR, cutoff=0.5)
-    similar = [*elsewhere[:MAX_SIMILAR], *(f"{namespace}/{pod}" for pod in nearest)]
+    similar = list_similar_names(live.case.objects.select(kinds.POD), namespace, name)
     hint = f"Similar names: {', '.join(similar)}" if similar else f"`kubectl get pods -n {namespace}` lists its pods"
     return NotFound(f"the pod {namespace}/{name} does not exist", f"{hint}.")

@@ -15,6 +15,9 @@ log_files      ``explain``: pods from a scheduler's log file, without any server
 answers        from the API to the screen: problems end the command, ``-o`` prints documents
 documents      an answer as JSON, YAML or names
 diagnosed      a diagnosis on the screen
+details        nodes and time line below it
+workloads      a workload on the screen
+subjects       pure: pods and workloads as people write them
 screen         output to the terminal
 safe_text      pure: escapes characters that a terminal would obey
 times          pure: times and durations as kubectl writes them

@@ -15,9 +15,9 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
     screen.print_line(diagnosis["sentence"]["en"], "bold")
     if obstacle := diagnosis["obstacle"]:
         screen.skip_line()
-        _show_obstacle(screen, obstacle)
+        show_obstacle(screen, obstacle)
     if isinstance(suggestions, dict) and suggestions["items"]:
-        _show_suggestions(screen, suggestions)
+        show_suggestions(screen, suggestions)
     elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
         screen.skip_line()
         screen.print_line("It fits this cluster as it is now: the next attempt should place it.", "bold")
@@ -36,7 +36,8 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
 
 
-def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
+def show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
+    """Show cause and remedy of an obstacle, with its evidence."""
     who = " or ".join(WHO[actor] for actor in obstacle["who_acts"])
     screen.print_line(f"Cause ({obstacle['code']})", "bold")
     screen.print_line(obstacle["likely_cause"]["en"], indent=2)
@@ -46,7 +47,8 @@ def _show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
         screen.print_line(f"Evidence: {', '.join(records)}", "dim")
 
 
-def _show_suggestions(screen: Screen, suggestions: Json) -> None:
+def show_suggestions(screen: Screen, suggestions: Json) -> None:
+    """Show the changes after each of which the pod fits."""
     screen.skip_line()
     if suggestions["state"] == "fits":
         screen.print_line("It fits as it is, and its bind was stopped", "bold")

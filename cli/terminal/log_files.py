@@ -1,16 +1,20 @@
 """``schedulerlog explain PATH… [POD]``: the pods in logs, objects and folders of both, without any server."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
 from cli.terminal.answers import Format, print_document
+from cli.terminal.details import show_details
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING, to_state_exit_code
 from cli.terminal.screen import Screen, complain, format_count
+from cli.terminal.subjects import Subject, parse_subject
 from cli.terminal.times import format_time
+from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from page.views.log_pods import list_pods
 from schemas.json_types import Json
 
@@ -22,9 +26,9 @@ def explain(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH… [POD]",
-            help="Logs, objects (YAML, JSON), folders and archives of both; - is standard input. Then NAME or "
-            "NAMESPACE/NAME; default: a table of all pods.",
+            metavar="PATH… [POD|KIND/NAME]",
+            help="Logs, objects (YAML, JSON), folders and archives of both; - is standard input. Then NAME, "
+            "NAMESPACE/NAME or job/NAME; default: a table of all pods.",
         ),
     ],
     output: Annotated[
@@ -55,6 +59,7 @@ def explain(
       schedulerlog explain hami.log
       schedulerlog explain hami.log llm/deepseek-0
       schedulerlog explain objects.yaml hami.log llm/deepseek-0
+      schedulerlog explain objects.yaml job/train
       schedulerlog explain hami.log llm/deepseek-0 -o json --full
       schedulerlog explain hami.log --html why.html
       kubectl logs -n kube-system deploy/hami-scheduler -c vgpu-scheduler-extender | schedulerlog explain -
@@ -66,9 +71,13 @@ def explain(
     paths, pod = _divide_words(words)
     if full and (not pod or output not in ("json", "yaml")):
         _stop("--full: name a pod and write -o json or -o yaml", USAGE)
-    case, names = _read(paths, pod, nodes, timezone)
+    subject = parse_subject(pod)
+    if subject.word:
+        case = _read_files(paths, nodes, timezone)
+        raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
+    case, names = _read(paths, _name_subject(subject), nodes, timezone)
     source = _name_source(paths)
-    rows = _diagnose(case, names)
+    rows = _diagnose(case, names, has_details=bool(pod))
     if html:
         _write_page(html, Path(source).name, rows, language)
     if not pod:
@@ -78,7 +87,9 @@ def explain(
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
     if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
-        show_diagnosis(Screen(), diagnosis, _suggest(case, diagnosis), is_wide=output == "wide")
+        screen, is_wide = Screen(), output == "wide"
+        show_diagnosis(screen, diagnosis, _suggest(case, diagnosis), is_wide=is_wide)
+        show_details(screen, diagnosis, rows[0]["node"], is_wide=is_wide)
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
@@ -89,13 +100,15 @@ def _divide_words(words: list[str]) -> tuple[list[Path], str]:
     return [Path(word) for word in (words if is_path else paths)], "" if is_path else last
 
 
-def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[ClusterCase, list[str]]":
-    """Read the case, and select the named pod, or all; ends the command if there is none."""
-    from ingest.cases.answers import explain_absence, select_pods
+def _name_subject(subject: Subject) -> str:
+    return f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
+
+
+def _read_files(paths: list[Path], nodes: Path | None, timezone: str) -> "ClusterCase":
+    """Read the case; ends the command if nothing of it can be read."""
     from ingest.cases.read_case import read_case
     from ingest.errors import MistakeError
     from ingest.readers.registry import LogFacts
-    from ingest.reading.report import report
     from ingest.sources.log_facts import parse_zone, read_node_list
     from ingest.sources.pieces import UnreadableFileError
 
@@ -105,6 +118,15 @@ def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tu
         _stop(str(error), USAGE)
     for problem in case.problems:
         complain(problem)
+    return case
+
+
+def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[ClusterCase, list[str]]":
+    """Read the case, and select the named pod, or all; ends the command if there is none."""
+    from ingest.cases.answers import explain_absence, select_pods
+    from ingest.reading.report import report
+
+    case = _read_files(paths, nodes, timezone)
     names = select_pods(case, pod)
     if pod and not names:
         if not case.pods.pods and case.counts:
@@ -115,9 +137,26 @@ def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tu
     return case, names
 
 
-def _diagnose(case: "ClusterCase", names: list[str]) -> list[Json]:
-    """Diagnose the pods: a row for each."""
-    from ingest.cases.answers import diagnose_pods
+def _explain_workload(case: "ClusterCase", subject: Subject, source: str, output: Format) -> int:
+    """Explain a workload of the case and return the exit code; ends the command if it is not there."""
+    from engine.cases.workloads import find_workloads
+    from ingest.cases.workload_answers import diagnose_workload, explain_missing_workload
+
+    keys = find_workloads(case.objects, subject.word, subject.name, subject.namespace)
+    if not keys:
+        _stop(explain_missing_workload(source, case.objects, subject.word, subject.name), UNKNOWN)
+    if len(namespaces := sorted({key.namespace for key in keys})) > 1:
+        names = ", ".join(f"{namespace}/{subject.word}/{subject.name}" for namespace in namespaces)
+        _stop(f"{subject.word}/{subject.name} is in several namespaces: name one of {names}", USAGE)
+    answer = diagnose_workload(case, keys[0]).model_dump(mode="json")
+    if not print_document(output, answer, iterate_pods):
+        show_workload(Screen(), answer, lambda diagnosis: _suggest(case, diagnosis), is_wide=output == "wide")
+    return to_workload_exit_code(answer)
+
+
+def _diagnose(case: "ClusterCase", names: list[str], *, has_details: bool) -> list[Json]:
+    """Diagnose the pods: a row for each, with nodes and time line where they are asked for."""
+    from ingest.cases.answers import diagnose_pods, explain_pod
     from schemas.codec.records import format_rfc3339
 
     return [
@@ -127,7 +166,7 @@ def _diagnose(case: "ClusterCase", names: list[str]) -> list[Json]:
             "started_at": format_rfc3339(answer.started_at) if answer.started_at else None,
             "diagnosis": answer.diagnosis.model_dump(mode="json"),
         }
-        for answer in diagnose_pods(case, names)
+        for answer in (map(partial(explain_pod, case), names) if has_details else diagnose_pods(case, names))
     ]
 
 

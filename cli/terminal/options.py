@@ -6,15 +6,19 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
 from cli.client.transport import Transport
 from cli.terminal.answers import Format
 from cli.terminal.exit_codes import USAGE
+from cli.terminal.subjects import Subject, parse_subject
 from runtime.cli.cli import build_option_arguments, fail
 from runtime.settings import addresses
+
+if TYPE_CHECKING:
+    from cli.client.kubectl import KubectlTransport
 
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
 
@@ -85,28 +89,40 @@ class ApiConnection:
                 self.api_url, self._read_token(), str(self.api_ca_file or ""), self.namespace or "default"
             )
         from cli.client.fallback import FallbackTransport
+
+        kubectl = self._create_kubectl()
+        return FallbackTransport(kubectl, kubectl.has_api, lambda: self._create_direct(kubectl))
+
+    def create_cluster_transport(self) -> Transport:
+        """Create the transport that reads the cluster's objects, also where the API is installed."""
+        return self._create_direct(self._create_kubectl())
+
+    def _create_kubectl(self) -> "KubectlTransport":
         from cli.client.kubectl import KubectlTransport
 
-        kubectl = KubectlTransport(self.context, self.kubeconfig, self.namespace)
+        return KubectlTransport(self.context, self.kubeconfig, self.namespace)
 
-        def create_direct() -> Transport:
-            # Imported late: it brings the engine, which an answer of the API does without.
-            from cli.direct.reader import ObjectReader
-            from cli.direct.transport import DirectTransport
-            from cli.terminal.screen import complain
+    def _create_direct(self, kubectl: "KubectlTransport") -> Transport:
+        # Imported late: it brings the engine, which an answer of the API does without.
+        from cli.direct.reader import ObjectReader
+        from cli.direct.transport import DirectTransport
+        from cli.terminal.screen import complain
 
-            return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
-
-        return FallbackTransport(kubectl, kubectl.has_api, create_direct)
+        return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
 
     def parse_pod(self, text: str) -> tuple[str, str]:
         """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""
-        kind, _, name = text.rpartition("/")
-        if kind and kind not in ("pod", "pods", "po"):
-            if self.namespace and self.namespace != kind:
-                fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
-            return kind, name
-        return self.create_transport().get_namespace(), name
+        subject = self.parse_subject(text)
+        if subject.word:
+            fail(f"{text} is no pod: `schedulerlog why {text}` answers about workloads", USAGE)
+        return subject.namespace, subject.name
+
+    def parse_subject(self, text: str) -> Subject:
+        """Parse a pod, or a workload as ``job/NAME``; without a namespace in the words it has the default one."""
+        subject = parse_subject(text)
+        if self.namespace and subject.namespace not in ("", self.namespace):
+            fail(f"{text} names another namespace than --namespace {self.namespace}", USAGE)
+        return subject._replace(namespace=subject.namespace or self.create_transport().get_namespace())
 
     def _read_token(self) -> str:
         if not self.api_token_file:

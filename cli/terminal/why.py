@@ -1,32 +1,31 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from cli.client.problems import Problem
-from cli.client.requests import build_pod_path
+from cli.client.requests import build_pod_path, build_workload_path
 from cli.client.transport import NO_QUERY, Query, Transport
 from cli.terminal.answers import print_document, require_answer
+from cli.terminal.details import show_details, show_nodes
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
-from cli.terminal.screen import Screen, format_count
-from cli.terminal.times import format_time
-from page.views.answered_nodes import group_answered_nodes
-from page.views.node_groups import PICKED, UNREGISTERED, NodeGroup
+from cli.terminal.screen import Screen
+from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from runtime.cli.cli import fail
 from schemas.json_types import Json
-
-_VERDICTS: Final = {PICKED: "chosen", UNREGISTERED: "not registered"}
-SHOWN_NAMES: Final = 3
 
 
 @with_api_options
 def why(
     asking: Asking,
-    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
+    pod: Annotated[
+        str,
+        typer.Argument(metavar="POD|KIND/NAME", help="NAME, NAMESPACE/NAME, job/NAME, podgroup/NAME, …"),
+    ],
     attempt: Annotated[str, typer.Option(metavar="ID", help="Attempt to explain; default: the present state.")] = "",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="The answer again after each further decision.")] = False,
 ) -> None:
@@ -37,13 +36,19 @@ def why(
       schedulerlog why deepseek-0
       schedulerlog why llm/deepseek-0 -o wide
       schedulerlog why deepseek-0 -n llm -o json
+      schedulerlog why job/train -n llm
+
+    A workload (job, cronjob, deployment, replicaset, statefulset, vcjob, workload, podgroup, …) is answered from the
+    cluster's objects, with its pods by what keeps them.
 
     Exits with 0 if the pod is placed, 1 if it was refused or waits, 3 if nothing is recorded about it, 4 if you may
     not read it, 5 if the API does not answer.
     """
-    namespace, name = asking.parse_pod(pod)
-    if watch and attempt:
-        fail("--watch: an attempt does not change: leave out --attempt", USAGE)
+    namespace, word, name = asking.parse_subject(pod)
+    if watch and (attempt or word):
+        fail("--watch: follows a pod, and an attempt does not change: leave out --attempt", USAGE)
+    if word:
+        raise typer.Exit(_answer_workload(asking, build_workload_path(namespace, word, name)))
     transport = asking.create_transport()
     code = _answer(asking, transport, namespace, name, attempt)
     if watch:
@@ -74,7 +79,22 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     if code == PLACED:
         _show_scores(screen, other)
     show_nodes(screen, nodes, is_wide=is_wide)
+    show_details(screen, diagnosis, "", is_wide=is_wide)
     return code
+
+
+def _answer_workload(asking: Asking, path: str) -> int:
+    """Print the answer about a workload and return its exit code."""
+    transport = asking.create_cluster_transport()
+    answer = require_answer(transport.get(path))
+    if not print_document(asking.output, answer, iterate_pods):
+        show_workload(
+            Screen(),
+            answer,
+            lambda pod: transport.get(build_pod_path(pod["namespace"], pod["name"], "suggestions")),
+            is_wide=asking.output == "wide",
+        )
+    return to_workload_exit_code(answer)
 
 
 def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> list[Json | Problem]:
@@ -98,42 +118,3 @@ def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
         text += f"; the next best, {other['node']}, is {other['behind']:g} behind" + (f" ({terms})" if terms else "")
     screen.skip_line()
     screen.print_line(f"{text}.")
-
-
-def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
-    """Show the nodes of the attempt; nothing if the API does not give them: the question is answered already."""
-    if isinstance(log, Problem) or not log["filter"]["nodes"]:
-        return
-    detail = log["detail"]
-    screen.skip_line()
-    judged = f"{detail['fit_nodes']:,} of {format_count(detail['offered_nodes'], 'node')} fitted"
-    screen.print_line(f"Attempt {detail['attempt_id']}, {format_time(detail['started_at'])} UTC: {judged}", "bold")
-    rows = to_node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
-    screen.print_table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
-
-
-def to_node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_wide: bool) -> list[list[str]]:
-    """Number of nodes, verdict, why, names: of ``filter.nodes``. All names where ``is_wide``."""
-    return [
-        [
-            f"{len(node.nodes):,}",
-            _VERDICTS.get(node.verdict, node.verdict),
-            _explain_verdict(node),
-            _join_names(node.nodes, is_wide),
-        ]
-        for node in group_answered_nodes(nodes, chosen)
-    ]
-
-
-def _join_names(names: Sequence[str], is_wide: bool) -> str:
-    more = 0 if is_wide else len(names) - SHOWN_NAMES
-    return ", ".join(names[:SHOWN_NAMES]) + f" +{more:,}" if more > 0 else ", ".join(names)
-
-
-def _explain_verdict(group: NodeGroup) -> str:
-    if group.scores:
-        low, high = min(group.scores), max(group.scores)
-        return f"score {low:g}" if low == high else f"scores {low:g} to {high:g}"
-    if group.is_refused and group.container:
-        return f"{group.container}: {group.reason or 'failed'}"
-    return group.reason

@@ -3,4 +3,8 @@
 pod_facts   facts about a pod for the diagnosis
 simulating  pods simulated on the objects of a case, and changes after which a pod of it fits
 judging     a waiting pod judged on the nodes of the case, by the filters and by HAMi's fit
+workload_words  words that name kinds of workloads, and the kinds
+workloads   a workload with its family and its pods
+unmade_pods  pods that a workload has not made yet
+workload_timeline  events of a workload and its pods over the layers
 """

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+import orjson
+
 from engine.diagnosis.attempt_steps import answer_attempt_questions
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod
+from engine.filters import node_affinity
 from engine.fit import device_config
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
@@ -17,7 +20,9 @@ from engine.simulation.hami_release import HamiRelease
 from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
+from engine.summaries.answer import encode_schedulerlog
 from runtime.kubernetes.object_fields import get_object, get_text
+from schemas.answers.attempts import ContainerLog, NodeLog
 from schemas.events import DEFAULT_CLUSTER
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -29,16 +34,12 @@ class CaseJudge:
 
     def __init__(self, cluster: SimulationCluster, now: datetime, unread: frozenset[str]) -> None:
         self._cluster, self._now, self._unread = cluster, now, unread
+        self._judged: tuple[Mapping[str, Any], PodVerdict | None] | None = None
 
     def judge(self, pod: Mapping[str, Any]) -> JudgedPod | None:
         """Judge a pod without a node; None for a malformed one, which no API server stores."""
-        scheduler = get_text(pod, "spec", "schedulerName")
-        is_hamis = serves(self._cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
-        admitted = AdmittedPod(_complete(pod), (), is_hamis=is_hamis)
-        try:
-            identity = Identity(DEFAULT_CLUSTER, scheduler)
-            verdict = judge_admitted(self._cluster, admitted, identity, _POLICY, self._now)
-        except PodRejectedError:
+        verdict = self._judge(pod)
+        if verdict is None:
             return None
         is_certain = verdict.outcome is not PodOutcome.OPEN and not self._unread & {kinds.NODE, kinds.POD}
         return JudgedPod(
@@ -48,6 +49,37 @@ class CaseJudge:
             counts=verdict.judgement.counts if verdict.judgement else {},
             is_certain=is_certain,
         )
+
+    def list_nodes(self, pod: Mapping[str, Any]) -> list[NodeLog]:
+        """List the verdict on each node by its name; empty for a pod that is refused before any node is looked at."""
+        verdict = self._judge(pod)
+        if verdict is None or verdict.judgement is None:
+            return []
+        judgement, attempt = verdict.judgement, verdict.attempt
+        rows = {name: "; ".join(refusal.reasons) for name, refusal in judgement.refused.items()}
+        rows |= dict.fromkeys(judgement.outside, node_affinity.REASON)
+        logs = {name: _to_refused(name, reason) for name, reason in rows.items()}
+        if attempt:
+            listed = orjson.loads(encode_schedulerlog(attempt))["filter"]["nodes"]
+            logs |= {log["name"]: NodeLog.model_validate(log) for log in listed}
+        passing = [name for name in verdict.fitting if name not in logs]
+        logs |= {name: NodeLog(name=name, status="passed", score=0, containers=[]) for name in passing}
+        return [logs[name] for name in sorted(logs)]
+
+    def _judge(self, pod: Mapping[str, Any]) -> PodVerdict | None:
+        # The nodes are listed of the pod that was judged last.
+        if self._judged is None or self._judged[0] is not pod:
+            self._judged = pod, self._compute(pod)
+        return self._judged[1]
+
+    def _compute(self, pod: Mapping[str, Any]) -> PodVerdict | None:
+        scheduler = get_text(pod, "spec", "schedulerName")
+        is_hamis = serves(self._cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
+        admitted = AdmittedPod(_complete(pod), (), is_hamis=is_hamis)
+        try:
+            return judge_admitted(self._cluster, admitted, Identity(DEFAULT_CLUSTER, scheduler), _POLICY, self._now)
+        except PodRejectedError:
+            return None
 
     def _list_device_obstacles(self, verdict: PodVerdict) -> list[FoundObstacle]:
         """List the reasons of HAMi's fit on the nodes that pass the filters."""
@@ -79,6 +111,13 @@ def build_manifest(objects: CaseObjects) -> Manifest:
         dict(entry) for kind, table in objects.tables.items() if kind not in manifest_kinds for entry in table.values()
     ]
     return Manifest(nodes, pods, quotas, others)
+
+
+def _to_refused(name: str, reason: str) -> NodeLog:
+    """Convert the reasons of a filter, which refuses the pod as a whole: they have no container's name."""
+    return NodeLog(
+        name=name, status="failed", score=0, containers=[ContainerLog(name="", status="failed", reason=reason)]
+    )
 
 
 def _complete(pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_text
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.attempts import DeviceLog, NodeLog
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
 
 CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
@@ -31,6 +31,18 @@ class CaseFacts:
     @cached_property
     def _judge(self) -> CaseJudge | None:
         return build_case_judge(self._cluster, self._now)
+
+    @cached_property
+    def _nodes(self) -> list[NodeFacts] | None:
+        nodes = self._cluster.select(kinds.NODE)
+        if not nodes:
+            return None
+        return [
+            conversion.to_node_facts(
+                node, NODES.build_object_path(Key("", get_text(node, "metadata", "name"))), self._now
+            )
+            for node in nodes
+        ]
 
     def build(
         self,
@@ -56,16 +68,24 @@ class CaseFacts:
             claims=collector.collect_claims(),
             quotas=collector.collect_quotas(),
             events=collector.collect_events(),
-            nodes=collector.collect_nodes(),
+            nodes=self._nodes,
             unknown=collector.list_unknown(attempt),
         )
 
     def judge(self, namespace: str, name: str) -> JudgedPod | None:
         """Judge a pod on the nodes of the case; None if it has a node, has ended, or no node was read."""
+        pod = self._find_waiting(namespace, name)
+        return self._judge.judge(pod) if pod and self._judge else None
+
+    def list_nodes(self, namespace: str, name: str) -> list[NodeLog]:
+        """List the verdicts on the nodes; none for a pod that is not judged."""
+        pod = self._find_waiting(namespace, name)
+        return self._judge.list_nodes(pod) if pod and self._judge else []
+
+    def _find_waiting(self, namespace: str, name: str) -> Fields | None:
         pod = self._cluster.find(kinds.POD, name, namespace)
-        if pod is None or get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED:
-            return None
-        return self._judge.judge(pod) if self._judge else None
+        has_node = get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED
+        return None if has_node else pod
 
 
 class _FactCollector:
@@ -108,17 +128,6 @@ class _FactCollector:
     def collect_events(self) -> list[Evidence]:
         path = EVENTS.build_collection_path(self._namespace)
         return [to_event_evidence(event, path) for event in self._events]
-
-    def collect_nodes(self) -> list[NodeFacts] | None:
-        nodes = self._cluster.select(kinds.NODE)
-        if not nodes:
-            return None
-        return [
-            conversion.to_node_facts(
-                node, NODES.build_object_path(Key("", get_text(node, "metadata", "name"))), self._now
-            )
-            for node in nodes
-        ]
 
     def list_unknown(self, attempt: AttemptSummarized | None) -> list[Unknown]:
         """List the facts that the case does not have."""

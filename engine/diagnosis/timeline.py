@@ -85,12 +85,12 @@ def _merge(moments: Iterable[Moment]) -> list[Moment]:
     """Keep one moment of each event: the earliest try, the latest repetition, else that of the first source."""
     merged: dict[TimelineEvent, Moment] = {}
     for moment in moments:
-        known = merged.setdefault(moment.event, moment)
-        if moment.event == "tried" and moment.time < known.time:
+        former = merged.setdefault(moment.event, moment)
+        if moment.event == "tried" and moment.time < former.time:
             merged["tried"] = moment
         if moment.event == "tried again":
-            later = max(known, moment, key=lambda entry: entry.time)
-            merged["tried again"] = later._replace(tries=max(known.tries, moment.tries))
+            later = max(former, moment, key=lambda entry: entry.time)
+            merged["tried again"] = later._replace(tries=max(former.tries, moment.tries))
     tried, again = merged.get("tried"), merged.get("tried again")
     if tried and again and again.time <= tried.time:
         del merged["tried again"]

@@ -11,7 +11,8 @@ from engine.snapshot.nodes import Node
 from engine.snapshot.selectors import Labels, NodeSelector, read_node_selector
 
 NAME: Final = "NodeAffinity"
-_REFUSAL: Final = PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
+REASON: Final = "node(s) didn't match Pod's node affinity/selector"
+_REFUSAL: Final = PluginRefusal(NAME, StatusCode.UNRESOLVABLE, (REASON,))
 _CONFLICT: Final = PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ("pod affinity terms conflict",))
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -14,7 +14,7 @@ from engine.snapshot import kinds
 from ingest.cases.log_pods import AttemptInLog, PodInLog
 from ingest.cases.read_case import ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
-from schemas.answers.attempts import DeviceLog
+from schemas.answers.attempts import DeviceLog, NodeLog
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
 
@@ -42,6 +42,10 @@ class PodFactSource(Protocol):
         """Judge a waiting pod on the objects; None without them."""
         ...
 
+    def list_nodes(self, namespace: str, name: str) -> list[NodeLog]:
+        """List the verdicts on nodes behind that judgement."""
+        ...
+
 
 class RecordedFacts:
     """Facts about pods of a log, of which only the records of their attempts are available."""
@@ -61,6 +65,9 @@ class RecordedFacts:
     def judge(self, namespace: str, name: str) -> JudgedPod | None:  # noqa: ARG002 - the protocol's
         return None
 
+    def list_nodes(self, namespace: str, name: str) -> list[NodeLog]:  # noqa: ARG002 - the protocol's
+        return []
+
 
 class PodAnswer(NamedTuple):
     """The diagnosis of a pod."""
@@ -77,6 +84,29 @@ def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
     """Diagnose pods of the case (``namespace/name``), in the order given, at the latest time that the case names."""
     source = _choose_source(case)
     return [_diagnose_pod(case, source, name) for name in names]
+
+
+def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
+    """Diagnose one pod, with the verdict on each node."""
+    source = _choose_source(case)
+    answer = _diagnose_pod(case, source, name)
+    namespace, _, pod_name = name.partition("/")
+    attempt = case.pods.pods.get(name)
+    nodes = _list_recorded_nodes(attempt) if attempt else []
+    nodes = nodes or source.list_nodes(namespace, pod_name)
+    return answer._replace(diagnosis=answer.diagnosis.model_copy(update={"nodes": nodes or None}))
+
+
+def _list_recorded_nodes(pod: PodInLog) -> list[NodeLog]:
+    """List the nodes that the latest attempt names; none of one that only counts them."""
+    import orjson
+
+    from engine.summaries.answer import encode_schedulerlog
+
+    summary, _ = pod.find_latest()
+    if not summary.nodes:
+        return []
+    return [NodeLog.model_validate(node) for node in orjson.loads(encode_schedulerlog(summary))["filter"]["nodes"]]
 
 
 def _choose_source(case: ClusterCase) -> PodFactSource:

@@ -5,6 +5,7 @@ base          what every answer shares
 attempts      attempts of pods: the proposal's answer, its devices, history, search
 comparisons   why a node was chosen; nodes by identical refusal; two nodes or attempts side by side
 diagnosis     why a pod waits
+workloads     the pods of a workload by what keeps them
 simulation    where a pod would go that does not exist yet
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused

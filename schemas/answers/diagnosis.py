@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from .attempts import NodeLog
 from .base import NUMBERS, Answer
 
 Actor = Literal["you", "administrator", "wait"]
@@ -123,6 +124,11 @@ class Diagnosis(Answer):
     )
     waits: list[LayerWait] = Field(
         default_factory=list, description="Time that it spent in each layer, in the order of the layers."
+    )
+    nodes: list[NodeLog] | None = Field(
+        None,
+        description="Verdict on each node with its reasons, of the latest attempt or worked out on the cluster's "
+        "objects. Null where nodes are answered elsewhere (`/schedulerlog`), or none is known.",
     )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
     not_known: list[NotKnown] = Field(description="Facts that could not be known, of all steps.")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.statements import Statement
@@ -17,6 +17,9 @@ from runtime.kubernetes.object_fields import (
     list_conditions,
     parse_moment,
 )
+
+if TYPE_CHECKING:
+    from engine.snapshot.case_objects import CaseObjects
 
 System = Literal["Volcano", "Koordinator", "scheduler-plugins", "KAI", "Kubernetes"]
 
@@ -95,6 +98,13 @@ def _build_group(facts: DiagnosisFacts, pod: PodOnCluster, mark: _Mark, name: st
         if _get_mark(member, mark) == name and get_text(member, "status", "phase") not in _ENDED
     ]
     return Group(mark.system, name, mark.field, _get_minimum(entry, pod, mark), entry, members)
+
+
+def list_members(objects: "CaseObjects", kind: str, namespace: str, name: str) -> list[Fields]:
+    """List the pods whose marks name a group; ``kind`` is that of the group's object."""
+    marks = [mark for mark in _MARKS if mark.kind == kind]
+    pods = objects.select(kinds.POD, namespace)
+    return [pod for pod in pods if any(_get_mark(pod, mark) == name for mark in marks)]
 
 
 def _get_mark(pod: Fields, mark: _Mark) -> str:

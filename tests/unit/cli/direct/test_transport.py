@@ -8,7 +8,7 @@ import pytest
 
 from cli.client.fallback import FallbackTransport
 from cli.client.kubectl import INSTALL, parse_kubectl_problem
-from cli.client.problems import NotFound, Problem, Unreachable
+from cli.client.problems import NotFound, Problem, Unreachable, WrongRequest
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 
@@ -24,11 +24,28 @@ NODES = [
     {"metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
     for index in range(3)
 ]
+JOB = {
+    "metadata": {"name": "train", "namespace": "ml", "creationTimestamp": "2026-01-01T10:00:00Z"},
+    "spec": {"parallelism": 1, "template": {"spec": POD["spec"]}},
+}
+OWNED = {
+    **POD,
+    "metadata": {
+        "name": "train-0",
+        "namespace": "ml",
+        "creationTimestamp": "2026-01-01T10:00:00Z",
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}],
+    },
+}
+GROUPS = [{"name": "batch", "preferredVersion": {"version": "v1"}, "versions": [{"version": "v1"}]}]
 OBJECTS: dict[str, Any] = {
-    "/api/v1/namespaces/ml/pods/train-0": POD,
+    "/apis": {"groups": GROUPS},
+    "/apis/batch/v1/namespaces/ml/jobs/train": JOB,
+    "/apis/batch/v1/namespaces/ml/jobs": [JOB],
+    "/api/v1/namespaces/ml/pods/train-0": OWNED,
     "/api/v1/nodes": NODES,
-    "/api/v1/pods": [POD],
-    "/api/v1/namespaces/ml/pods": [POD],
+    "/api/v1/pods": [OWNED],
+    "/api/v1/namespaces/ml/pods": [OWNED],
 }
 DIAGNOSIS = "/namespaces/ml/pods/train-0/diagnosis"
 
@@ -169,3 +186,41 @@ def test_each_diagnosis_reads_the_cluster_again_and_its_suggestions_do_not() -> 
     assert len(server.paths) == reads
     transport.get(DIAGNOSIS)
     assert len(server.paths) == 2 * reads
+
+
+def test_a_diagnosis_has_the_verdict_on_each_node_and_the_time_line() -> None:
+    answer = create_transport(Server(), []).get(DIAGNOSIS)
+    assert isinstance(answer, dict)
+    reasons = {node["name"]: node["containers"][0]["reason"] for node in answer["nodes"]}
+    assert reasons == dict.fromkeys(("n0", "n1", "n2"), "Insufficient cpu")
+    assert [moment["event"] for moment in answer["timeline"]] == ["owner created", "created"]
+
+
+def test_a_job_is_answered_by_its_pods() -> None:
+    transport = create_transport(Server(), [])
+    answer = transport.get("/namespaces/ml/workloads/job/train")
+    assert isinstance(answer, dict)
+    assert (answer["kind"], answer["state"], answer["waiting"]) == ("Job.batch", "waiting", 1)
+    (group,) = answer["groups"]
+    assert (group["pods"], group["obstacle"]["code"]) == (["train-0"], "ResourceNeverEnough")
+    # What would help is worked out on what was read already.
+    assert isinstance(transport.get("/namespaces/ml/pods/train-0/suggestions"), dict)
+
+
+def test_a_job_that_does_not_exist_has_similar_names() -> None:
+    answer = create_transport(Server(), []).get("/namespaces/ml/workloads/job/trian")
+    assert isinstance(answer, NotFound)
+    assert "ml/train" in answer.next_step
+
+
+@pytest.mark.parametrize("word", ["vcjob", "deployment"])
+def test_a_kind_that_the_cluster_does_not_have_is_named(word: str) -> None:
+    answer = create_transport(Server(), []).get(f"/namespaces/ml/workloads/{word}/train")
+    assert isinstance(answer, NotFound)
+    assert word in answer.cause
+
+
+def test_a_word_that_is_no_kind_is_a_mistake() -> None:
+    answer = create_transport(Server(), []).get("/namespaces/ml/workloads/joob/train")
+    assert isinstance(answer, WrongRequest)
+    assert "job" in answer.next_step

@@ -35,7 +35,9 @@ def list_examples(command: LazyCommand) -> list[str]:
     return re.findall(r"^ +(schedulerlog .*)$", text, re.MULTILINE)
 
 
-EXAMPLES = [line for command in QUESTIONS.values() for line in list_examples(command)]
+OF_WORKLOADS = "job/train"
+"""Subject of examples that need a cluster, or a file with a Job: ``test_workloads``."""
+EXAMPLES = [line for command in QUESTIONS.values() for line in list_examples(command) if OF_WORKLOADS not in line]
 NAMES = {
     "why.html": "/dev/null",
     "hami.log": "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log",

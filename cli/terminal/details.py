@@ -1,0 +1,98 @@
+"""Details below a diagnosis on the screen: the nodes by their verdicts, and the time line over the layers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cli.client.problems import Problem
+from cli.terminal.screen import Screen, format_count
+from cli.terminal.times import format_duration, format_time
+from page.views.answered_nodes import group_answered_nodes
+from page.views.node_groups import PICKED, UNREGISTERED, NodeGroup
+from schemas.json_types import Json
+
+_VERDICTS: Final = {PICKED: "chosen", UNREGISTERED: "not registered"}
+SHOWN_NAMES: Final = 3
+LAYER_WORDS: Final = {
+    "queue": "its queue or quota",
+    "gate": "gates, claims or its group",
+    "nodes": "a node",
+    "bind": "the bind",
+    "start": "its start",
+}
+"""Layers of the diagnosis in words."""
+
+
+def show_details(screen: Screen, diagnosis: Json, chosen: str, *, is_wide: bool) -> None:
+    """Show the nodes and the time line, as far as the diagnosis has them."""
+    if nodes := diagnosis.get("nodes"):
+        passed = sum(node["status"] == "passed" for node in nodes)
+        screen.skip_line()
+        screen.print_line(f"Nodes: {passed:,} of {len(nodes):,} would take it", "bold")
+        screen.print_table(
+            ["#NODES", "VERDICT", "WHY", "NAMES"], to_node_rows(nodes, chosen, is_wide=is_wide), indent=2
+        )
+    show_timeline(screen, diagnosis.get("timeline") or ())
+    show_current_wait(screen, diagnosis)
+
+
+def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
+    """Show the nodes of the attempt; nothing if the API does not give them: the question is answered already."""
+    if isinstance(log, Problem) or not log["filter"]["nodes"]:
+        return
+    detail = log["detail"]
+    screen.skip_line()
+    judged = f"{detail['fit_nodes']:,} of {format_count(detail['offered_nodes'], 'node')} fitted"
+    screen.print_line(f"Attempt {detail['attempt_id']}, {format_time(detail['started_at'])} UTC: {judged}", "bold")
+    rows = to_node_rows(log["filter"]["nodes"], detail["chosen"], is_wide=is_wide)
+    screen.print_table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
+
+
+def to_node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_wide: bool) -> list[list[str]]:
+    """Number of nodes, verdict, why, names: of ``filter.nodes``. All names where ``is_wide``."""
+    return [
+        [
+            f"{len(node.nodes):,}",
+            _VERDICTS.get(node.verdict, node.verdict),
+            _explain_verdict(node),
+            join_names(node.nodes, is_wide=is_wide),
+        ]
+        for node in group_answered_nodes(nodes, chosen)
+    ]
+
+
+def join_names(names: Sequence[str], *, is_wide: bool) -> str:
+    """Join the first names, and the number of further ones; all names where ``is_wide``."""
+    more = 0 if is_wide else len(names) - SHOWN_NAMES
+    return ", ".join(names[:SHOWN_NAMES]) + f" +{more:,}" if more > 0 else ", ".join(names)
+
+
+def _explain_verdict(group: NodeGroup) -> str:
+    if group.scores:
+        low, high = min(group.scores), max(group.scores)
+        return f"score {low:g}" if low == high else f"scores {low:g} to {high:g}"
+    if group.is_refused and group.container:
+        return f"{group.container}: {group.reason or 'failed'}"
+    return group.reason
+
+
+def show_timeline(screen: Screen, moments: Sequence[Mapping[str, Any]]) -> None:
+    """Show the moments with their times, and how long it took from each to the next."""
+    if not moments:
+        return
+    screen.skip_line()
+    rows = [[format_time(moment["at"]), format_took(moment["seconds"]), moment["text"]["en"]] for moment in moments]
+    screen.print_table(["AT (UTC)", "#TOOK", "EVENT"], rows)
+
+
+def format_took(seconds: float | None) -> str:
+    """Write how long it took since the moment before; empty for the first one."""
+    return "" if seconds is None else format_duration(seconds)
+
+
+def show_current_wait(screen: Screen, diagnosis: Mapping[str, Any]) -> None:
+    """Show the layer in which the pod waits now."""
+    current = next((wait for wait in diagnosis.get("waits") or () if wait["until"] is None), None)
+    if current:
+        screen.print_line(
+            f"Waits for {LAYER_WORDS[current['layer']]} for {format_duration(current['seconds'])}.", "dim"
+        )

@@ -1,0 +1,177 @@
+"""Workloads of a case: what makes pods (Job, Deployment, Volcano's Job, …) or holds them back (Workload, PodGroup).
+
+A workload is found by the word that people write (``job/train``); with it come the objects that it makes, and the pods.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from engine.cases.workload_words import (
+    DEPLOYMENT,
+    GROUPS,
+    HOLDERS,
+    JOB,
+    REPLICA_SET,
+    parse_word,
+)
+from engine.diagnosis.layers.group_members import list_members
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
+
+_ENDED: Final = ("Succeeded", "Failed")
+_MAX_OWNERS: Final = 16
+
+
+class WorkloadKey(NamedTuple):
+    """Name of a workload in a case; ``kind`` as in ``engine.snapshot.kinds``."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.partition('.')[0]}/{self.name}"
+
+
+def find_workloads(objects: CaseObjects, word: str, name: str, namespace: str = "") -> list[WorkloadKey]:
+    """Find the workloads that a word and a name mean; without a namespace in all of them."""
+    return [
+        WorkloadKey(kind, space, entry)
+        for kind in parse_word(word)
+        for space, entry in objects.tables.get(kind, {})
+        if entry == name and namespace in ("", space)
+    ]
+
+
+def list_family(objects: CaseObjects, key: WorkloadKey) -> list[WorkloadKey]:
+    """List the workload, the one that it belongs to, and everything that was made for it; pods are not among them."""
+    entries = [
+        (WorkloadKey(kind, namespace, name), entry)
+        for kind, table in objects.tables.items()
+        if kind not in (kinds.POD, *EVENT_KINDS)
+        for (namespace, name), entry in table.items()
+        if namespace == key.namespace
+    ]
+    family = dict.fromkeys(_list_roots(objects, key))
+    for _ in range(_MAX_OWNERS):
+        members = [other for other, entry in entries if other not in family and _is_owned(entry, family)]
+        if not members:
+            break
+        family |= dict.fromkeys(members)
+    return list(family)
+
+
+def _list_roots(objects: CaseObjects, key: WorkloadKey) -> Iterator[WorkloadKey]:
+    """List the workload, after the one that makes the pods which it holds back: a Workload belongs to its Job."""
+    entry = objects.find(key.kind, key.name, key.namespace)
+    if key.kind in HOLDERS:
+        for owner in list_owners(entry, key.namespace):
+            if objects.find(owner.kind, owner.name, owner.namespace) and owner.kind != kinds.POD:
+                yield owner
+    yield key
+
+
+def list_owners(entry: Fields | None, namespace: str) -> list[WorkloadKey]:
+    """List the owners of an object, the controller first."""
+    owners = sorted(
+        iterate_objects(entry, "metadata", "ownerReferences"), key=lambda owner: owner.get("controller") is not True
+    )
+    return [
+        WorkloadKey(kinds.identify(get_text(owner, "apiVersion"), get_text(owner, "kind")), namespace,
+                    get_text(owner, "name"))
+        for owner in owners
+    ]  # fmt: skip
+
+
+def _is_owned(entry: Fields, family: Iterable[WorkloadKey]) -> bool:
+    return not set(family).isdisjoint(list_owners(entry, get_text(entry, "metadata", "namespace")))
+
+
+def list_pods(objects: CaseObjects, key: WorkloadKey, family: Iterable[WorkloadKey]) -> list[Fields]:
+    """List the pods of a workload, in the order of their names."""
+    if key.kind in GROUPS and (members := list_members(objects, key.kind, key.namespace, key.name)):
+        return sorted(members, key=_get_name)
+    family = set(family)
+    selector = _get_selector(objects, key)
+    pods = objects.select(kinds.POD, key.namespace)
+    holding = _list_held_pods(objects, key)
+    chosen = [pod for pod in pods if _is_owned(pod, family) or _get_name(pod) in holding or _is_selected(pod, selector)]
+    return sorted(chosen, key=_get_name)
+
+
+def _get_name(entry: Fields) -> str:
+    return get_text(entry, "metadata", "name")
+
+
+def _list_held_pods(objects: CaseObjects, key: WorkloadKey) -> set[str]:
+    """List the pods that own a Workload of Kueue: it was made for them."""
+    entry = objects.find(key.kind, key.name, key.namespace)
+    return {owner.name for owner in list_owners(entry, key.namespace) if owner.kind == kinds.POD}
+
+
+def _get_selector(objects: CaseObjects, key: WorkloadKey) -> Fields:
+    """Get the labels by which a Deployment finds its pods where the ReplicaSets between them were not read."""
+    if key.kind != DEPLOYMENT or objects.tables.get(REPLICA_SET):
+        return {}
+    return get_object(objects.find(key.kind, key.name, key.namespace), "spec", "selector", "matchLabels")
+
+
+def _is_selected(pod: Fields, selector: Fields) -> bool:
+    labels = get_object(pod, "metadata", "labels")
+    return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
+
+
+def count_wanted(objects: CaseObjects, key: WorkloadKey, family: Iterable[WorkloadKey]) -> int | None:
+    """Count the pods that a workload wants at the same time; None where its kind does not say."""
+    entry = objects.find(key.kind, key.name, key.namespace)
+    spec = get_object(entry, "spec")
+    match key.kind:
+        case "Job.batch":
+            return _count_of_job(entry)
+        case "CronJob.batch":
+            jobs = [objects.find(other.kind, other.name, other.namespace) for other in family if other.kind == JOB]
+            return sum(_count_of_job(job) for job in jobs)
+        case "Job.batch.volcano.sh":
+            return sum(_get_number(task, "replicas", 1) for task in iterate_objects(spec, "tasks"))
+        case "Workload.kueue.x-k8s.io":
+            return sum(_get_number(pods, "count", 1) for pods in iterate_objects(spec, "podSets"))
+        case kind if kind in GROUPS:
+            gang = get_object(spec, "schedulingPolicy", "gang")
+            return _get_number(spec, "minMember", _get_number(gang, "minCount", 0)) or None
+    return _get_number(spec, "replicas", 1) if spec.get("template") and key.kind != "DaemonSet.apps" else None
+
+
+def _count_of_job(job: Fields | None) -> int:
+    spec, status = get_object(job, "spec"), get_object(job, "status")
+    parallel = _get_number(spec, "parallelism", 1)
+    if any(
+        get_text(entry, "type") in ("Complete", "Failed") and get_text(entry, "status") == "True"
+        for entry in iterate_objects(status, "conditions")
+    ):
+        return 0
+    remaining = _get_number(spec, "completions", parallel) - _get_number(status, "succeeded", 0)
+    return max(min(parallel, remaining), 0)
+
+
+def _get_number(fields: Mapping[str, Any], name: str, default: int) -> int:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def is_suspended(objects: CaseObjects, family: Iterable[WorkloadKey]) -> bool:
+    """Tell whether something of the workload is suspended: its controller makes no pods."""
+    return any(
+        get_object(objects.find(key.kind, key.name, key.namespace), "spec").get("suspend") is True for key in family
+    )
+
+
+def has_ended(pod: Fields) -> bool:
+    """Tell whether a pod needs no node any more."""
+    return get_text(pod, "status", "phase") in _ENDED or bool(get_text(pod, "metadata", "deletionTimestamp"))
+
+
+def is_refused(pod: Fields) -> bool:
+    """Tell whether the pod's node has refused or evicted it: it failed without a container that ran to its end."""
+    status = get_object(pod, "status")
+    return get_text(status, "phase") == "Failed" and bool(get_text(status, "reason"))

@@ -1,0 +1,95 @@
+"""Diagnosis of pods that a workload has not made: the layers that hold it, or the words that refused them. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from engine.cases.pod_facts import CaseFacts
+from engine.cases.unmade_pods import build_unmade_pod
+from engine.cases.workloads import WorkloadKey, is_suspended
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
+from engine.diagnosis.layers import gangs, gates, queues
+from engine.diagnosis.outcome import FoundObstacle, TreeStep
+from engine.diagnosis.tree import build_diagnosis, diagnose
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
+from ingest.cases.read_case import ClusterCase
+from runtime.kubernetes.object_fields import list_conditions
+from schemas.answers.diagnosis import Diagnosis
+from schemas.events import ObjectProblem
+
+NOT_MADE: Final = "PodsNotMade"
+"""Obstacle of pods of which nothing says why they do not exist."""
+_FAILED: Final = ("FailedCreate", "FailedCreatePod")
+_STATUS_ERROR: Final = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
+"""Text of the API server within an error that Volcano's controller prints as Go does."""
+_ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def diagnose_unmade(case: ClusterCase, key: WorkloadKey, family: Sequence[WorkloadKey], count: int) -> Diagnosis:
+    """Diagnose pods that do not exist: by the layers that hold the workload, or by what kept its owner from it."""
+    pod = build_unmade_pod(case.objects, key, family)
+    table = {**case.objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
+    objects = replace(case.objects, tables={**case.objects.tables, kinds.POD: table})
+    now = case.ended_at or _NEVER
+    facts = CaseFacts(objects, now).build(key.namespace, key.name)
+    return (
+        _diagnose_owner(facts, objects, family)
+        or _diagnose_layers(facts)
+        or _diagnose_silence(facts, objects, key, family, count)
+    )
+
+
+def _diagnose_owner(facts: DiagnosisFacts, objects: CaseObjects, family: Sequence[WorkloadKey]) -> Diagnosis | None:
+    """Diagnose by the words with which the API server, a quota or a webhook refused the pod."""
+    problem = find_owner_problem(objects, family)
+    if problem is None or facts.pod is None:
+        return None
+    return diagnose(replace(facts, pod=facts.pod._replace(is_gone=True), owner_problem=problem))
+
+
+def find_owner_problem(objects: CaseObjects, family: Iterable[WorkloadKey]) -> OwnerProblem | None:
+    """Find the latest words about pods that an object of the family could not make: of its events, or conditions."""
+    problems = [problem for key in family for problem in _iterate_problems(objects, key)]
+    return max(problems, key=lambda problem: problem.problem.at, default=None)
+
+
+def _iterate_problems(objects: CaseObjects, key: WorkloadKey) -> Iterator[OwnerProblem]:
+    kind = key.kind.partition(".")[0]
+    texts = [
+        (event.reason, event.note, event.time, event.reporter)
+        for event in objects.select_events(kind, key.name, key.namespace)
+        if event.reason in _FAILED
+    ]
+    texts += [
+        (entry.reason, entry.message, entry.last_transition_at, "")
+        for entry in list_conditions(objects.find(key.kind, key.name, key.namespace) or {})
+        if entry.type == "ReplicaFailure" and entry.status == "True"
+    ]
+    for reason, note, time, reporter in texts:
+        if time is not None:
+            match = _STATUS_ERROR.search(note)
+            message = match[1].replace('\\"', '"') if match else note
+            source = Evidence("event", f"{key.namespace}/{key}", time, reporter, words=message)
+            problem = ObjectProblem(reason=reason, message=message, at=time, reported_by=reporter)
+            yield OwnerProblem(str(key), problem, source)
+
+
+def _diagnose_layers(facts: DiagnosisFacts) -> Diagnosis | None:
+    """Diagnose by the layers above the nodes; None if none of them holds the workload."""
+    diagnosis = diagnose(facts)
+    holds = any(step.step in _ABOVE_NODES and step.answer == "no" for step in diagnosis.steps)
+    return diagnosis if holds else None
+
+
+def _diagnose_silence(
+    facts: DiagnosisFacts, objects: CaseObjects, key: WorkloadKey, family: Sequence[WorkloadKey], count: int
+) -> Diagnosis:
+    """Diagnose a suspended workload, or one of which nothing says why its pods do not exist."""
+    code = "WorkloadSuspended" if is_suspended(objects, family) else NOT_MADE
+    evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
+    obstacle = FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence)
+    return build_diagnosis(facts, [TreeStep("PodExists", "no", evidence, (), [obstacle], is_end=True)])
