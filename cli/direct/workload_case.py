@@ -19,7 +19,7 @@ from cli.direct.reader import ListedKind, ObjectReader
 from cli.direct.similar_names import list_similar_names
 from engine.cases.unmade_pods import find_template
 from engine.cases.workload_words import CRON_JOB, DEPLOYMENT, HOLDERS, JOB, REPLICA_SET, WORDS, parse_word
-from engine.cases.workloads import WorkloadKey
+from engine.cases.workloads import CaseWorkload
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import get_object, iterate_objects
 from schemas.json_types import Json
@@ -30,10 +30,10 @@ _CHILDREN = {DEPLOYMENT: REPLICA_SET, CRON_JOB: JOB}
 
 def read_workload_case(
     reader: ObjectReader, namespace: str, word: str, name: str
-) -> tuple[LiveCase, WorkloadKey] | Problem:
+) -> tuple[LiveCase, CaseWorkload] | Problem:
     """Read a case about one workload; a problem if it does not exist or can't be read."""
     if not parse_word(word):
-        return WrongRequest(f"{word} is no kind of workload", f"Write one of {', '.join(WORDS)}, or pod.")
+        return WrongRequest(f"{word} is not a kind of workload", f"Write one of {', '.join(WORDS)}, or pod.")
     versions = read_versions(reader)
     paths = {kind: path for kind in parse_word(word) if (path := _find_path(kind, namespace, versions))}
     if not paths:
@@ -43,7 +43,7 @@ def read_workload_case(
         entry = reader.get(f"{path}/{quote(name, safe='')}")
         if not isinstance(entry, Problem):
             entry = {"apiVersion": version, "kind": kind.partition(".")[0], **entry}
-            return _read_family(reader, versions, WorkloadKey(kind, namespace, name), entry)
+            return _read_family(reader, versions, CaseWorkload(kind, namespace, name), entry)
         problem = entry if problem is None or isinstance(problem, NotFound) else problem
     return _explain_absence(reader, paths.values(), namespace, word, name) if isinstance(problem, NotFound) else problem
 
@@ -58,8 +58,8 @@ def _find_path(kind: str, namespace: str, versions: GroupVersions) -> tuple[str,
 
 
 def _read_family(
-    reader: ObjectReader, versions: GroupVersions, key: WorkloadKey, entry: Json
-) -> tuple[LiveCase, WorkloadKey]:
+    reader: ObjectReader, versions: GroupVersions, key: CaseWorkload, entry: Json
+) -> tuple[LiveCase, CaseWorkload]:
     listed = [
         *list_own(key.namespace),
         *_list_children(key, entry, versions),
@@ -73,7 +73,7 @@ def _read_family(
     return build_live_case(reader, read, None, key.namespace), key
 
 
-def _list_children(key: WorkloadKey, entry: Json, versions: GroupVersions) -> Iterator[ListedKind]:
+def _list_children(key: CaseWorkload, entry: Json, versions: GroupVersions) -> Iterator[ListedKind]:
     """List the kind that a workload makes before pods, or the owner of an object that only holds pods back."""
     if child := _CHILDREN.get(key.kind):
         collection = _find_path(child, key.namespace, versions)

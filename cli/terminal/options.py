@@ -114,7 +114,7 @@ class ApiConnection:
         """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""
         subject = self.parse_subject(text)
         if subject.word:
-            fail(f"{text} is no pod: `schedulerlog why {text}` answers about workloads", USAGE)
+            fail(f"{text} is not a pod: `schedulerlog why {text}` answers about workloads", USAGE)
         return subject.namespace, subject.name
 
     def parse_subject(self, text: str) -> Subject:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from engine.cases.workload_words import HOLDERS, KUEUE_WORKLOAD, VOLCANO_JOB
-from engine.cases.workloads import WorkloadKey, is_suspended
+from engine.cases.workloads import CaseWorkload, is_suspended
 from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes.object_fields import Fields, get_object, get_text
 
@@ -13,7 +13,7 @@ _GATE: Final = "kueue.x-k8s.io/admission"
 _MAX_DEPTH: Final = 8
 
 
-def build_unmade_pod(objects: CaseObjects, key: WorkloadKey, family: Iterable[WorkloadKey]) -> Fields | None:
+def build_unmade_pod(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseWorkload]) -> Fields | None:
     """Build the pod that the workload would make from its template; None without a template.
 
     It has the marks that its controllers would add: the gate of Kueue while the workload waits there, and the name of
@@ -45,18 +45,18 @@ def build_unmade_pod(objects: CaseObjects, key: WorkloadKey, family: Iterable[Wo
     }
 
 
-def _get_scheduler(objects: CaseObjects, maker: WorkloadKey) -> str:
+def _get_scheduler(objects: CaseObjects, maker: CaseWorkload) -> str:
     """Get the scheduler of a template that names none: Volcano's Job names it for all of its tasks."""
     named = get_text(_get_spec(objects, maker), "schedulerName")
     return named or ("volcano" if maker.kind == VOLCANO_JOB else "default-scheduler")
 
 
-def _split_kind(key: WorkloadKey) -> tuple[str, str]:
+def _split_kind(key: CaseWorkload) -> tuple[str, str]:
     kind, _, group = key.kind.partition(".")
     return f"{group}/v1" if group else "v1", kind
 
 
-def _get_spec(objects: CaseObjects, key: WorkloadKey) -> Fields:
+def _get_spec(objects: CaseObjects, key: CaseWorkload) -> Fields:
     return get_object(objects.find(key.kind, key.name, key.namespace), "spec")
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from engine.cases.workload_words import HOLDERS, KUEUE_WORKLOAD
-from engine.cases.workloads import WorkloadKey
+from engine.cases.workloads import CaseWorkload
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.objects import to_observed_pod
 from engine.diagnosis.timeline import ORDER, Moment, list_moments, list_object_moments, list_workload_moments
@@ -35,7 +35,7 @@ class _Stage(NamedTuple):
 
 def build_workload_timeline(
     objects: CaseObjects,
-    family: Iterable[WorkloadKey],
+    family: Iterable[CaseWorkload],
     pods: Iterable[Fields],
     attempts: Mapping[str, AttemptSummarized],
     now: datetime,
@@ -52,7 +52,7 @@ def build_workload_timeline(
     return _to_answers([_Stage(event, times[event]) for event in ORDER if event in times])
 
 
-def _iterate_object_moments(objects: CaseObjects, family: Iterable[WorkloadKey]) -> Iterator[tuple[str, Moment]]:
+def _iterate_object_moments(objects: CaseObjects, family: Iterable[CaseWorkload]) -> Iterator[tuple[str, Moment]]:
     for key in family:
         entry = objects.find(key.kind, key.name, key.namespace)
         if entry is None:

@@ -23,7 +23,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 _MAX_OWNERS: Final = 16
 
 
-class WorkloadKey(NamedTuple):
+class CaseWorkload(NamedTuple):
     """Name of a workload in a case; ``kind`` as in ``engine.snapshot.kinds``."""
 
     kind: str
@@ -34,20 +34,20 @@ class WorkloadKey(NamedTuple):
         return f"{self.kind.partition('.')[0]}/{self.name}"
 
 
-def find_workloads(objects: CaseObjects, word: str, name: str, namespace: str = "") -> list[WorkloadKey]:
+def find_workloads(objects: CaseObjects, word: str, name: str, namespace: str = "") -> list[CaseWorkload]:
     """Find the workloads that a word and a name mean; without a namespace in all of them."""
     return [
-        WorkloadKey(kind, space, entry)
+        CaseWorkload(kind, space, entry)
         for kind in parse_word(word)
         for space, entry in objects.tables.get(kind, {})
         if entry == name and namespace in ("", space)
     ]
 
 
-def list_family(objects: CaseObjects, key: WorkloadKey) -> list[WorkloadKey]:
+def list_family(objects: CaseObjects, key: CaseWorkload) -> list[CaseWorkload]:
     """List the workload, the one that it belongs to, and everything that was made for it; pods are not among them."""
     entries = [
-        (WorkloadKey(kind, namespace, name), entry)
+        (CaseWorkload(kind, namespace, name), entry)
         for kind, table in objects.tables.items()
         if kind not in (kinds.POD, *EVENT_KINDS)
         for (namespace, name), entry in table.items()
@@ -62,7 +62,7 @@ def list_family(objects: CaseObjects, key: WorkloadKey) -> list[WorkloadKey]:
     return list(family)
 
 
-def _list_roots(objects: CaseObjects, key: WorkloadKey) -> Iterator[WorkloadKey]:
+def _list_roots(objects: CaseObjects, key: CaseWorkload) -> Iterator[CaseWorkload]:
     """List the workload, after the one that makes the pods which it holds back: a Workload belongs to its Job."""
     entry = objects.find(key.kind, key.name, key.namespace)
     if key.kind in HOLDERS:
@@ -72,23 +72,23 @@ def _list_roots(objects: CaseObjects, key: WorkloadKey) -> Iterator[WorkloadKey]
     yield key
 
 
-def list_owners(entry: Fields | None, namespace: str) -> list[WorkloadKey]:
+def list_owners(entry: Fields | None, namespace: str) -> list[CaseWorkload]:
     """List the owners of an object, the controller first."""
     owners = sorted(
         iterate_objects(entry, "metadata", "ownerReferences"), key=lambda owner: owner.get("controller") is not True
     )
     return [
-        WorkloadKey(kinds.identify(get_text(owner, "apiVersion"), get_text(owner, "kind")), namespace,
+        CaseWorkload(kinds.identify(get_text(owner, "apiVersion"), get_text(owner, "kind")), namespace,
                     get_text(owner, "name"))
         for owner in owners
     ]  # fmt: skip
 
 
-def _is_owned(entry: Fields, family: Iterable[WorkloadKey]) -> bool:
+def _is_owned(entry: Fields, family: Iterable[CaseWorkload]) -> bool:
     return not set(family).isdisjoint(list_owners(entry, get_text(entry, "metadata", "namespace")))
 
 
-def list_pods(objects: CaseObjects, key: WorkloadKey, family: Iterable[WorkloadKey]) -> list[Fields]:
+def list_pods(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseWorkload]) -> list[Fields]:
     """List the pods of a workload, in the order of their names."""
     if key.kind in GROUPS and (members := list_members(objects, key.kind, key.namespace, key.name)):
         return sorted(members, key=_get_name)
@@ -104,13 +104,13 @@ def _get_name(entry: Fields) -> str:
     return get_text(entry, "metadata", "name")
 
 
-def _list_held_pods(objects: CaseObjects, key: WorkloadKey) -> set[str]:
+def _list_held_pods(objects: CaseObjects, key: CaseWorkload) -> set[str]:
     """List the pods that own a Workload of Kueue: it was made for them."""
     entry = objects.find(key.kind, key.name, key.namespace)
     return {owner.name for owner in list_owners(entry, key.namespace) if owner.kind == kinds.POD}
 
 
-def _get_selector(objects: CaseObjects, key: WorkloadKey) -> Fields:
+def _get_selector(objects: CaseObjects, key: CaseWorkload) -> Fields:
     """Get the labels by which a Deployment finds its pods where the ReplicaSets between them were not read."""
     if key.kind != DEPLOYMENT or objects.tables.get(REPLICA_SET):
         return {}
@@ -122,7 +122,7 @@ def _is_selected(pod: Fields, selector: Fields) -> bool:
     return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
 
 
-def count_wanted(objects: CaseObjects, key: WorkloadKey, family: Iterable[WorkloadKey]) -> int | None:
+def count_wanted(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseWorkload]) -> int | None:
     """Count the pods that a workload wants at the same time; None where its kind does not say."""
     entry = objects.find(key.kind, key.name, key.namespace)
     spec = get_object(entry, "spec")
@@ -159,7 +159,7 @@ def _get_number(fields: Mapping[str, Any], name: str, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def is_suspended(objects: CaseObjects, family: Iterable[WorkloadKey]) -> bool:
+def is_suspended(objects: CaseObjects, family: Iterable[CaseWorkload]) -> bool:
     """Tell whether something of the workload is suspended: its controller makes no pods."""
     return any(
         get_object(objects.find(key.kind, key.name, key.namespace), "spec").get("suspend") is True for key in family

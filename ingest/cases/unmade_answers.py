@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.cases.pod_facts import CaseFacts
 from engine.cases.unmade_pods import build_unmade_pod
-from engine.cases.workloads import WorkloadKey, is_suspended
+from engine.cases.workloads import CaseWorkload, is_suspended
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
 from engine.diagnosis.layers import gangs, gates, queues
 from engine.diagnosis.outcome import FoundObstacle, TreeStep
@@ -29,7 +29,7 @@ _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def diagnose_unmade(case: ClusterCase, key: WorkloadKey, family: Sequence[WorkloadKey], count: int) -> Diagnosis:
+def diagnose_unmade(case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], count: int) -> Diagnosis:
     """Diagnose pods that do not exist: by the layers that hold the workload, or by what kept its owner from it."""
     pod = build_unmade_pod(case.objects, key, family)
     table = {**case.objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
@@ -43,7 +43,7 @@ def diagnose_unmade(case: ClusterCase, key: WorkloadKey, family: Sequence[Worklo
     )
 
 
-def _diagnose_owner(facts: DiagnosisFacts, objects: CaseObjects, family: Sequence[WorkloadKey]) -> Diagnosis | None:
+def _diagnose_owner(facts: DiagnosisFacts, objects: CaseObjects, family: Sequence[CaseWorkload]) -> Diagnosis | None:
     """Diagnose by the words with which the API server, a quota or a webhook refused the pod."""
     problem = find_owner_problem(objects, family)
     if problem is None or facts.pod is None:
@@ -51,13 +51,13 @@ def _diagnose_owner(facts: DiagnosisFacts, objects: CaseObjects, family: Sequenc
     return diagnose(replace(facts, pod=facts.pod._replace(is_gone=True), owner_problem=problem))
 
 
-def find_owner_problem(objects: CaseObjects, family: Iterable[WorkloadKey]) -> OwnerProblem | None:
+def find_owner_problem(objects: CaseObjects, family: Iterable[CaseWorkload]) -> OwnerProblem | None:
     """Find the latest words about pods that an object of the family could not make: of its events, or conditions."""
     problems = [problem for key in family for problem in _iterate_problems(objects, key)]
     return max(problems, key=lambda problem: problem.problem.at, default=None)
 
 
-def _iterate_problems(objects: CaseObjects, key: WorkloadKey) -> Iterator[OwnerProblem]:
+def _iterate_problems(objects: CaseObjects, key: CaseWorkload) -> Iterator[OwnerProblem]:
     kind = key.kind.partition(".")[0]
     texts = [
         (event.reason, event.note, event.time, event.reporter)
@@ -86,7 +86,7 @@ def _diagnose_layers(facts: DiagnosisFacts) -> Diagnosis | None:
 
 
 def _diagnose_silence(
-    facts: DiagnosisFacts, objects: CaseObjects, key: WorkloadKey, family: Sequence[WorkloadKey], count: int
+    facts: DiagnosisFacts, objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload], count: int
 ) -> Diagnosis:
     """Diagnose a suspended workload, or one of which nothing says why its pods do not exist."""
     code = "WorkloadSuspended" if is_suspended(objects, family) else NOT_MADE

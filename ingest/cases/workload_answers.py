@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from engine.cases.workload_timeline import build_workload_timeline
 from engine.cases.workload_words import WORDS, parse_word
 from engine.cases.workloads import (
-    WorkloadKey,
+    CaseWorkload,
     count_wanted,
     has_ended,
     is_refused,
@@ -43,7 +43,7 @@ class _Pods(NamedTuple):
     ended: list[Fields]
 
 
-def diagnose_workload(case: ClusterCase, key: WorkloadKey) -> WorkloadDiagnosis:
+def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis:
     """Diagnose a workload that the case has."""
     objects, now = case.objects, case.ended_at or _NEVER
     family = list_family(objects, key)
@@ -82,7 +82,7 @@ def diagnose_workload(case: ClusterCase, key: WorkloadKey) -> WorkloadDiagnosis:
 def explain_missing_workload(source: str, objects: CaseObjects, word: str, name: str) -> str:
     """Explain that a workload is not in the files; names those with the most similar names."""
     if not parse_word(word):
-        return f"{word} is no kind of workload: write one of {', '.join(WORDS)}, or a pod"
+        return f"{word} is not a kind of workload: write one of {', '.join(WORDS)}, or a pod"
     names = {entry: key for kind in parse_word(word) for key in objects.tables.get(kind, {}) for entry in (key[1],)}
     if not names:
         return f"{source} has no {word}: `kubectl get {word} -A -o yaml` writes them, and their pods are read too"

@@ -136,7 +136,7 @@ def test_a_suspended_job_without_a_queue_is_named_as_such() -> None:
     assert list_codes(ask(read(a_job(suspend=True)), "job", "train")) == [("not made", 1, "WorkloadSuspended")]
 
 
-def test_pods_that_nothing_explains_are_said_to_be_missing() -> None:
+def test_pods_that_nothing_explains_are_reported_as_missing() -> None:
     answer = ask(read(a_node("n0"), a_job(parallelism=4)), "job", "train")
     assert list_codes(answer) == [("not made", 4, "PodsNotMade")]
     assert "Job/train has not made 4 of its pods" in answer.sentence.en
