@@ -35,17 +35,21 @@ def read_workload_case(
     if not parse_word(word):
         return WrongRequest(f"{word} is not a kind of workload", f"Write one of {', '.join(WORDS)}, or pod.")
     versions = read_versions(reader)
-    paths = {kind: path for kind in parse_word(word) if (path := _find_path(kind, namespace, versions))}
-    if not paths:
+    collections = {
+        kind: collection for kind in parse_word(word) if (collection := _find_path(kind, namespace, versions))
+    }
+    if not collections:
         return NotFound(f"the cluster has no kind {word}", "`kubectl api-resources` lists the kinds that it has.")
     problem: Problem | None = None
-    for kind, (version, path) in paths.items():
+    for kind, (version, path) in collections.items():
         entry = reader.get(f"{path}/{quote(name, safe='')}")
         if not isinstance(entry, Problem):
             entry = {"apiVersion": version, "kind": kind.partition(".")[0], **entry}
             return _read_family(reader, versions, CaseWorkload(kind, namespace, name), entry)
         problem = entry if problem is None or isinstance(problem, NotFound) else problem
-    return _explain_absence(reader, paths.values(), namespace, word, name) if isinstance(problem, NotFound) else problem
+    if problem and not isinstance(problem, NotFound):
+        return problem
+    return _explain_absence(reader, collections.values(), namespace, word, name)
 
 
 def _find_path(kind: str, namespace: str, versions: GroupVersions) -> tuple[str, str] | None:

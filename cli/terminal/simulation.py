@@ -15,11 +15,11 @@ import typer
 
 from cli.client.problems import Problem
 from cli.terminal.answers import end_with, print_document, require_answer
+from cli.terminal.details import show_nodes
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain
-from cli.terminal.why import show_nodes
 from runtime.cli.cli import fail
 from schemas.json_types import Json
 

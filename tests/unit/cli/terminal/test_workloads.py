@@ -77,8 +77,7 @@ def test_a_pod_of_a_file_has_its_nodes_and_its_time_line(run: Run, file: str) ->
 def test_a_workload_is_asked_of_the_cluster_also_where_an_api_is_named(
     run: Run, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = json.loads(run("explain", file, "job/train", "-o", "json").stdout)
-
+    answer: Json = json.loads(run("explain", file, "job/train", "-o", "json").stdout)
     paths: list[str] = []
 
     class Cluster:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.terminal.why import to_node_rows
+from cli.terminal.details import to_node_rows
 from engine.summaries.answer import encode_schedulerlog
 from page.views import node_groups
 from page.views.answered_nodes import group_answered_nodes
