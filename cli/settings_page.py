@@ -9,7 +9,7 @@ from typing import Final
 from cli.command import COMMANDS
 from cli.terminal.commands import QUESTIONS
 from runtime.cli.lazy_commands import load
-from runtime.settings import unknown_variables
+from runtime.settings import variables
 from runtime.settings.settings_table import Setting, list_command_settings
 
 _OTHERS: Final = "All others"
@@ -91,7 +91,7 @@ def main() -> None:
     settings = collect_settings()
     for page in PAGES:
         page.write_text(render_page(page, settings), encoding="utf-8")
-    unknown_variables.NAMES_FILE.write_text(render_names(settings), encoding="ascii")
+    variables.NAMES_FILE.write_text(render_names(settings), encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from api.http.query_params import Query, refuse_repeated
 from api.memory.cluster_devices import ClusterDevices
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.manifests import ManifestError
-from engine.simulation.changes import ProvedChanges
 from engine.simulation.cluster import SimulationCluster, build_live_cluster
 from engine.simulation.node_changes import find_node_changes
-from engine.simulation.proved_changes import find_changes, needs_other_nodes
+from engine.simulation.proved_changes import ProvedChanges, find_changes, needs_other_nodes
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import PlacedPods, answer_placement, place_workloads
 from engine.simulation.verdict import PodOutcome, PodRejectedError

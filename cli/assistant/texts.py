@@ -4,7 +4,7 @@ from typing import Final
 
 from cli.assistant.answers import join_sentences, list_items
 from cli.terminal.screen import format_count
-from cli.terminal.words import to_status_word
+from cli.terminal.values import to_status_word
 from page.views.amounts import format_gpu_hours, format_number
 from page.views.translations import write_exclusion
 from schemas.json_types import Json

@@ -13,7 +13,7 @@ from cli.assistant.answers import ToolAnswer, join_sentences, list_items, to_ref
 from cli.assistant.callers import Callers
 from cli.client.problems import Problem, WrongRequest
 from cli.client.requests import build_node_path, build_pod_path
-from cli.terminal.words import to_status
+from cli.terminal.values import to_status
 from schemas.json_types import Json
 
 Answer = Annotated[CallToolResult, ToolAnswer]

@@ -5,7 +5,6 @@ problems        reasons for a missing answer, as values with cause and next step
 transport       the interface: ``get``, ``post``, ``stream``
 requests        pure: the path of each answer, and that path in the aggregated API
 changes         the changes of a watch, line by line
-watch           every change, over the ends of single watches
 url             over HTTP, by a URL and a bearer token
 fallback        another transport where the cluster has no API
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in

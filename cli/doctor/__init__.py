@@ -4,11 +4,10 @@
 ``__main__``         the command line: which checks, text or JSON, exit code
 ``checks``           all checks of what the settings name, side by side
 ``settings``         the addresses of Kafka, OpenSearch and the cluster
-``findings``         findings, and their text and JSON
+``findings``         findings, and their text and JSON; clocks that differ (pure)
 ``kafka``            reachability, topics, replication
 ``opensearch``       reachability, health, templates, clock
 ``certificates``     names and expiry, of servers and in our files
-``clock``            clocks that differ (pure)
 ``cluster``          versions, clock, rights and pods at the API server
 ``rights``           the rights of each process, as deploy/ gives them
 ``workloads``        pods that do not start: images, Secrets, settings (pure)

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from cli.doctor.clock import check_clock
-from cli.doctor.findings import Fault
+from cli.doctor.findings import Fault, check_clock
 from cli.doctor.rights import INSTALLED, RIGHTS, Right
 from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
 from cli.doctor.workloads import (

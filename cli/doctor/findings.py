@@ -1,13 +1,16 @@
-"""Findings of the checks, and their text and JSON. Pure."""
+"""Findings of the checks with their text and JSON, and the check of clocks that several checks share. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 import orjson
 
 PROVISION: Final = "run `schedulerlog pipeline provision` (in a cluster: the Job schedulerlog-provision)"
 """The remedy for topics and index templates that are missing or different."""
+TOLERATED_DIFFERENCE: Final = timedelta(seconds=2)
+"""Tolerated difference of clocks: the compared times have a resolution of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +56,11 @@ def to_json(report: Checkup) -> str:
 
 def _count(number: int) -> str:
     return "nothing is wrong" if not number else f"{number} finding{'s' if number > 1 else ''}"
+
+
+def check_clock(subject: str, theirs: datetime, sent_at: datetime, answered_at: datetime) -> Iterator[Fault]:
+    """Check a server's clock: ``theirs`` was read between the two other times, which are ours."""
+    off = max(sent_at - theirs, theirs - answered_at)
+    if off > TOLERATED_DIFFERENCE:
+        problem = f"its clock and that of this machine differ by {off.total_seconds():.0f} s"
+        yield Fault("clock", subject, problem, "Run a time service (chrony, ntpd) on both.")

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from opensearchpy.exceptions import OpenSearchException
 
-from cli.doctor.clock import check_clock
-from cli.doctor.findings import PROVISION, Fault
+from cli.doctor.findings import PROVISION, Fault, check_clock
 from runtime.errors import SettingError
 from runtime.opensearch.client import create_client
 from runtime.opensearch.refusals import explain_distrust, explain_refusal, suggest_next_step

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.doctor.findings import Fault
-from runtime.settings.unknown_variables import warn_of_unknown
+from runtime.settings.variables import warn_of_unknown
 from schemas.json_types import JsonView
 
 _API_TLS: Final = "schedulerlog-api-tls"

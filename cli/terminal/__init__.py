@@ -10,18 +10,16 @@ trends         counts over time
 report         the failures of a range of time
 simulation     where a pod from a file would go
 simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis and suggestions
-watching       a command's answer again, each time that something changes
+watching       every change, over the ends of single watches, and a line for each
 log_files      ``explain``: pods from a scheduler's log file, without any server
-answers        from the API to the screen: problems end the command, ``-o`` prints documents
-documents      an answer as JSON, YAML or names
+answers        from the API to the screen: problems end the command, ``-o`` prints JSON, YAML, names
 diagnosed      a diagnosis on the screen
 details        nodes and time line below it
 workloads      a workload on the screen
 subjects       pure: pods and workloads as people write them
 screen         output to the terminal
 safe_text      pure: escapes characters that a terminal would obey
-times          pure: times and durations as kubectl writes them
-words          pure: words for the end of an attempt
+values         pure: times and durations as kubectl writes them, words for the end of an attempt
 commands       the list of commands, each imported when it is called
 options        the options that all commands share
 exit_codes     exit codes, for scripts

@@ -1,5 +1,7 @@
 """From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
@@ -7,6 +9,7 @@ import typer
 
 from cli.client.problems import Problem
 from cli.terminal.exit_codes import USAGE, to_exit_code
+from cli.terminal.safe_text import find_hidden
 from cli.terminal.screen import complain, emit
 from runtime.cli.cli import fail
 from schemas.json_types import Json
@@ -42,17 +45,42 @@ def print_document(output: Format, answer: Any, names: Names | None = None) -> b
     """Print the answer in a form for programs; False if the caller has to print it for a person."""
     if output in ("text", "wide"):
         return False
-    from cli.terminal import documents
-
     match output:
         case "json":
-            text = documents.to_json(answer)
+            text = to_json(answer)
         case "yaml":
-            text = documents.to_yaml(answer)
+            text = to_yaml(answer)
         case "name" if names:
-            text = documents.to_names(names(answer))
+            text = to_names(names(answer))
         case "name":
             fail("--output: this answer names no pods: write wide, json or yaml", USAGE)
     if text:
         emit(text)
     return True
+
+
+def to_json(answer: Any) -> str:
+    """Convert to indented JSON; escapes only the characters that a terminal would obey."""
+    text = json.dumps(answer, indent=2, ensure_ascii=False)
+    hidden = find_hidden(text)
+    if not hidden:
+        return text
+    return re.sub(f"[{re.escape(''.join(hidden))}]", lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def to_json_line(answer: Any) -> str:
+    """Convert to JSON on one line, for one answer of many."""
+    return json.dumps(answer)
+
+
+def to_yaml(answer: Any) -> str:
+    """Convert to YAML, in the order of the fields."""
+    import yaml
+
+    has_hidden = bool(find_hidden(json.dumps(answer, ensure_ascii=False)))
+    return str(yaml.safe_dump(answer, sort_keys=False, allow_unicode=not has_hidden)).rstrip("\n")
+
+
+def to_names(items: Iterable[Mapping[str, Any]]) -> str:
+    """Convert to lines of ``pod/NAME`` without repetitions, as ``kubectl -o name`` prints them."""
+    return "\n".join(dict.fromkeys(f"pod/{item['name']}" for item in items))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cli.client.problems import Problem
 from cli.terminal.screen import Screen, format_count
-from cli.terminal.times import format_duration, format_time
+from cli.terminal.values import format_duration, format_time
 from page.views.answered_nodes import group_answered_nodes
 from page.views.node_groups import PICKED, UNREGISTERED, NodeGroup
 from schemas.json_types import Json

@@ -9,8 +9,7 @@ from cli.client.requests import build_pod_path
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
-from cli.terminal.times import format_age, format_time, parse_time
-from cli.terminal.words import to_status_word
+from cli.terminal.values import format_age, format_time, parse_time, to_status_word
 
 
 @with_api_options

@@ -12,8 +12,7 @@ from cli.terminal.exit_codes import USAGE
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.pending import Grouping
 from cli.terminal.screen import Screen, format_count
-from cli.terminal.times import format_age, parse_time
-from cli.terminal.words import to_status, to_status_word
+from cli.terminal.values import format_age, parse_time, to_status, to_status_word
 from runtime.cli.cli import fail
 from schemas.json_types import Json
 

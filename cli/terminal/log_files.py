@@ -13,7 +13,7 @@ from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING, to_state_exit_code
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.subjects import Subject, parse_subject
-from cli.terminal.times import format_time
+from cli.terminal.values import format_time
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from page.views.log_pods import list_pods
 from schemas.json_types import Json
@@ -124,13 +124,13 @@ def _read_files(paths: list[Path], nodes: Path | None, timezone: str) -> "Cluste
 def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[ClusterCase, list[str]]":
     """Read the case, and select the named pod, or all; ends the command if there is none."""
     from ingest.cases.answers import explain_absence, select_pods
-    from ingest.reading.report import report
+    from ingest.reading.protocol import report_counts
 
     case = _read_files(paths, nodes, timezone)
     names = select_pods(case, pod)
     if pod and not names:
         if not case.pods.pods and case.counts:
-            complain(report(case.counts))
+            complain(report_counts(case.counts))
         _stop(explain_absence(_name_source(paths), pod, case), UNKNOWN)
     if pod and len(names) > 1:
         _stop(f"{pod} is in several namespaces: name one of {', '.join(names)}", USAGE)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from cli.terminal.screen import format_count
-from cli.terminal.times import format_duration
+from cli.terminal.values import format_duration
 from page.views import amounts
 from schemas.json_types import Json
 

@@ -9,7 +9,7 @@ from cli.terminal.answers import end_with, print_document, require_answer
 from cli.terminal.diagnosed import WHO
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit, format_count
-from cli.terminal.times import format_duration, format_time
+from cli.terminal.values import format_duration, format_time
 from page.views.amounts import format_gpu_hours, is_wait_complete
 from schemas.json_types import Json
 

@@ -14,8 +14,7 @@ from engine.fit.manifests import Manifest, ManifestError
 from engine.hami.vendors import Vendors
 from engine.simulation.cluster import build_cluster
 from engine.simulation.hami_release import LATEST, HamiRelease, observe_release
-from engine.simulation.notes import Note
-from engine.simulation.setting import SimulationSetting
+from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodRejectedError
 from engine.simulation.workloads import read_workloads

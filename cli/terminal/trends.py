@@ -8,7 +8,7 @@ import typer
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen
-from cli.terminal.times import format_duration, format_time
+from cli.terminal.values import format_duration, format_time
 from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"

@@ -1,21 +1,21 @@
 """``schedulerlog watch [POD]``: a line for each change, and ``-w`` of the other commands."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from cli.client.changes import WatchedChange
+from cli.client.changes import BOOKMARK, WatchedChange
 from cli.client.problems import Problem
 from cli.client.requests import build_pod_path
 from cli.client.transport import Transport
-from cli.client.watch import follow
 from cli.terminal.answers import end_with
 from cli.terminal.exit_codes import PLACED, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit
-from cli.terminal.words import to_status_word
+from cli.terminal.values import to_status_word
 
 
 @with_api_options
@@ -64,7 +64,7 @@ def _iterate_changes(changes: Iterator[WatchedChange | Problem]) -> Iterator[Wat
 
 def show_change(asking: Asking, change: WatchedChange) -> None:
     """Print one line, or the change as JSON."""
-    from cli.terminal.documents import to_json_line
+    from cli.terminal.answers import to_json_line
 
     pod_object = change.object
     name, namespace = pod_object["metadata"]["name"], pod_object["metadata"]["namespace"]
@@ -87,3 +87,30 @@ def _describe_change(kind: str, pod_object: dict[str, Any]) -> str:
         return f"{to_status_word(pod_object['status'])}: {summary}"
     obstacle = pod_object.get("obstacle")
     return f"waits: {obstacle['sentence']['en'] if obstacle else ', '.join(pod_object['reasons'])}"
+
+
+PAUSE_SECONDS: Final = 1.0
+"""Pause between the end of a watch and the next one."""
+
+
+def follow(
+    transport: Transport, path: str, query: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
+) -> Iterator[WatchedChange | Problem]:
+    """Follow every change: where one watch ends, the next one continues.
+
+    Ends only with a problem.
+    """
+    version = ""
+    while True:
+        parameters = {**query, "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
+        if version:
+            # What was there before is behind it already.
+            parameters.pop("sendInitialEvents", None)
+        for change in transport.stream(path, parameters):
+            if isinstance(change, Problem):
+                yield change
+                return
+            version = change.version or version
+            if change.kind != BOOKMARK:
+                yield change
+        sleep(PAUSE_SECONDS)

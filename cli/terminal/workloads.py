@@ -8,7 +8,7 @@ from cli.terminal.details import format_took, join_names, show_current_wait
 from cli.terminal.diagnosed import show_obstacle, show_suggestions
 from cli.terminal.exit_codes import PLACED, WAITING
 from cli.terminal.screen import Screen, format_count
-from cli.terminal.times import format_time
+from cli.terminal.values import format_time
 from schemas.json_types import Json
 
 Suggest = Callable[[Json], Json | Problem | None]

@@ -10,10 +10,10 @@ Objects
     slices, slice_index, device_values, device_details, requests, claims, allocated, extended; quantity and version
     are values in them; gates are the feature gates of the cluster
 The search
-    pools, request_plans, search, reservations; what decides on a device: matching, capacity, counters, taints,
-    constraints, binding; device_keys and node_keys tell which devices and nodes are equal
+    pools, request_plans, search, reservations; what decides on a device: matching, capacity, counters, constraints;
+    device_keys and node_keys tell which devices and nodes are equal
 The explanation
-    device_facts, findings, reasons, judgement
+    device_facts (taints too), findings, reasons, judgement
 CEL
     cel
 """

@@ -1,6 +1,8 @@
 """Facts of a device for a request, each by itself; kube-scheduler stops at the first that refuses the device."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from engine.claims.allocated import DeviceHolder
 from engine.claims.capacity import NOTHING, Shortage, find_shortage
@@ -8,9 +10,11 @@ from engine.claims.cel.selector import Outcome
 from engine.claims.device_details import DeviceTaint
 from engine.claims.inventory import Inventory
 from engine.claims.matching import DeviceMatcher, SelectorOrigin
-from engine.claims.requests import ClaimRequest
+from engine.claims.requests import ClaimRequest, DeviceToleration
 from engine.claims.slices import DeviceId, Slice, SliceDevice
-from engine.claims.taints import find_untolerated
+
+_PREVENTING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+"""Effects that keep a device from being allocated; others, such as None, only inform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,24 @@ def collect_facts(
         shortage=shortage,
         holder=None if request.has_admin_access else inventory.allocated.find_holder(device_id),
     )
+
+
+def find_untolerated(taints: Iterable[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> tuple[DeviceTaint, ...]:
+    """Return the taints that keep a request from a device."""
+    return tuple(
+        taint
+        for taint in taints
+        if taint.effect in _PREVENTING_EFFECTS
+        and not any(is_tolerated(taint, toleration) for toleration in tolerations)
+    )
+
+
+def is_tolerated(taint: DeviceTaint, toleration: DeviceToleration) -> bool:
+    """Return whether a toleration covers a taint; an empty effect or key stands for all, no operator for Equal."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"

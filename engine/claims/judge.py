@@ -5,12 +5,11 @@ devices are those that kube-scheduler would take.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from engine.claims.binding import is_ready_to_bind
 from engine.claims.capacity import CapacityUnjudgedError
-from engine.claims.claims import ResourceClaim
+from engine.claims.claims import HeldDevice, ResourceClaim
 from engine.claims.counters import CounterAvailability
 from engine.claims.inventory import Inventory
 from engine.claims.judgement import ClaimAllocation, DeviceGrant, NodeClaimsVerdict, to_line
@@ -189,3 +188,36 @@ def _iterate_allocations(claims: Sequence[AskedClaim], granted: Granted) -> Iter
                 for device in devices
             ),
         )
+
+
+TIMEOUT: Final = timedelta(seconds=600)
+"""Time after which kube-scheduler gives an allocation up that is not ready."""
+
+
+def is_ready_to_bind(claim: ResourceClaim, now: datetime | None) -> bool:
+    """Return whether a claim is ready or may still become so; without the time, none is overdue."""
+    allocation = claim.allocation
+    if allocation is None:
+        return True
+    for device in allocation.devices:
+        if not device.binding_conditions:
+            continue
+        conditions = claim.conditions.get(device.id)
+        if conditions is None:
+            return not _is_overdue(claim, now)
+        if any(conditions.get(condition) == "True" for condition in device.failure_conditions):
+            return False
+        if any(conditions.get(condition) != "True" for condition in device.binding_conditions):
+            return not _is_overdue(claim, now)
+    return True
+
+
+def _is_overdue(claim: ResourceClaim, now: datetime | None) -> bool:
+    allocation = claim.allocation
+    if now is None or allocation is None or allocation.allocated_at is None:
+        return False
+    return any(map(_waits, allocation.devices)) and allocation.allocated_at + TIMEOUT < now
+
+
+def _waits(device: HeldDevice) -> bool:
+    return bool(device.binding_conditions)

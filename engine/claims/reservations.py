@@ -8,11 +8,11 @@ from engine.claims.capacity import NOTHING, Amounts, Shortage, find_shortage, ta
 from engine.claims.constraints import Conflict, ConstraintState
 from engine.claims.counters import CounterAvailability, CounterLedger, CounterShortage
 from engine.claims.device_details import DeviceTaint
+from engine.claims.device_facts import find_untolerated
 from engine.claims.quantity import Quantity
 from engine.claims.request_plans import Candidate, ClaimPlan, RequestPlan, SearchSpace
 from engine.claims.requests import ClaimRequest
 from engine.claims.slices import DeviceId
-from engine.claims.taints import find_untolerated
 
 
 @dataclass(frozen=True, slots=True)

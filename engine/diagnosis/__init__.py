@@ -39,7 +39,6 @@ Below them
 refused_nodes    the nodes that an attempt refused, each under the reason that decides it
 device_numbers   requested amounts of devices, and the most that was free
 open_nodes       kube-scheduler's own checks that need only the pod and the node
-amounts          amounts of resources as people write them
 vendor_words     texts about devices in the words of the pod's vendor
 wording          durations, lists of names, attempts as evidence
 texts            all texts in English and Chinese, from texts.toml

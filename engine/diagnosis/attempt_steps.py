@@ -16,7 +16,7 @@ from engine.diagnosis.texts import find_obstacle_of_error, write_phrase
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
 from engine.hami.quantities import parse_whole
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
-from engine.hami.share_resources import is_share_resource
+from engine.hami.vendor_catalog import is_share_resource
 from schemas.events import AttemptSummarized
 
 _SHOWN_BY_NODES: Final = frozenset(("NodeCordoned", "NodeNotReady", "TaintNotTolerated", "AffinityMismatch"))

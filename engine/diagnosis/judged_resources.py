@@ -6,7 +6,6 @@ The five obstacles are those of `engine.filters.resource_obstacles`; here they g
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.judged_labels import CORDON_TAINT, format_taint, list_failed_conditions, list_untolerated
 from engine.diagnosis.outcome import FoundObstacle, Word
@@ -26,7 +25,7 @@ from engine.filters.resource_obstacles import (
     find_resource_obstacles,
 )
 from engine.filters.tolerations import read_tolerations
-from engine.snapshot.quantity import PODS
+from engine.snapshot.quantity import PODS, format_amount
 from schemas.answers.diagnosis import InBothLanguages
 
 _INSUFFICIENT: Final = "Insufficient "

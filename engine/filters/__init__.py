@@ -10,8 +10,8 @@ resource_obstacles  why no node has enough of one resource, and whose end would 
 verdicts            refusals of plugins, and verdicts that unread objects leave open
 cycle               what a plugin is given, and what it returns before the nodes
 
-Plugins, one module each
-    scheduling_gates, node_unschedulable, node_name, taint_toleration, node_affinity, node_ports, node_resources,
+Plugins, one module each; SchedulingGates is in `judge`
+    node_unschedulable, node_name, taint_toleration, node_affinity, node_ports, node_resources,
     volume_restrictions, volume_limits, volume_binding, volume_zone, topology_spread, pod_affinity,
     declared_features; dynamic_resources has the location that `engine.claims` fills
 What they share

@@ -16,7 +16,6 @@ from engine.filters import (
     node_resources,
     node_unschedulable,
     pod_affinity,
-    scheduling_gates,
     taint_toleration,
     topology_spread,
     volume_binding,
@@ -33,10 +32,11 @@ from engine.filters.preemption import PreemptionResult, simulate_preemption
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged
 from engine.snapshot import kinds
-from engine.snapshot.fields import FieldError, RejectedObject
+from engine.snapshot.fields import FieldError, RejectedObject, read_items, read_text
 from engine.snapshot.snapshot import Snapshot
 
 Prepare = Callable[[SchedulingCycle], Prepared]
+_SCHEDULING_GATES: Final = "SchedulingGates"
 
 _WITHOUT_PREFILTER: Final[Mapping[str, Callable[[SchedulingCycle], NodeCheck]]] = {
     node_unschedulable.NAME: node_unschedulable.prepare,
@@ -110,7 +110,7 @@ def judge(
 
 
 def _run_attempt(cycle: SchedulingCycle, devices: DynamicResourcesPlugin, *, alone: bool) -> Judgement:
-    gates, claims = scheduling_gates.check_pre_enqueue(cycle), devices.check_pre_enqueue(cycle)
+    gates, claims = _check_gates(cycle), devices.check_pre_enqueue(cycle)
     filters = prepare_filters(cycle, devices)
     node_judge = NodeJudge(cycle, filters.checks)
     nodes = judge_nodes(node_judge, filters)
@@ -285,3 +285,13 @@ def _judge_alone(node_judge: NodeJudge, filters: PreparedFilters) -> dict[str, d
         if names is None or name in names
     )
     return {name: refusals for name, refusals in verdicts if refusals}
+
+
+def _check_gates(cycle: SchedulingCycle) -> PluginRefusal | None:
+    """Refuse a pod with scheduling gates, which keep it from the queue."""
+    gates = [read_text(gate, "name", location) for location, gate in read_items(cycle.spec, "schedulingGates", "spec")]
+    if not gates:
+        return None
+    return PluginRefusal(
+        _SCHEDULING_GATES, StatusCode.UNRESOLVABLE, (f"waiting for scheduling gates: [{' '.join(gates)}]",)
+    )

@@ -3,7 +3,7 @@
     annotations            names of annotations, labels and resources
     vendor_annotations     annotations that only one vendor reads
     vendors                the table of vendors, and NVIDIA's row
-    vendor_catalog         the other vendors
+    vendor_catalog         the other vendors, and the resources that only HAMi's scheduler counts
     reason_codes           the codes by which devices and nodes are refused
 
     node_registration      all devices of a Node object, of every vendor
@@ -16,7 +16,6 @@
 
     allocation             the devices of a pod's containers, as HAMi writes them and as the contract has them
     mig                    MIG profiles and placements
-    share_resources        resources that only HAMi's scheduler counts
     cluster_objects        the Kubernetes objects of recorded node states
 
     go_values              numbers, booleans and JSON as Go reads them; values of objects

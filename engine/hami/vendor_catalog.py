@@ -12,6 +12,8 @@ from engine.hami.vendors import NVIDIA, Admission, Amounts, Family, Form, NodeKe
 
 # Iluvatar and Cambricon count their memory resource in such units.
 _UNIT_OF_256_MIB: Final = 256
+_CHIP: Final = "CHIP"
+"""Stands for the name of a chip: each chip of Ascend and Iluvatar has resources of its own."""
 
 
 def build_ascend(word: str) -> Vendor:
@@ -251,3 +253,26 @@ def is_counted_by_extender(resource: str) -> bool:
         for name in (vendor.resources.memory, vendor.resources.percentage, vendor.resources.cores)
     )
     return bool(resource) and resource in names
+
+
+def _list_shares(vendor: Vendor) -> list[str]:
+    names = vendor.resources
+    return [name for name in (names.memory, names.percentage, names.cores, names.priority) if name]
+
+
+def _build_pattern() -> re.Pattern[str]:
+    vendors = (NVIDIA, HYGON, build_ascend(_CHIP), build_iluvatar(_CHIP))
+    names = [re.escape(name) for vendor in vendors for name in _list_shares(vendor)]
+    return re.compile("|".join(names).replace(_CHIP, r"[A-Za-z0-9-]{1,63}"))
+
+
+_SHARES: Final = _build_pattern()
+
+
+def is_share_resource(name: str) -> bool:
+    """Tell whether the resource is a share of a device that only HAMi's extender counts: no node ever offers it.
+
+    The vendors of these resources register devices in an annotation. A vendor whose devices are counted in
+    `status.capacity` may offer shares there too.
+    """
+    return _SHARES.fullmatch(name) is not None

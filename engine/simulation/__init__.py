@@ -13,11 +13,10 @@ requests        amounts that HAMi does not count as they are written
 ignored_words   annotations, models, resources and quotas that no scheduler reads
 verdict         one pod judged: filters first, then the fit on the nodes that pass
 picked_devices  devices of the chosen node with their state before and the verdict on each
-changes         the smallest changes of pod and nodes after which the pod fits, each judged again
 several         several pods, placed one after the other
-proved_changes, node_changes  changes of the pod's requests and of the nodes' state, each proved
-setting         time, policy and names of a simulation
+proved_changes  the smallest changes of the pod's requests and of nodes after which the pod fits, each proved
+node_changes    the part of them that changes the nodes' state
+setting         time, policy and names of a simulation, notes for the reader of its answer
 simulate        the whole simulation, from workloads to the answer
-notes           facts that are no obstacle, and that the reader has to know
 answer          the answer of the API and of the terminal
 """

@@ -9,7 +9,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.fit.devices.quota import Quotas
 from engine.hami.vendors import Vendors
 from engine.simulation.defaults import write_defaults
-from engine.simulation.notes import Note
+from engine.simulation.setting import Note
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 

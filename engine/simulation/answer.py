@@ -11,9 +11,9 @@ from engine.diagnosis.texts import write_phrase, write_sentence
 from engine.diagnosis.tree import MAX_NODES, diagnose_judged, rank_obstacles
 from engine.diagnosis.wording import shorten_list
 from engine.hami.annotations import DEVICE_POLICY
-from engine.simulation.changes import ProvedChanges
-from engine.simulation.notes import Note
 from engine.simulation.picked_devices import TriedDevice
+from engine.simulation.proved_changes import ProvedChanges
+from engine.simulation.setting import Note
 from engine.simulation.verdict import PodOutcome, PodVerdict
 from engine.suggestions.answer import build_suggestions
 from engine.summaries.answer import build_detail, encode_schedulerlog

@@ -16,7 +16,7 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami import annotations as hami
 from engine.hami import vendor_annotations
 from engine.hami.vendors import Family, Vendor, Vendors
-from engine.simulation.notes import Note
+from engine.simulation.setting import Note
 from engine.simulation.workloads import PodTemplate
 from engine.snapshot.quantity import is_tracked
 from engine.snapshot.snapshot import Snapshot

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.judged_labels import (
     CORDON_TAINT,
     NOT_READY_TAINTS,
@@ -26,7 +25,7 @@ from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodOutcome, PodVerdict, judge_admitted
 from engine.snapshot.fields import FieldError, read_nanos
 from engine.snapshot.node_info import NodeInfo
-from engine.snapshot.quantity import CPU, PODS, round_amounts
+from engine.snapshot.quantity import CPU, PODS, format_amount, round_amounts
 from engine.snapshot.reading import change_snapshot
 from engine.suggestions.answer import write_edits
 from engine.suggestions.suggestion import ADMINISTRATORS, COSTS, Edit

@@ -1,18 +1,37 @@
 """Search for changes after which a simulated pod fits: of its device requests, of devices, and of the nodes' state."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
 from engine.fit.devices.pod_usage import PodUse
-from engine.simulation.changes import ProvedChanges
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.node_changes import find_node_changes
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodVerdict
 from engine.suggestions.acts import Holders, list_nodes_to_empty
 from engine.suggestions.answer import ProvedSuggestions
-from engine.suggestions.ask import Ask
+from engine.suggestions.ask import Ask, Constraint
 from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.suggest import suggest
 from engine.suggestions.suggestion import Suggestion
 from engine.suggestions.trial import Trial
+from schemas.answers.suggestions import SuggestedChange
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedChanges:
+    """Changes of devices and requests by HAMi's fit, and changes of what the filters look at."""
+
+    of_devices: ProvedSuggestions = field(default_factory=lambda: ProvedSuggestions([], [], fits=True))
+    of_nodes: Sequence[SuggestedChange] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Pods by UID."""
+    unknown: Sequence[str] = ()
+
+    @property
+    def excluded_by(self) -> list[Constraint]:
+        """Smallest set of constraints that keeps the pod from the nodes that the filters let pass."""
+        return self.of_devices.excluded_by
 
 
 def find_changes(cluster: SimulationCluster, verdict: PodVerdict, setting: SimulationSetting) -> ProvedChanges:

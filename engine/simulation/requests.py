@@ -7,7 +7,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.fit.judge.request.pod_request import read_request
 from engine.hami.quantities import has_unit, parse_whole
 from engine.hami.vendors import Vendor, Vendors
-from engine.simulation.notes import Note
+from engine.simulation.setting import Note
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 _MIB: Final = 2**20

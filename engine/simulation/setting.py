@@ -1,16 +1,23 @@
-"""Facts of a simulation beyond pod and cluster: time, policy, names, and notes about the cluster."""
+"""Facts of a simulation beyond pod and cluster: time, policy, names, and notes for the reader of its answer."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
-from engine.simulation.notes import Note
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DEFAULT_CLUSTER
 
 SCHEDULER: Final = "hami-scheduler"
 """Scheduler name shown for simulated attempts."""
+
+
+class Note(NamedTuple):
+    """A fact that is no obstacle, and that the reader has to know. code: for programs."""
+
+    code: str
+    text: InBothLanguages
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from engine.diagnosis.wording import shorten_list
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.judge.reservation import reserve
 from engine.simulation.answer import build_answer
-from engine.simulation.changes import ProvedChanges
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.ignored_words import (
     describe_keys,
@@ -20,10 +19,9 @@ from engine.simulation.ignored_words import (
     describe_values,
     list_unknown_resources,
 )
-from engine.simulation.notes import Note
-from engine.simulation.proved_changes import find_changes
+from engine.simulation.proved_changes import ProvedChanges, find_changes
 from engine.simulation.requests import describe_uncounted
-from engine.simulation.setting import SimulationSetting
+from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.verdict import TABLE_UNKNOWN, PodOutcome, PodVerdict, judge_simulated, list_resources, serves
 from engine.simulation.workloads import PodTemplate
 from engine.snapshot.reading import change_snapshot

@@ -24,8 +24,8 @@ from engine.simulation.admission import AdmittedPod, admit_pod
 from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
-from engine.simulation.notes import Note
 from engine.simulation.picked_devices import TriedDevice, list_devices
+from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects

@@ -12,5 +12,5 @@ affinity_terms     the terms of inter-pod affinity
 case_objects       plain objects by kind and name, and the Kubernetes events about each
 kinds              names of kinds, and lists of objects flattened
 fields             typed reading of fields, with the path in every error
-quantity           Kubernetes quantities, rounded as kube-scheduler rounds them
+quantity           Kubernetes quantities, rounded as kube-scheduler rounds them, and written as people write them
 """

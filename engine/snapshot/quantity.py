@@ -88,3 +88,24 @@ def _scale(number: int, places: int, suffix: str, power: int) -> int:
         return int(-(-number * _BINARY[suffix] * NANO // 10**places))
     tens = (_DECIMAL[suffix] + power) - places
     return number * int(10**tens) if tens >= 0 else -(-number // int(10**-tens))
+
+
+_BYTES: Final = ("memory", "ephemeral-storage")
+_BYTE_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def format_amount(resource: str, amount: int) -> str:
+    """Format an amount in the units of `engine.snapshot.requests.Amounts`."""
+    if resource == CPU:
+        return f"{amount}m" if amount % 100 else f"{amount / 1000:g}"
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return _format_bytes(amount)
+    return f"{amount:,}"
+
+
+def _format_bytes(amount: int) -> str:
+    """Format bytes in the largest unit of which there is one; exactly, or with one decimal place."""
+    for unit, size in _BYTE_UNITS:
+        if abs(amount) >= size:
+            return f"{amount // size}{unit}" if amount % size == 0 else f"{amount / size:.1f}{unit}"
+    return str(amount)

@@ -13,9 +13,8 @@ from ingest.reading.checkpoint import Checkpoint, CheckpointState
 from ingest.reading.kafka import KafkaSink
 from ingest.reading.metrics import Metrics
 from ingest.reading.options import IngestSettings, LogOptions
-from ingest.reading.protocol import LogReader, collect_garbage_seldom
+from ingest.reading.protocol import LogReader, collect_garbage_seldom, report_counts
 from ingest.reading.pump import LinesRead, run
-from ingest.reading.report import report
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
 from runtime.telemetry import logs
 from runtime.telemetry.health import report_no_problem, serving
@@ -38,7 +37,7 @@ def read(name: str, settings: IngestSettings, options: LogOptions, reader: LogRe
     with checkpoint.held() if checkpoint else nullcontext():
         state = _restore(reader, checkpoint)
         _publish_until_stopped(name, settings, options, reader, checkpoint, state)
-    typer.echo(report(reader.counts), err=True)
+    typer.echo(report_counts(reader.counts), err=True)
 
 
 def _create_checkpoint(name: str, options: LogOptions) -> Checkpoint | None:
@@ -78,7 +77,7 @@ def _publish_until_stopped(
     except KeyboardInterrupt:  # the way to end a log that is followed
         if options.follow or options.pod:
             return
-        typer.echo(report(reader.counts), err=True)
+        typer.echo(report_counts(reader.counts), err=True)
         advice = "continue after what Kafka took" if checkpoint else "read the log again, whose events keep their ids"
         typer.echo(f"interrupted before the end of the log; start again to {advice}", err=True)
         raise typer.Exit(INTERRUPTED) from None

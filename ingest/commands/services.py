@@ -13,7 +13,7 @@ from ingest.readers.sniffer.reader import SnifferLog
 from ingest.reading.kafka import KafkaSink
 from ingest.reading.metrics import Metrics
 from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, RawLogsSettings, WatchSettings
-from ingest.reading.report import report
+from ingest.reading.protocol import report_counts
 from ingest.reading.trusted_containers import TrustedContainers
 from ingest.reading.trusted_reporters import TrustedReporters
 from runtime.kubernetes.credentials import LoadConfiguration, from_kubeconfig, load_service_account
@@ -54,7 +54,7 @@ async def _serve_sniffer(settings: IngestSettings, address: HostPort, options: G
             typer.echo(f"listening on {HostPort(address.host, port)}", err=True)
             await stop.wait()
             await running.stop(grace=5)
-    typer.echo(report(reader.counts), err=True)
+    typer.echo(report_counts(reader.counts), err=True)
 
 
 def read_raw_logs(settings: RawLogsSettings, group: str) -> None:
@@ -90,4 +90,4 @@ async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: st
     with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
-    typer.echo(report(reader.counts), err=True)
+    typer.echo(report_counts(reader.counts), err=True)

@@ -4,5 +4,4 @@
 - ``framing``: from bytes to lines: encodings, line ends, prefixes of container runtimes, colours
 - ``copies``: what kubectl, log stores, chats and mail put around a line
 - ``klog``: the text form of Kubernetes' logging library
-- ``line_shapes``: the shape of a line that no grammar has
 """

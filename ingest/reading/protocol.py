@@ -1,13 +1,13 @@
-"""The interfaces of readers and sinks, and the counts by which a reader accounts for each line."""
+"""The interfaces of readers and sinks, and the counts by which a reader accounts for each line, with their summary."""
 
 import gc
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ingest.lines.blocks import Lines
-from ingest.lines.line_shapes import derive_shape, to_printable
 from schemas.events import Event
 
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ OUTCOMES: Final = (EVENT, NOISE, UNKNOWN)
 MAX_SHAPES: Final = 1_000
 """Distinct shapes of unknown lines that are counted apart; further ones are counted together."""
 OTHER_SHAPES: Final = "(other shapes)"
+SHOWN_SHAPES: Final = 10
+MAX_CHARACTERS: Final = 160
+"""Characters of a shape; the rest of the line is cut."""
+
+_HEADER: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d+ ([^\s\]]{1,80}):\d+\] ")
+_VALUES: Final = re.compile(rb'=[{\[].*|="[^"]*"?')
+_NUMBERS: Final = re.compile(rb"[0-9a-fA-F]*\d[0-9a-fA-F.]*")
 
 
 @dataclass(slots=True)
@@ -104,3 +111,39 @@ class Sink(Protocol):
 def collect_garbage_seldom() -> None:
     """Run the garbage collector rarely: it takes a seventh of the time, and readers make no reference cycles."""
     gc.set_threshold(200_000, 50, 100)
+
+
+def report_counts(counts: Counts) -> str:
+    """Report lines, events, attempts, and the most frequent shapes of lines that no grammar has."""
+    lines = counts.lines
+    complete, incomplete = counts.attempts_complete, counts.attempts_incomplete
+    read = sum(lines[outcome] for outcome in OUTCOMES)
+    text = [
+        f"{read:,} lines: {lines[EVENT]:,} used, {lines[NOISE]:,} noise, {lines[UNKNOWN]:,} unknown",
+        f"{counts.events:,} events: {complete:,} complete attempts, {incomplete:,} incomplete",
+    ]
+    if untrusted := lines.get(UNTRUSTED):
+        text.insert(1, f"{untrusted:,} more were left out: the configuration does not name who wrote them")
+    if counts.shapes:
+        text.append(f"unknown lines, the {min(SHOWN_SHAPES, len(counts.shapes))} most frequent shapes:")
+        text += [f"  {count:>9,}  {shape}" for shape, count in counts.shapes.most_common(SHOWN_SHAPES)]
+    return "\n".join(text)
+
+
+def derive_shape(line: bytes) -> str:
+    """Derive the shape, which lines of one print statement share: values become ``…`` and numbers ``#``.
+
+    The message of a structured klog line is kept.
+    """
+    # Cut first: expressions over a line of megabytes take seconds.
+    line = line[: 4 * MAX_CHARACTERS]
+    if header := _HEADER.match(line):
+        line = header[1] + b" " + line[header.end() :]
+    line = _VALUES.sub("=…".encode(), line)
+    line = _NUMBERS.sub(b"#", line)
+    return to_printable(line)[:MAX_CHARACTERS].strip()
+
+
+def to_printable(text: bytes) -> str:
+    """Replace the characters that would move a terminal's cursor or ring its bell."""
+    return "".join(character if character.isprintable() else "·" for character in text.decode(errors="replace"))

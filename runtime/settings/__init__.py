@@ -4,8 +4,7 @@
 ``settings``               settings from the environment, their types, and those of every process
 ``flags``                  flags of a command from a model of settings
 ``settings_table``         all settings of a command line, for the page of settings
-``variables``              names of environment variables that several processes read
-``unknown_variables``      variables that look like settings and are none
+``variables``              names of environment variables, and variables that look like settings and are none
 ``secret_files``           secrets from files: NAME_FILE names a file that holds NAME
 ``addresses``              HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
 ``names``                  names of clusters, labels and objects, checked

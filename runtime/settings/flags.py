@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 
 from runtime.cli.cli import one_line_for
 from runtime.errors import SettingError
-from runtime.settings import unknown_variables
+from runtime.settings import variables
 from runtime.settings.secret_files import SUFFIX, is_secret, read_secret
 from runtime.settings.settings import EnvironmentSettings, Flag, describe_field, get_variable, read
 
@@ -56,7 +56,7 @@ def with_settings(
                 if unless and unless(options):
                     return
                 first = [_create_instance(kind, options) for kind in kinds]
-            if line := unknown_variables.warn_of_unknown(os.environ):
+            if line := variables.warn_of_unknown(os.environ):
                 typer.echo(line, err=True)
             command(*first, **{parameter.name: options[parameter.name] for parameter in parameters_of_command})
 

@@ -14,7 +14,7 @@ from engine.admission.admit import AdmissionRules, Admitted, Denied, admit
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import deny_size, names_devices
 from engine.hami.quantities import is_quantity
-from scheduler.answering.parsed_json import parse
+from scheduler.answering.extender_protocol import parse_body
 from schemas.json_types import Json
 
 
@@ -132,7 +132,7 @@ def _review(body: bytes) -> Json:
         # Go's decoder takes nothing at all for a review that holds nothing.
         return {"kind": "AdmissionReview", "apiVersion": VERSIONS[0]}
     try:
-        review = parse(body)
+        review = parse_body(body)
     except orjson.JSONDecodeError as error:
         raise UnreadableReviewError(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):

@@ -9,7 +9,7 @@ import yaml
 from typer.main import get_command
 
 from cli.command import app
-from runtime.settings.unknown_variables import read_variable_names
+from runtime.settings.variables import read_variable_names
 
 PAGE = Path("docs/deploy.md").read_text(encoding="utf-8")
 KUSTOMIZE = Path("deploy/kustomize")

@@ -9,8 +9,7 @@ import yaml
 from typer.main import get_command
 
 from pipeline.__main__ import app
-from runtime.settings.unknown_variables import read_variable_names
-from runtime.settings.variables import PREFIX
+from runtime.settings.variables import PREFIX, read_variable_names
 from schemas.indices import INDICES
 from tests.support.metrics_page import read_names
 

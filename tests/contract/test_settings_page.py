@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.settings_page import PAGES, collect_settings, render_names, render_page
-from runtime.settings.unknown_variables import NAMES_FILE
+from runtime.settings.variables import NAMES_FILE
 
 AGAIN = "run `make generate`"
 

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote
 from engine.hami.annotations import ASSIGNED_NODE
+from engine.snapshot.quantity import format_amount
 
 QUESTION: Final = "TakenByNode"
 _FAILED: Final = "Failed"

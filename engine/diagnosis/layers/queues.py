@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from engine.diagnosis.amounts import format_amount
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
 from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote, shorten_list
-from engine.snapshot.quantity import CPU
+from engine.snapshot.quantity import CPU, format_amount
 
 QUESTION: Final = "QueueHasRoom"
 _CLEARED: Final = re.compile(r"has become schedulable in queue|fits in the available user quota")

@@ -13,7 +13,7 @@ from typer.main import get_command
 from api.http.aggregated.discovery import GROUP, LISTS
 from cli.command import app
 from engine.fit import device_config
-from runtime.settings.unknown_variables import read_variable_names
+from runtime.settings.variables import read_variable_names
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 IMAGE = "ghcr.io/schedulerlog/schedulerlog"

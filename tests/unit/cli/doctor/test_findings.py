@@ -15,9 +15,8 @@ from typer.testing import CliRunner
 from cli.doctor import kafka
 from cli.doctor.__main__ import app
 from cli.doctor.certificates import check_expiry, check_names
-from cli.doctor.clock import check_clock
 from cli.doctor.cluster import check_images, check_version
-from cli.doctor.findings import Checkup, Fault, to_json, to_text
+from cli.doctor.findings import Checkup, Fault, check_clock, to_json, to_text
 from cli.doctor.opensearch import check_templates
 from cli.doctor.rights import RIGHTS
 from cli.doctor.schedulers import check_configuration, check_hami, find_configurations

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yaml import safe_load
 
-from cli.terminal.documents import to_json, to_yaml
+from cli.terminal.answers import to_json, to_yaml
 from cli.terminal.safe_text import find_hidden, on_one_line, to_printable
 
 HOSTILE = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.settings.unknown_variables import warn_of_unknown
+from runtime.settings.variables import warn_of_unknown
 
 
 def test_known_variables_bring_no_warning() -> None:

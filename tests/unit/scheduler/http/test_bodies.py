@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from runtime.http.bodies import SMALL_BYTES, Bodies
-from scheduler.answering.parsed_json import parse
+from scheduler.answering.extender_protocol import parse_body
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 
@@ -73,7 +73,7 @@ async def test_m1_small_bodies_need_no_budget(serving: Serving) -> None:
 async def test_m1_a_body_of_a_million_values_is_refused_unparsed(
     serving: Serving, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.answering.extender_protocol.parse", lambda _: pytest.fail("it was parsed"))
+    monkeypatch.setattr("scheduler.answering.extender_protocol.parse_body", lambda _: pytest.fail("it was parsed"))
     body = f"[{','.join([value] * (3 * MIB // (len(value) + 1)))}]"
     response = await serving.http.post("/filter", content=body)
     assert response.status_code == 413
@@ -106,11 +106,11 @@ def counted_collections() -> Iterator[list[str]]:
 def test_m1_pythons_collector_does_not_run_while_a_body_is_parsed() -> None:
     body = b"[" + b"[]," * 100_000 + b"0]"
     with counted_collections() as seen:
-        values = parse(body)
+        values = parse_body(body)
     assert (len(values), seen) == (100_001, [])
     assert gc.isenabled()
     with pytest.raises(orjson.JSONDecodeError):
-        parse(b"[")
+        parse_body(b"[")
     assert gc.isenabled()
 
 

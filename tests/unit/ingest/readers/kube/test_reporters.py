@@ -8,7 +8,7 @@ import yaml
 
 from ingest.readers.kube import KubeEvents
 from ingest.reading.options import WatchSettings
-from ingest.reading.report import report
+from ingest.reading.protocol import report_counts
 from ingest.reading.trusted_reporters import DEFAULT_REPORTERS, MAX_LEFT_OUT, TrustedReporters, parse_reporter_patterns
 from schemas.events import AttemptConcluded, PodObserved
 from schemas.json_types import Json
@@ -24,7 +24,7 @@ def test_h8_an_event_of_an_unnamed_reporter_is_no_attempt_and_is_counted() -> No
     assert read(("event", forged), reader=reader) == []
     assert reader.counts.lines == {"event": 0, "noise": 0, "unknown": 0, "untrusted": 1}
     assert list(reader.reporters.left_out) == ["innocent-app"]
-    assert "1 more were left out" in report(reader.counts)
+    assert "1 more were left out" in report_counts(reader.counts)
 
 
 def test_h8_a_forged_event_does_not_silence_the_condition_of_the_pod() -> None:

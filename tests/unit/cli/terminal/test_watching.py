@@ -5,7 +5,7 @@ from typing import Any
 from cli.client.changes import WatchedChange
 from cli.client.problems import Problem, WrongRequest
 from cli.client.transport import NO_QUERY
-from cli.client.watch import follow
+from cli.terminal.watching import follow
 from schemas.json_types import Json
 
 

@@ -1,9 +1,12 @@
-"""Times and durations as kubectl writes them. Pure."""
+"""Values of answers in words: times and durations as kubectl writes them, statuses as the page does. Pure."""
 
 from datetime import UTC, datetime
 from typing import Final
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+STATUS_WORDS: Final = {"succeeded": "placed", "failed": "refused", "pending": "undecided"}
+"""The page's texts have the same; a test compares them."""
+_STATUSES: Final = {word: status for status, word in STATUS_WORDS.items()}
 
 
 def parse_time(text: str) -> datetime:
@@ -31,3 +34,13 @@ def format_duration(seconds: float) -> str:
 def format_time(text: str | None) -> str:
     """Write the time to the second, in UTC; empty if it is unknown."""
     return parse_time(text).strftime("%Y-%m-%d %H:%M:%S") if text else ""
+
+
+def to_status_word(status: str) -> str:
+    """Convert a status of the API; an unknown status of a newer API stays as it is."""
+    return STATUS_WORDS.get(status, status)
+
+
+def to_status(word: str) -> str:
+    """Convert our word to the API's status; the API refuses an unknown word."""
+    return _STATUSES.get(word, word)

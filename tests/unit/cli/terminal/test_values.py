@@ -2,7 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.terminal.times import format_age, format_duration, format_time
+from cli.terminal.values import STATUS_WORDS, format_age, format_duration, format_time, to_status, to_status_word
+from page.texts import get_text
 
 # As kubectl's HumanDuration writes them, shortened to two units.
 DURATIONS = {
@@ -34,3 +35,14 @@ def test_an_age_counts_from_a_time_of_the_api() -> None:
 
 def test_a_time_is_shown_to_the_second() -> None:
     assert format_time("2026-04-22T02:15:42.349712Z") == "2026-04-22 02:15:42"
+
+
+def test_an_attempt_ends_in_the_words_of_the_page() -> None:
+    assert {status: get_text("en", f"status.{status}") for status in STATUS_WORDS} == STATUS_WORDS
+
+
+def test_a_status_is_asked_for_in_both_words() -> None:
+    assert [to_status(word) for word in ("placed", "succeeded", "failed", "refused", "odd")] == [
+        "succeeded", "succeeded", "failed", "failed", "odd",
+    ]  # fmt: skip
+    assert to_status_word("of a newer API") == "of a newer API"
