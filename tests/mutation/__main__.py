@@ -2,11 +2,14 @@
 
 Random mutants of the modules below each folder (engine unless given) run, one after the other, against the unit tests
 of their own module: the test file of its name, and those that import it; where there are none, those of its package. A
-mutant that no test fails for survives, and is printed. The tests have to pass without mutants.
+mutant that no test fails for survives, and is printed. All of these tests have to pass without mutants first.
 """
 
 import argparse
+import compileall
+import importlib
 import os
+import py_compile
 import random
 import re
 import resource
@@ -14,9 +17,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import accumulate
+from math import sqrt
 from pathlib import Path
 from typing import Final
 
@@ -26,15 +32,30 @@ from tests.mutation.mutants import Mutant, list_mutants
 
 CPU_SECONDS: Final = 120
 """Limit of the tests of one mutant: with it, a mutant that never ends counts as killed."""
-PRELOADED: Final = ("numpy", "orjson", "pydantic", "typer.testing", "yaml")
+PRELOADED: Final = ("httpx", "numpy", "orjson", "pydantic", "typer.testing", "yaml")
 """Libraries that most tests import, without plugins of pytest, which it loads itself."""
+LAYERS_BELOW: Final = ("schemas.answers.diagnosis", "schemas.documents", "schemas.events", "dev.embedded")
+"""Modules of ours that most tests import; loaded once where no mutants are drawn from their packages."""
 
 
 def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Mutant]]:
-    """Draw mutants of the modules below ``folders``, each place as likely as any other."""
-    paths = [path for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
-    everything = [(path, mutant) for path in paths for mutant in list_mutants(path.read_bytes())]
-    return random.Random(seed).sample(everything, min(count, len(everything)))
+    """Draw mutants of the modules below ``folders``: as many of a module as it has lines, its places by chance.
+
+    Draws at equal steps through the lines of all modules, from a random first line: so no module is left out by chance.
+    """
+    chance = random.Random(seed)
+    sources = {path: path.read_bytes() for folder in folders for path in sorted(Path(folder).rglob("*.py"))}
+    places = {path: list_mutants(source) for path, source in sources.items()}
+    modules = [path for path in sources if places[path]]
+    ends = list(accumulate(sources[path].count(b"\n") for path in modules))
+    step = ends[-1] / count
+    first = chance.uniform(0, step)
+    drawn = Counter(modules[bisect_right(ends, min(first + turn * step, ends[-1] - 1))] for turn in range(count))
+    return [
+        (path, mutant)
+        for path, number in drawn.items()
+        for mutant in chance.sample(places[path], min(number, len(places[path])))
+    ]
 
 
 @cache
@@ -68,13 +89,11 @@ def copy_checkout(folder: Path) -> None:
         shutil.copyfile(name, folder / name)
 
 
-def run_tests(tests: Sequence[Path]) -> bool:
+def run_tests(tests: Sequence[Path], cpu_seconds: int) -> bool:
     """Run the tests in a process of their own, and return whether they pass."""
     child = os.fork()
     if not child:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        sys.path.insert(0, str(Path.cwd()))
-        sys.dont_write_bytecode = True
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
         with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
@@ -87,10 +106,11 @@ def run_tests(tests: Sequence[Path]) -> bool:
 def run(drawn: Sequence[tuple[Path, Mutant]]) -> Iterator[tuple[Path, Mutant, str]]:
     """Yield each mutant with its end: killed, survived, or untested where its module has no tests.
 
-    Raises ``RuntimeError`` if the tests of the first one fail without it: then no end would mean anything.
+    Raises ``RuntimeError`` if a test fails without any of them: then no end would mean anything.
     """
-    if drawn and not run_tests(list_tests(drawn[0][0])):
-        raise RuntimeError(f"the tests of {drawn[0][0]} fail without a mutant: run them with pytest")
+    everything = sorted({test for path, _ in drawn for test in list_tests(path)})
+    if everything and not run_tests(everything, 20 * CPU_SECONDS):
+        raise RuntimeError(f"a unit test fails without a mutant: run {' '.join(map(str, everything))} with pytest")
     for path, mutant in drawn:
         tests = list_tests(path)
         if not tests:
@@ -98,9 +118,33 @@ def run(drawn: Sequence[tuple[Path, Mutant]]) -> Iterator[tuple[Path, Mutant, st
             continue
         source = path.read_bytes()
         path.write_bytes(mutant.apply(source))
-        has_survived = run_tests(tests)
+        has_survived = run_tests(tests, CPU_SECONDS)
         path.write_bytes(source)
         yield path, mutant, "survived" if has_survived else "killed"
+
+
+def derive_interval(killed: int, count: int) -> tuple[float, float]:
+    """Derive the 95 % confidence interval of a share, as Wilson does."""
+    z = 1.96
+    share, spread = killed / count, z * z / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * sqrt(share * (1 - share) / count + spread / (4 * count))
+    return middle - half, middle + half
+
+
+def load_early(folders: Sequence[str]) -> None:
+    """Import once, for all processes that are forked, what most tests import and no mutant changes."""
+    modules = [*PRELOADED, *(name for name in LAYERS_BELOW if name.partition(".")[0] not in map(_name_top, folders))]
+    for name in modules:
+        importlib.import_module(name)
+    for folder in folders:
+        # By the hash of their sources: a mutant may have the size and the second of the module that it replaces.
+        compileall.compile_dir(folder, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    sys.dont_write_bytecode = False
+
+
+def _name_top(folder: str) -> str:
+    return Path(folder).parts[0]
 
 
 def main() -> int:
@@ -109,21 +153,21 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="mutants")
     parser.add_argument("--seed", type=int, default=1, help="seed of the mutants; with the same seed they are the same")
     arguments = parser.parse_args()
-    # Loaded once for all processes that are forked: the modules of the checkout are not.
-    for name in PRELOADED:
-        __import__(name)
     ends = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         copy_checkout(Path(folder))
         # From here on nothing depends on the checkout, which may change meanwhile.
         os.chdir(folder)
+        sys.path.insert(0, folder)
+        load_early(arguments.folders)
         for path, mutant, end in run(draw(arguments.folders, arguments.count, arguments.seed)):
             ends[end] += 1
             if end != "killed":
                 print(f"{end}: {path}:{mutant.describe()}", flush=True)
             if ends.total() % 20 == 0:
                 print(f"{ends.total()}: {dict(ends)}", file=sys.stderr, flush=True)
-    print(f"{ends['killed']} of {ends.total()} mutants killed, seed {arguments.seed}")
+    low, high = derive_interval(ends["killed"], ends.total())
+    print(f"{ends['killed']} of {ends.total()} mutants killed ({low:.1%} to {high:.1%}), seed {arguments.seed}")
     return 0
 
 
