@@ -22,6 +22,7 @@ from api.answers.change_search import ChangeSearch
 from api.answers.exclusion import Exclusion
 from api.answers.fact_collector import FactCollector
 from api.answers.object_api import ObjectApi, Objects, is_configured
+from api.answers.object_lists import ObjectLists
 from api.answers.ready_answers import SHARE_OF_MEMORY, AnswerRecorder, ReadyAnswers
 from api.answers.report_collector import ReportCollector
 from api.authority.checks import CallerChecks
@@ -144,7 +145,11 @@ def create_app(
     api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),
         ComparisonHandlers(attempts),
-        DiagnosisHandlers(attempts, FactCollector(index, objects, settings.cluster_name), Exclusion(devices, index)),
+        DiagnosisHandlers(
+            attempts,
+            FactCollector(index, objects, settings.cluster_name, ObjectLists(objects)),
+            Exclusion(devices, index),
+        ),
         SuggestionHandlers(attempts, devices, change_search),
         AdmissionHandlers(index, devices),
         SimulationHandlers(devices, change_search),

@@ -1,15 +1,18 @@
 """Facts for a diagnosis from the API server: a pod, and the claims, quotas, events and nodes that it names."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final
 
+from api.answers.case_judges import CaseJudges
 from api.answers.object_api import Objects
+from api.answers.object_lists import ObjectLists
+from api.answers.pod_case import EVENTS, PodCase, read_pod_case, to_unknown
+from engine.cases.pod_facts import CaseFacts, to_event_evidence
 from engine.diagnosis import objects
 from engine.diagnosis.facts import (
-    Cause,
     Claim,
     Evidence,
     HeldLock,
@@ -19,22 +22,21 @@ from engine.diagnosis.facts import (
     Quota,
     Unknown,
 )
-from engine.snapshot.case_objects import list_claim_names
-from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
+from engine.diagnosis.judged_steps import counts_only
+from engine.diagnosis.outcome import JudgedPod
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
+from runtime.kubernetes import resources
+from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
-from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
+from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Key
+from schemas.events import AttemptSummarized
+from schemas.json_types import Json
 
-T = TypeVar("T")
-
-CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
-CLASSES: Final = Resource("/apis/storage.k8s.io/v1", "storageclasses", is_namespaced=False)
 MAX_NODES: Final = 500
-MAX_EVENTS: Final = 500
-MAX_SHOWN_EVENTS: Final = 5
-MAX_CLAIMS: Final = 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ObjectFacts:
     """Facts that the API server has now; a fact that it does not give is None, with a reason in ``unknown``."""
 
@@ -42,15 +44,79 @@ class ObjectFacts:
     claims: Sequence[Claim] | None = None
     quotas: Sequence[Quota] | None = None
     events: Sequence[Evidence] | None = None
+    nodes: Sequence[NodeFacts] | None = None
+    """Nodes of the cluster where a verdict on them was needed."""
     owner_problem: OwnerProblem | None = None
-    unknown: list[Unknown] = field(default_factory=list)
+    objects: CaseObjects | None = None
+    judged: JudgedPod | None = None
+    """Verdicts worked out on the objects; None where none were needed, or not all objects could be read."""
+    unknown: Sequence[Unknown] = ()
 
 
-async def read_circumstances(api: Objects, namespace: str, name: str, now: datetime) -> ObjectFacts:
-    """Read the pod with its claims and events, and its namespace's quotas."""
-    reading = _Reading(api, namespace, name, now, ObjectFacts())
-    await asyncio.gather(reading.read_pod_and_claims(), reading.read_quotas())
-    return reading.facts
+async def read_circumstances(
+    api: Objects,
+    namespace: str,
+    name: str,
+    now: datetime,
+    lists: ObjectLists | None = None,
+    judges: CaseJudges | None = None,
+    attempt: AttemptSummarized | None = None,
+) -> ObjectFacts:
+    """Read the pod with what surrounds it, and judge it on the objects where its attempt does not say enough.
+
+    Without ``judges`` it is not judged. ``attempt``: its latest one.
+    """
+    try:
+        case = await read_pod_case(
+            api, lists or ObjectLists(api), namespace, name, lambda pod: judges is not None and _is_open(pod, attempt)
+        )
+    except KubeApiError as error:
+        return ObjectFacts(unknown=[to_unknown(subject, error) for subject in ("pod", "claims", "events")])
+    if case.pod is None:
+        return _describe_missing(case, namespace, name, now)
+    judged = await judges.judge(case, now) if judges else None
+    facts = await asyncio.to_thread(CaseFacts(case.objects, now).build, namespace, name)
+    missing = {unknown.subject for unknown in case.unknown}
+    return ObjectFacts(
+        pod=facts.pod,
+        claims=facts.claims,
+        quotas=facts.quotas,
+        events=None if "events" in missing and not facts.events else facts.events,
+        nodes=facts.nodes,
+        objects=case.objects,
+        judged=judged,
+        unknown=case.unknown,
+    )
+
+
+def _is_open(pod: Json, attempt: AttemptSummarized | None) -> bool:
+    """Tell whether no attempt of the pod has the verdicts on its nodes."""
+    is_of_another = attempt is not None and attempt.pod.uid not in ("", get_text(pod, "metadata", "uid"))
+    return attempt is None or is_of_another or counts_only(attempt)
+
+
+def _describe_missing(case: PodCase, namespace: str, name: str, now: datetime) -> ObjectFacts:
+    """Describe a pod that does not exist: events about it, and about an owner that could not make it."""
+    record = PODS.build_object_path(Key(namespace, name))
+    source = Evidence("pod", record, now, words=str(build_missing_error(PODS.plural, name)))
+    path = resources.EVENTS.build_collection_path(namespace)
+    events = case.objects.select(EVENTS, namespace)
+    unknown = [entry._replace(subject="owner") if entry.subject == "events" else entry for entry in case.unknown]
+    return ObjectFacts(
+        pod=PodOnCluster(source, is_gone=True),
+        quotas=_list_quotas(case, namespace, now),
+        events=[to_event_evidence(event, path) for event in case.objects.select_events("Pod", name, namespace)],
+        owner_problem=objects.find_owner_problem(events, name, path),
+        objects=case.objects,
+        unknown=unknown,
+    )
+
+
+def _list_quotas(case: PodCase, namespace: str, now: datetime) -> list[Quota] | None:
+    if kinds.RESOURCE_QUOTA in case.objects.unread:
+        return None
+    path = QUOTAS.build_collection_path(namespace)
+    return [objects.to_quota(quota, path, now) for quota in case.objects.select(kinds.RESOURCE_QUOTA, namespace)]
 
 
 async def read_nodes(api: Objects, now: datetime) -> tuple[list[NodeFacts], list[Unknown]]:
@@ -84,104 +150,5 @@ async def _list_node(api: Objects, node: str) -> Fields:
     return await api.read_page(NODES.build_collection_path(), limit=1, fieldSelector=f"metadata.name={node}")
 
 
-@dataclass(slots=True)
-class _Reading:
-    api: Objects
-    namespace: str
-    name: str
-    now: datetime
-    facts: ObjectFacts
-
-    async def read_pod_and_claims(self) -> None:
-        path = PODS.build_object_path(Key(self.namespace, self.name))
-        try:
-            pod = await self.api.get(path)
-        except KubeApiError as error:
-            if error.is_missing:
-                source = Evidence("pod", path, self.now, words=str(error))
-                self.facts.pod = PodOnCluster(source, is_gone=True)
-                await self._read_owner_events()
-            else:
-                self.facts.unknown += [to_unknown(subject, error) for subject in ("pod", "claims", "events")]
-            return
-        self.facts.pod = objects.to_observed_pod(pod, path, self.now)
-        await asyncio.gather(self._read_claims(pod), self._read_events())
-
-    async def _read_claims(self, pod: Fields) -> None:
-        names = list_claim_names(pod)[:MAX_CLAIMS]
-        self.facts.claims = await self._read_or_note("claims", lambda: asyncio.gather(*map(self._read_claim, names)))
-
-    async def _read_claim(self, name: str) -> Claim:
-        path = CLAIMS.build_object_path(Key(self.namespace, name))
-        try:
-            facts = await self.api.get(path)
-        except KubeApiError as error:
-            if not error.is_missing:
-                raise
-            return objects.to_claim(name, path, None, None, self.now)
-        class_name = get_text(facts, "spec", "storageClassName")
-        is_pending = get_text(facts, "status", "phase") == "Pending"
-        storage_class = await self._read_storage_class(class_name) if class_name and is_pending else None
-        return objects.to_claim(name, path, facts, storage_class, self.now)
-
-    async def _read_storage_class(self, name: str) -> Fields | None:
-        try:
-            return await self.api.get(CLASSES.build_object_path(Key("", name)))
-        except KubeApiError:
-            # Without it, nobody knows whether the claim waits for its pod, so the claim is no obstacle.
-            return None
-
-    async def read_quotas(self) -> None:
-        path = QUOTAS.build_collection_path(self.namespace)
-        listed = await self._read_or_note("quotas", lambda: self.api.read_page(path))
-        self.facts.quotas = _map_entries(listed, lambda facts: objects.to_quota(facts, path, self.now))
-
-    async def _read_events(self) -> None:
-        path = EVENTS.build_collection_path(self.namespace)
-        selector = f"regarding.kind=Pod,regarding.name={self.name}"
-        listed = await self._read_or_note(
-            "events", lambda: self.api.read_page(path, limit=MAX_EVENTS, fieldSelector=selector)
-        )
-        pod = self.facts.pod
-        if listed is None or pod is None:
-            return
-        # There may still be events of an earlier pod of this name.
-        entries_of_pod = [
-            entry for entry in iterate_objects(listed, "items") if get_text(entry, "regarding", "uid") in ("", pod.uid)
-        ]
-        evidence = sorted((objects.to_event_evidence(entry, path) for entry in entries_of_pod), key=_rank_latest_first)
-        self.facts.events = evidence[:MAX_SHOWN_EVENTS]
-        problems = [problem for entry in entries_of_pod if (problem := objects.to_problem(entry))]
-        self.facts.pod = pod._replace(problems=problems)
-
-    async def _read_owner_events(self) -> None:
-        path = EVENTS.build_collection_path(self.namespace)
-        listed = await self._read_or_note(
-            "owner", lambda: self.api.read_page(path, limit=MAX_EVENTS, fieldSelector="type=Warning")
-        )
-        self.facts.owner_problem = objects.find_owner_problem(iterate_objects(listed, "items"), self.name, path)
-
-    async def _read_or_note(self, subject: str, read: Callable[[], Awaitable[T]]) -> T | None:
-        try:
-            return await read()
-        except KubeApiError as error:
-            self.facts.unknown.append(to_unknown(subject, error))
-            return None
-
-
-def to_unknown(subject: str, error: KubeApiError) -> Unknown:
-    """Note that the API server did not let this process read ``subject``."""
-    cause: Cause = "api-server-down" if error.status == NO_ANSWER or error.status >= 500 else "not-allowed"
-    return Unknown(subject, cause, str(error))
-
-
-def _map_entries(listed: Any, fact: Callable[[Fields], T]) -> list[T] | None:
-    return None if listed is None else [fact(facts) for facts in iterate_objects(listed, "items")]
-
-
 def _join_path(collection: str, facts: Fields) -> str:
     return f"{collection}/{get_text(facts, 'metadata', 'name')}"
-
-
-def _rank_latest_first(event: Evidence) -> float:
-    return -event.time.timestamp() if event.time else 0.0

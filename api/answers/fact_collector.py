@@ -1,15 +1,18 @@
 """Collector of the facts of a diagnosis: from memory, the index and the API server, as far as each answers."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeGuard, TypeVar
+from typing import Final, NamedTuple, TypeGuard, TypeVar
 
 from cachetools import TTLCache
 
-from api.answers.circumstances import ObjectFacts, read_circumstances, read_nodes, to_unknown
+from api.answers.case_judges import CaseJudges
+from api.answers.circumstances import ObjectFacts, read_circumstances, read_nodes
 from api.answers.object_api import Objects
+from api.answers.object_lists import ObjectLists
+from api.answers.pod_case import to_unknown
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
@@ -18,6 +21,7 @@ from api.index.attempts.attempt_reader import read_devices
 from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, SchedulerState, Unknown
+from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
@@ -36,6 +40,14 @@ MAX_ROWS: Final = 20_000
 ROWS_SECONDS: Final = 60.0
 """Time for which devices are remembered: records do not change, but another source may add some later."""
 _OF_OBJECTS: Final = ("pod", "claims", "quotas", "events", "nodes")
+
+
+class CollectedFacts(NamedTuple):
+    """Facts of a diagnosis, and what was worked out about the pod on the cluster's objects."""
+
+    facts: DiagnosisFacts
+    judged: JudgedPod | None = None
+
 
 Nodes = tuple[list[NodeFacts], list[Unknown]]
 _RowsKey = tuple[str | int, ...]
@@ -60,6 +72,8 @@ class FactCollector:
     objects: Objects
     home_cluster: str
     """Cluster whose objects the API server has."""
+    lists: ObjectLists
+    judges: CaseJudges = field(default_factory=CaseJudges)
     nodes: Remembered[str, Nodes] = field(default_factory=create_remembered_nodes)
     judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_create_remembered_rows)
 
@@ -73,19 +87,19 @@ class FactCollector:
 
     async def collect_of_pod(
         self, pod: PodName, attempt: AttemptSummarized | None, original_id: str, now: datetime, *, is_index_down: bool
-    ) -> DiagnosisFacts:
+    ) -> CollectedFacts:
         """Collect the present facts of the pod. ``attempt``: its latest attempt, None without a record."""
         unknown = [Unknown("attempt", "index-down")] if is_index_down and attempt is None else []
         unknown_devices: list[Unknown] = []
-        live, nodes, observed, schedulers, findings, devices = await asyncio.gather(
-            self._read_live(pod, now),
-            self._read_live_nodes(pod, now, unknown),
+        live, observed, schedulers, findings, devices = await asyncio.gather(
+            self._read_live(pod, attempt, now),
             self._read_or_note("observations", self._read_observed(pod), unknown),
             self._read_or_note("schedulers", self._read_schedulers(pod.cluster), unknown),
             self._read_or_note("findings", self._read_findings(pod), unknown),
             self._read_devices(attempt, original_id, unknown_devices),
         )
         unknown += live.unknown
+        nodes = live.nodes or await self._read_live_nodes(pod, now, unknown)
         state = live.pod or observed
         if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
             # Two pods had this name, one after the other: the question is about the later one.
@@ -104,7 +118,7 @@ class FactCollector:
         # Without the attempt of an earlier pod of this name.
         if attempt:
             unknown += unknown_devices
-        return DiagnosisFacts(
+        facts = DiagnosisFacts(
             *pod,
             now,
             attempt,
@@ -116,14 +130,16 @@ class FactCollector:
             nodes=nodes,
             schedulers=schedulers,
             owner_problem=live.owner_problem,
+            objects=live.objects,
             findings=findings or (),
-            unknown=unknown,
+            unknown=_drop_repeated(unknown),
         )
+        return CollectedFacts(facts, live.judged)
 
-    async def _read_live(self, pod: PodName, now: datetime) -> ObjectFacts:
+    async def _read_live(self, pod: PodName, attempt: AttemptSummarized | None, now: datetime) -> ObjectFacts:
         if cause := self._explain_missing_objects(pod):
             return ObjectFacts(unknown=[Unknown(subject, cause) for subject in _OF_OBJECTS])
-        return await read_circumstances(self.objects, pod.namespace, pod.name, now)
+        return await read_circumstances(self.objects, pod.namespace, pod.name, now, self.lists, self.judges, attempt)
 
     def _explain_missing_objects(self, pod: PodName) -> Cause | None:
         """Find why the objects of the pod's cluster can't be read; None if they can."""
@@ -214,3 +230,8 @@ class FactCollector:
         except IndexDownError as error:
             unknown.append(Unknown(subject, "index-down", str(error)))
             return None
+
+
+def _drop_repeated(unknown: Sequence[Unknown]) -> list[Unknown]:
+    """Keep the first entry of each subject: two readings of nodes are refused for one reason."""
+    return list({entry.subject: entry for entry in reversed(unknown)}.values())[::-1]

@@ -18,6 +18,7 @@ simulation      placement of a pod that does not exist yet
 cluster_file    recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics
 attempt_rights  attempts for callers who may read their pods
+fact_redaction  facts of a diagnosis without pods that the caller may not read
 redaction       answers without pods that the caller may not read
 listing         one page of a list
 not_found       404 answers, with hints what to check

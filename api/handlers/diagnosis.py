@@ -1,9 +1,8 @@
 """Handler of diagnoses: collects the facts and walks the decision tree."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -12,10 +11,11 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.answers.exclusion import Exclusion
-from api.answers.fact_collector import FactCollector, may_be_refused
+from api.answers.fact_collector import CollectedFacts, FactCollector, may_be_refused
 from api.authority.access import get_access
 from api.authority.rights import get_pod, list_pods
 from api.handlers.attempt_rights import find_readable_attempt_of_pod
+from api.handlers.fact_redaction import hide_others
 from api.handlers.not_found import to_unobserved_pod_error
 from api.handlers.redaction import redact_attempt
 from api.http.cluster import Cluster
@@ -24,9 +24,7 @@ from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
-from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from engine.summaries.named_pods import hide_other_pods
 
 
 class DiagnosisQuery(Query):
@@ -59,12 +57,13 @@ class DiagnosisHandlers:
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
-        facts = await self._collect_facts(request, cluster, PodName(cluster.name, namespace, name), query)
-        hidden = _hide_others(facts)
-        if hidden is not facts and not await get_access(request).allows(cluster, list_pods()):
-            facts = hidden
+        collected = await self._collect_facts(request, cluster, PodName(cluster.name, namespace, name), query)
+        hidden = await asyncio.to_thread(hide_others, collected)
+        if hidden is not collected and not await get_access(request).allows(cluster, list_pods()):
+            collected = hidden
+        facts = collected.facts
         path = cluster.link_attempt(facts.attempt.attempt_id) if facts.attempt else None
-        diagnosis = diagnose(facts, path)
+        diagnosis = await asyncio.to_thread(diagnose, facts, path, collected.judged)
         if query.exclusion and diagnosis.state == "refused" and facts.attempt and facts.is_latest:
             diagnosis = diagnosis.model_copy(
                 update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}
@@ -73,7 +72,7 @@ class DiagnosisHandlers:
 
     async def _collect_facts(
         self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery
-    ) -> DiagnosisFacts:
+    ) -> CollectedFacts:
         now = datetime.now(UTC)
         if query.attempt is None:
             return await self._collect_facts_now(request, cluster, pod, now, query)
@@ -85,11 +84,11 @@ class DiagnosisHandlers:
         if latest and latest.attempt_id == requested.attempt_id:
             return await self._collect_facts_now(request, cluster, pod, now, query)
         attempt = await redact_attempt(get_access(request), cluster, requested.read_summary())
-        return await self.facts.collect_of_attempt(pod, attempt, requested.original_id, now)
+        return CollectedFacts(await self.facts.collect_of_attempt(pod, attempt, requested.original_id, now))
 
     async def _collect_facts_now(
         self, request: Request, cluster: Cluster, pod: PodName, now: datetime, query: DiagnosisQuery
-    ) -> DiagnosisFacts:
+    ) -> CollectedFacts:
         is_index_down = False
         latest: StoredAttempt | None = None
         try:
@@ -98,31 +97,20 @@ class DiagnosisHandlers:
             is_index_down = True
         attempt = await redact_attempt(get_access(request), cluster, latest.read_summary()) if latest else None
         original_id = latest.original_id if latest else ""
-        facts, _ = await asyncio.gather(
+        collected, _ = await asyncio.gather(
             self.facts.collect_of_pod(pod, attempt, original_id, now, is_index_down=is_index_down),
             # Computed while the facts arrive, and cached for the answer.
             self.exclusion.find_constraints(attempt) if query.exclusion and may_be_refused(attempt) else _skip(),
         )
+        facts = collected.facts
         # If every source answers and none knows the pod, its name is probably wrong.
         has_answers = not facts.select_unknown("attempt") and not any(
             unknown.cause in ("index-down", "api-server-down", "not-allowed") for unknown in facts.unknown
         )
         if facts.pod is None and facts.attempt is None and has_answers:
             raise to_unobserved_pod_error(pod.namespace, pod.name)
-        return facts
+        return collected
 
 
 async def _skip() -> None:
     return None
-
-
-def _hide_others(facts: DiagnosisFacts) -> DiagnosisFacts:
-    """Hide pods of other namespaces in reports about the pod; return the same facts if there are none."""
-    hide = partial(hide_other_pods, namespace=facts.namespace)
-    recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
-    events = [event._replace(words=hide(event.words)) for event in recorded]
-    changed = [condition.model_copy(update={"message": hide(condition.message)}) for condition in conditions]
-    if (events, changed) == (recorded, conditions):
-        return facts
-    pod = facts.pod._replace(conditions=changed) if facts.pod else None
-    return replace(facts, events=facts.events and events, pod=pod)

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from cli.client.problems import NotAllowed, NotFound, Problem
 from cli.client.transport import read_json
+from engine.snapshot.needed_kinds import ListedKind as ListedKind
 from schemas.json_types import Json
 
 PAGE: Final = 500
@@ -17,14 +18,6 @@ _AT_ONCE: Final = 8
 
 FetchRaw = Callable[[str], bytes | Problem]
 """Gets the answer of the API server to a path, as ``kubectl get --raw`` does."""
-
-
-class ListedKind(NamedTuple):
-    """A kind of objects to list: its name (``engine.snapshot.kinds``), and the path of its collection."""
-
-    kind: str
-    path: str
-    query: Mapping[str, str] = {}
 
 
 @dataclass(slots=True)

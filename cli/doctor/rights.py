@@ -58,10 +58,10 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
     "api": (
         *_expand("create", "authentication.k8s.io", "tokenreviews"),
         *_expand("create", "authorization.k8s.io", "subjectaccessreviews"),
-        *_expand("get", "", "pods persistentvolumeclaims"),
-        *_expand("list", "", "nodes resourcequotas"),
+        *_expand("get", "", "pods"),
+        *_expand("list", "", "nodes persistentvolumeclaims resourcequotas"),
         *_expand("list", "events.k8s.io", "events"),
-        *_expand("get", "storage.k8s.io", "storageclasses"),
+        *_expand("list", "storage.k8s.io", "storageclasses"),
     ),
 }
 """By process; its account is called ``schedulerlog-`` and this."""

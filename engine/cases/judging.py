@@ -1,6 +1,6 @@
 """A waiting pod judged on the nodes of a case: kube-scheduler's filters, then HAMi's fit where HAMi places the pod."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -35,6 +35,11 @@ class CaseJudge:
     def __init__(self, cluster: SimulationCluster, now: datetime, unread: frozenset[str]) -> None:
         self._cluster, self._now, self._unread = cluster, now, unread
         self._judged: tuple[Mapping[str, Any], PodVerdict | None] | None = None
+
+    def with_objects(self, objects: Iterable[Mapping[str, Any]]) -> "CaseJudge":
+        """Return a judge that knows more objects, such as the claims of one namespace."""
+        added = [dict(entry) for entry in objects]
+        return CaseJudge(self._cluster.with_objects(added), self._now, self._unread) if added else self
 
     def judge(self, pod: Mapping[str, Any]) -> JudgedPod | None:
         """Judge a pod without a node; None for a malformed one, which no API server stores."""

@@ -17,6 +17,10 @@ _LAYERS: Final[dict[str, Layer]] = {
     "TakenByNode": "start", "Starts": "start",
 }  # fmt: skip
 """Layer of a question of the tree; the others are about nodes."""
+_OF_STATES: Final[dict[str, Layer]] = {
+    "gated": "gate", "refused": "nodes", "not judged": "nodes", "binding": "bind",
+}  # fmt: skip
+"""Layer of a state without an obstacle."""
 _KUEUE: Final = "Kueue"
 _ADMITTED: Final = "KueueAdmitted"
 _NO_LAYER: Final = ("PodMissing",)
@@ -30,6 +34,11 @@ def find_layer(steps: Sequence[TreeStep], obstacle: FoundObstacle) -> Layer | No
         return "queue"
     question = next((step.question for step in steps if any(entry is obstacle for entry in step.obstacles)), "")
     return _LAYERS.get(question, "nodes")
+
+
+def derive_layer(state: str, *, is_starting: bool) -> Layer | None:
+    """Derive the layer of a pod without an obstacle; None if it waits nowhere, or if nobody knows."""
+    return "start" if is_starting else _OF_STATES.get(state)
 
 
 class _Span(NamedTuple):

@@ -22,7 +22,7 @@ from engine.diagnosis.cluster_steps import (
 )
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
 from engine.diagnosis.judged_steps import check_judged, counts_only, list_unexplained
-from engine.diagnosis.layer_waits import find_layer, list_waits
+from engine.diagnosis.layer_waits import derive_layer, find_layer, list_waits
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
@@ -50,7 +50,6 @@ from schemas.answers.diagnosis import (
     DiagnosisEvidence,
     DiagnosisStep,
     InBothLanguages,
-    Layer,
     NotKnown,
     Obstacle,
 )
@@ -59,10 +58,6 @@ from schemas.events import AttemptSummarized
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 MAX_NODES: Final = 20
-_LAYERS: Final[dict[State, Layer]] = {
-    "gated": "gate", "refused": "nodes", "not judged": "nodes", "binding": "bind",
-}  # fmt: skip
-"""Layer of a state without an obstacle."""
 
 
 def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: JudgedPod | None = None) -> Diagnosis:
@@ -80,7 +75,8 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
     state = derive_state(facts, steps)
     obstacles = [_to_obstacle(obstacle, facts) for obstacle in ranked]
     moments = list_moments(facts)
-    layer = _derive_layer(facts, state, steps, ranked)
+    is_starting = state == "placed" and facts.pod is not None and facts.pod.phase == "Pending"
+    layer = find_layer(steps, ranked[0]) if ranked else derive_layer(state, is_starting=is_starting)
     return Diagnosis(
         cluster=facts.cluster,
         namespace=facts.namespace,
@@ -174,16 +170,19 @@ def _ask_questions(facts: DiagnosisFacts, judged: JudgedPod | None = None) -> It
 
 def _ask_judged(facts: DiagnosisFacts, judged: JudgedPod) -> Iterator[TreeStep]:
     """Ask the cluster's objects, which say more than the counts of an attempt."""
-    yield check_judged(facts, judged)
+    step = check_judged(facts, judged)
+    yield step
     unregistered = [
         name
         for obstacle in judged.obstacles
         if obstacle.code == ReasonCode.NODE_UNREGISTERED
         for name in obstacle.nodes
     ]
-    if unregistered and (step := check_registered_devices(facts, frozenset(unregistered))):
-        yield step
+    if unregistered and (registered := check_registered_devices(facts, frozenset(unregistered))):
+        yield registered
     attempt = facts.attempt
+    if attempt is None and not step.obstacles:
+        yield from _quote_scheduler(facts)
     # What the objects allow does not explain what the scheduler counted.
     if attempt and (unexplained := attempt.refused_nodes if judged.fitting else list_unexplained(attempt, judged)):
         counted = attempt.model_copy(update={"refused_nodes": unexplained})
@@ -195,6 +194,11 @@ def _ask_without_attempt(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     yield check_open_nodes(facts, find_closed_nodes(facts))
     if step := check_registered_devices(facts):
         yield step
+    yield from _quote_scheduler(facts)
+
+
+def _quote_scheduler(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Quote the scheduler's last words on the pod, where no attempt is recorded."""
     condition = find_refusal_condition(facts.pod)
     if facts.pod and condition:
         evidence = [to_condition_evidence(facts.pod, condition)]
@@ -226,17 +230,6 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
     if any(step.question == queues.QUESTION and step.answer == "no" for step in steps):
         return "refused"
     return "refused" if find_refusal_condition(pod) else "not judged"
-
-
-def _derive_layer(
-    facts: DiagnosisFacts, state: State, steps: Sequence[TreeStep], ranked: Sequence[FoundObstacle]
-) -> Layer | None:
-    """Derive the layer in which the pod waits; None if it waits nowhere, or if nobody knows."""
-    if ranked:
-        return find_layer(steps, ranked[0])
-    if state == "placed":
-        return "start" if facts.pod and facts.pod.phase == "Pending" else None
-    return _LAYERS.get(state)
 
 
 def _is_bound(facts: DiagnosisFacts) -> bool:

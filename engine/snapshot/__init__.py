@@ -10,6 +10,8 @@ volumes            volumes of pods and the objects behind them: claims, volumes,
 selectors          label and node selectors
 affinity_terms     the terms of inter-pod affinity
 case_objects       plain objects by kind and name, and the Kubernetes events about each
+needed_kinds       collections of the API server that a diagnosis of a pod needs
+trimming           objects without what no answer reads
 kinds              names of kinds, and lists of objects flattened
 fields             typed reading of fields, with the path in every error
 quantity           Kubernetes quantities, rounded as kube-scheduler rounds them, and written as people write them

@@ -56,6 +56,8 @@ class CaseObjects:
     tables: Mapping[str, Mapping[Key, Fields]] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()
     """Kinds of which some or all objects could not be read."""
+    listed: frozenset[str] = frozenset()
+    """Kinds of which all objects were listed, also those that have none."""
 
     def find(self, kind: str, name: str, namespace: str = "") -> Fields | None:
         """Find an object by its kind and name."""
@@ -67,8 +69,8 @@ class CaseObjects:
         return [entry for key, entry in table.items() if namespace is None or key[0] == namespace]
 
     def has_read(self, kind: str) -> bool:
-        """Tell whether an object of the kind was read, so that another one that is absent does not exist."""
-        return bool(self.tables.get(kind)) and kind not in self.unread
+        """Tell whether the kind was listed, or an object of it was read: then one that is absent does not exist."""
+        return kind in self.listed or (bool(self.tables.get(kind)) and kind not in self.unread)
 
     def iterate_objects(self) -> Iterator[Fields]:
         """Iterate over all objects."""

@@ -89,6 +89,11 @@ def find_group(facts: DiagnosisFacts) -> Group | None:
     return None
 
 
+def has_group(pod: Fields) -> bool:
+    """Tell whether the marks of a pod's object name a group."""
+    return any(_get_mark(pod, mark) for mark in _MARKS)
+
+
 def _build_group(facts: DiagnosisFacts, pod: PodOnCluster, mark: _Mark, name: str) -> Group:
     objects = facts.objects
     entry = objects.find(mark.kind, name, facts.namespace) if objects and mark.kind else None

@@ -16,6 +16,8 @@ from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, list_conditions
 
 QUESTION: Final = "ReservationHolds"
+RESERVATIONS: Final = "kai-resource-reservation"
+"""Namespace of the reservation pods, where KAI's settings name no other."""
 _WAITED: Final = re.compile(
     r"failed waiting for GPU reservation pod to allocate: (?P<namespace>[^\s/]+)/(?P<pod>[^\s,;]+)"
 )

@@ -27,4 +27,8 @@ class FakeObjects:
         self.reads.append(path)
         if error := self.refused.get(path):
             raise error
-        return self.objects.get(path, {"items": [], "metadata": {}})
+        return self.objects.get(path) or {"items": self._list_below(path), "metadata": {}}
+
+    def _list_below(self, path: str) -> list[Json]:
+        """List the objects whose paths lie directly below that of a collection."""
+        return [item for item_path, item in self.objects.items() if item_path.rpartition("/")[0] == path]

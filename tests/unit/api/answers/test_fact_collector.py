@@ -17,7 +17,7 @@ async def collect_facts(collector: FactCollector, original_id: str = "0f" * 16) 
 
 
 async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> None:
-    collector = FactCollector(Mock(), Mock(), "default")
+    collector = FactCollector(Mock(), Mock(), "default", Mock())
     with patch("api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], ""))) as reading:
         assert (await collect_facts(collector)).devices == (await collect_facts(collector)).devices == [ROW]
         assert reading.await_count == 1
@@ -26,7 +26,7 @@ async def test_they_are_read_once_for_an_attempt_and_those_that_repeat_it() -> N
 
 
 async def test_what_was_missing_is_looked_for_again() -> None:
-    collector = FactCollector(Mock(), Mock(), "default")
+    collector = FactCollector(Mock(), Mock(), "default", Mock())
     with patch(
         "api.answers.fact_collector.read_devices", AsyncMock(return_value=([ROW], "states are missing"))
     ) as reading:

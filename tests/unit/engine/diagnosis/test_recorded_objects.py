@@ -85,9 +85,11 @@ def test_a_missing_claim_is_named() -> None:
 def test_a_claim_that_waits_for_its_pod_is_no_obstacle(mode: str, code: str | None) -> None:
     """A claim as the API server's documentation has it, of a class with either mode."""
     api = build_objects()
-    claim = {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}
+    metadata = {"namespace": NAMESPACE, "name": "missing"}
+    claim = {"metadata": metadata, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}
     api.objects[f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/missing"] = claim
-    api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = {"volumeBindingMode": mode}
+    storage_class = {"metadata": {"name": "fast"}, "volumeBindingMode": mode}
+    api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = storage_class
     diagnosis = answer("no-claim", api=api)
     assert (get_code(diagnosis) == "ClaimUnbound") is (code is not None)
     if code:
@@ -173,7 +175,8 @@ def test_a_placed_pod_has_no_obstacle_and_one_that_its_kubelet_refuses_has() -> 
     api = _with(build_objects(), "placed", pod)
     api.objects[EVENTS]["items"].append(
         {
-            "metadata": {"name": "placed.1"}, "regarding": {"kind": "Pod", "name": "placed"}, "type": "Warning",
+            "metadata": {"name": "placed.1"}, "type": "Warning",
+            "regarding": {"kind": "Pod", "namespace": NAMESPACE, "name": "placed"},
             "reason": "UnexpectedAdmissionError", "reportingController": "kubelet",
             "note": "Allocate failed due to no binding pod found", "eventTime": "2026-11-23T07:22:30.000000Z",
         }

@@ -1,0 +1,64 @@
+"""Judges of pods on the objects of the cluster, shared by all questions while the lists behind them are remembered.
+
+To index ten thousand pods takes a second of CPU, and to judge one pod a tenth of it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from cachetools import TTLCache
+
+from api.answers.object_lists import CLUSTER_SECONDS, ObjectList
+from api.answers.pod_case import PodCase
+from engine.cases.judging import CaseJudge, build_case_judge
+from engine.diagnosis.outcome import JudgedPod
+from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
+from schemas.json_types import Json
+
+MAX_JUDGES: Final = 4
+"""Maximum number of judges in memory: pods with and without volumes, claims and affinity need different lists."""
+
+_Key = tuple[int, ...]
+
+
+def _create_cache() -> "TTLCache[_Key, tuple[Sequence[ObjectList], CaseJudge | None]]":
+    return TTLCache(MAX_JUDGES, ttl=CLUSTER_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseJudges:
+    """Judges by the lists that they stand on."""
+
+    cache: "TTLCache[_Key, tuple[Sequence[ObjectList], CaseJudge | None]]" = field(default_factory=_create_cache)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Lock of the judges: a judge places a pod in its cluster, and takes it away again."""
+
+    async def judge(self, case: PodCase, now: datetime) -> JudgedPod | None:
+        """Judge the pod of the case; None if no verdict is needed, or if nodes or pods are not known in full."""
+        if case.pod is None or not case.lists or case.objects.unread & {kinds.NODE, kinds.POD}:
+            return None
+        async with self.lock:
+            judged = await asyncio.to_thread(self._judge, case.pod, case.lists, now)
+        asyncio.get_running_loop().call_later(CLUSTER_SECONDS + 1, self.cache.expire)
+        return judged
+
+    def _judge(self, pod: Json, lists: Sequence[ObjectList], now: datetime) -> JudgedPod | None:
+        shared = [entry for entry in lists if entry.is_of_cluster]
+        key = tuple(sorted(map(id, shared)))
+        if key not in self.cache:
+            # With its lists: the id of a list that is gone may be that of another one.
+            self.cache[key] = shared, build_case_judge(_build_objects(shared), now)
+        judge = self.cache[key][1]
+        claims = [entry for listed in lists if listed.kind == kinds.VOLUME_CLAIM for entry in listed.table.values()]
+        return judge.with_objects(claims).judge(pod) if judge else None
+
+
+def _build_objects(lists: Sequence[ObjectList]) -> CaseObjects:
+    unread = frozenset(entry.kind for entry in lists if entry.error or entry.is_cut)
+    return CaseObjects(
+        {entry.kind: entry.table for entry in lists}, unread, frozenset(entry.kind for entry in lists) - unread
+    )

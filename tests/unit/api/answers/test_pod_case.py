@@ -1,0 +1,239 @@
+"""Objects around a pod: the API's answer is that of files with the same objects, bounded, and within its rights."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from api.answers.case_judges import CaseJudges
+from api.answers.circumstances import read_circumstances
+from api.answers.fact_collector import CollectedFacts
+from api.answers.object_lists import MAX_EVENTS, ObjectLists
+from api.handlers.fact_redaction import hide_others
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.tree import diagnose
+from engine.snapshot.needed_kinds import ListedKind
+from ingest.cases.answers import diagnose_pods
+from ingest.cases.read_case import ClusterCase, build_case
+from runtime.kubernetes.errors import KubeApiError
+from schemas.answers.diagnosis import Diagnosis
+from schemas.json_types import Json
+from tests.support.builders.layer_objects import NOW, a_node, a_pod, an_event
+from tests.support.fakes.cluster_objects import ClusterObjects
+
+GATE = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+EIGHT = {"nvidia.com/gpu": "8"}
+ASKS_8 = {"containers": [{"name": "main", "resources": {"limits": EIGHT, "requests": EIGHT}}]}
+TOO_LITTLE = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+
+
+def an_object(version: str, kind: str, name: str, namespace: str = "lab", **fields: Any) -> Json:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
+
+
+def a_workload(message: str) -> Json:
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota", "message": message}
+    workload = an_object("kueue.x-k8s.io/v1beta2", "Workload", "w", spec={"queueName": "night"},
+                         status={"conditions": [condition]})  # fmt: skip
+    workload["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "job-0", "controller": True}]
+    return workload
+
+
+KUEUE = [
+    a_pod(spec=GATE),
+    a_workload("insufficient unused quota for nvidia.com/gpu in flavor big, 6 more needed"),
+    an_object("kueue.x-k8s.io/v1beta2", "LocalQueue", "night", spec={"clusterQueue": "batch"}),
+    an_object("kueue.x-k8s.io/v1beta2", "ClusterQueue", "batch", "", status={"pendingWorkloads": 3}),
+]
+NATIVE = {"schedulingGroup": {"podGroupName": "ring"}}
+COMPLETE_AT_4 = {"schedulingPolicy": {"gang": {"minCount": 4}}}
+CASES: dict[str, tuple[list[Json], str]] = {
+    "Kueue's queue has too little quota": (KUEUE, "KueueWaitsForQuota"),
+    "a native gang lacks members": (
+        [
+            a_pod(spec=NATIVE),
+            a_pod("job-1", spec=NATIVE),
+            an_object("scheduling.k8s.io/v1alpha2", "PodGroup", "ring", spec=COMPLETE_AT_4),
+        ],
+        "GangIncomplete",
+    ),
+    "no node is large enough": (
+        [
+            a_pod(spec=ASKS_8, refusal=TOO_LITTLE),
+            an_event("FailedScheduling", TOO_LITTLE),
+            a_node("n1", allocatable={"nvidia.com/gpu": "4"}),
+        ],
+        "ResourceNeverEnough",
+    ),
+    "its kubelet refused it": (
+        [
+            a_pod(
+                spec={"nodeName": "n1"},
+                status={
+                    "phase": "Failed",
+                    "reason": "OutOfcpu",
+                    "message": "Node didn't have enough resource: cpu, requested: 4000, used: 2000, capacity: 4000",
+                },
+            )
+        ],
+        "KubeletOutOfResource",
+    ),
+    "its claim does not exist": (
+        [a_pod(spec={"resourceClaims": [{"name": "gpu", "resourceClaimName": "fast"}]})],
+        "DeviceClaimMissing",
+    ),
+    "its volume's claim does not exist": (
+        # Files without any claim do not say that there is none.
+        [
+            a_pod(spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}),
+            an_object("v1", "PersistentVolumeClaim", "other", status={"phase": "Bound"}),
+        ],
+        "ClaimMissing",
+    ),
+    "an autoscaler cannot help": (
+        [
+            a_pod(spec=ASKS_8, refusal=TOO_LITTLE),
+            an_event("FailedScheduling", TOO_LITTLE),
+            an_event(
+                "NotTriggerScaleUp",
+                "pod didn't trigger scale-up: 1 max node group size reached",
+                reporter="cluster-autoscaler",
+                type="Normal",
+            ),
+            a_node("n1"),
+        ],
+        "ResourceNotOffered",
+    ),
+}
+
+
+def read_case(objects: list[Json]) -> ClusterCase:
+    return build_case(objects, (), NOW)
+
+
+def find_latest(case: ClusterCase, name: str) -> Any:
+    pod = case.pods.pods.get(f"lab/{name}")
+    return pod.find_latest()[0] if pod else None
+
+
+def collect(api: ClusterObjects, now: datetime, attempt: Any = None, name: str = "job-0") -> CollectedFacts:
+    """Collect the facts as the API does, with the attempt that it has of the index."""
+    live = asyncio.run(read_circumstances(api, "lab", name, now, ObjectLists(api), CaseJudges(), attempt))
+    facts = DiagnosisFacts(
+        "default", "lab", name, now, attempt, pod=live.pod, claims=live.claims, quotas=live.quotas,
+        events=live.events, nodes=live.nodes, owner_problem=live.owner_problem, objects=live.objects,
+        unknown=live.unknown,
+    )  # fmt: skip
+    return CollectedFacts(facts, live.judged)
+
+
+def diagnose_collected(collected: CollectedFacts) -> Diagnosis:
+    return diagnose(collected.facts, None, collected.judged)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_api_answers_as_files_of_the_same_objects_do(case: str) -> None:
+    objects, code = CASES[case]
+    files = read_case(objects)
+    expected = diagnose_pods(files, ["lab/job-0"])[0].diagnosis
+    answer = diagnose_collected(collect(ClusterObjects(objects), NOW, find_latest(files, "job-0")))
+    assert answer.obstacle
+    assert expected.obstacle
+    assert (answer.obstacle.code, expected.obstacle.code) == (code, code)
+    assert (answer.state, answer.sentence) == (expected.state, expected.sentence)
+    assert answer.timeline == expected.timeline
+
+
+def test_without_the_right_to_queues_the_answer_names_the_gate_and_the_missing_right() -> None:
+    answer = diagnose_collected(collect(ClusterObjects(KUEUE, refused=["workloads", "clusterqueues"]), NOW))
+    assert answer.obstacle
+    assert answer.obstacle.code == "KueueHolds"
+    texts = [unknown.text.en for unknown in answer.not_known if unknown.subject == "queues"]
+    assert texts == [
+        "Not known: the queues, quotas and pod groups that may hold it. The API server refuses it to the API's account."
+    ]
+
+
+def test_without_the_right_to_pods_the_schedulers_counts_stand() -> None:
+    objects, _ = CASES["no node is large enough"]
+    files = read_case(objects)
+    api = ClusterObjects(objects)
+    api.refused = {"pods"}
+    with pytest.raises(KubeApiError):
+        api._list("/api/v1/pods", "")
+    attempt = find_latest(files, "job-0")
+    collected = collect(api, NOW, attempt)
+    assert collected.judged is None
+
+
+def test_a_cluster_without_kueue_lists_no_queues() -> None:
+    api = ClusterObjects([a_pod(), a_node("n1")])
+    collect(api, NOW)
+    assert not [path for path in api.reads if "kueue" in path or "volcano" in path]
+
+
+def test_a_pod_whose_scheduler_named_each_node_needs_no_pods_of_the_cluster() -> None:
+    """A pod that waits at a gate needs none, either."""
+    api = ClusterObjects(KUEUE)
+    collect(api, NOW)
+    assert "/api/v1/pods" not in api.reads
+
+
+async def test_lists_are_read_once_for_several_questions() -> None:
+    api = ClusterObjects([a_pod(), a_pod("job-1"), a_node("n1")])
+    lists, judges = ObjectLists(api), CaseJudges()
+    await asyncio.gather(*(read_circumstances(api, "lab", name, NOW, lists, judges) for name in ("job-0", "job-1")))
+    assert [api.reads.count(path) for path in ("/apis", "/api/v1/nodes", "/api/v1/pods")] == [1, 1, 1]
+
+
+class _Endless(ClusterObjects):
+    """A server whose list of events has always another page."""
+
+    async def read_page(self, path: str, **query: str | int) -> Json:
+        page = await super().read_page(path, **query)
+        if path.endswith("/events") and "fieldSelector" not in query:
+            first = len(self.reads) * 500
+            items = [an_event("Noise", "", pod=f"other-{first + number}") for number in range(500)]
+            return {"items": items, "metadata": {"continue": str(first)}}
+        return page
+
+
+async def test_events_are_bounded_and_those_of_the_pod_are_read_by_themselves() -> None:
+    api = _Endless([a_pod(), an_event("FailedScheduling", TOO_LITTLE), a_node("n1")])
+    live = await read_circumstances(api, "lab", "job-0", NOW, ObjectLists(api))
+    assert live.objects
+    assert len(live.objects.tables["Event.events.k8s.io"]) == MAX_EVENTS + 1
+    assert [event.words for event in live.events or ()] == [f"FailedScheduling: {TOO_LITTLE}"]
+    assert ("events", "not-read") in [(unknown.subject, unknown.cause) for unknown in live.unknown]
+
+
+async def test_a_refusal_is_remembered_and_a_list_forgotten_after_its_time() -> None:
+    api = ClusterObjects(KUEUE, refused=["workloads"])
+    lists = ObjectLists(api)
+    listed = ListedKind("Workload.kueue.x-k8s.io", "/apis/kueue.x-k8s.io/v1beta2/namespaces/lab/workloads")
+    for _ in range(3):
+        assert (await lists.read(listed)).error
+    assert len(api.reads) == 1
+
+
+def test_others_leave_the_facts_before_anything_is_worded() -> None:
+    """A port that a pod of another namespace holds, and a text of the scheduler that names it."""
+    ports = [{"containerPort": 80, "hostPort": 8080, "protocol": "TCP"}]
+    spec = {"containers": [{"name": "main", "resources": {}, "ports": ports}]}
+    secret = a_pod("crown", metadata={"namespace": "vault"}, spec={**spec, "nodeName": "n1"})
+    refusal = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    objects = [a_pod(spec=spec, refusal=refusal), secret, a_node("n1"),
+               an_event("Preempted", "Preempted by vault/crown on node n1")]  # fmt: skip
+    collected = collect(ClusterObjects(objects), NOW)
+    assert "vault/crown" in diagnose_collected(collected).model_dump_json()
+    hidden = hide_others(collected)
+    assert "crown" not in diagnose_collected(hidden).model_dump_json()
+    assert diagnose_collected(hidden).obstacle
+    assert hide_others(hidden) is not collected
+
+
+def test_facts_without_others_are_the_same_object() -> None:
+    collected = collect(ClusterObjects(KUEUE), NOW)
+    assert hide_others(collected) is collected
