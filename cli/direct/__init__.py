@@ -6,6 +6,5 @@ simulation  pods that do not exist yet, on the cluster as it is now
 waiting_pods  pods that wait, each with its main obstacle
 transport   answers the paths of the API from such a case
 workload_case  reads what a question about a workload needs
-needed_kinds  kinds of objects that an answer needs, with their paths
 similar_names  names that are most similar to one that does not exist
 """

@@ -9,20 +9,20 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem
-from cli.direct.needed_kinds import (
+from cli.direct.reader import ObjectReader, ReadObjects, read_versions
+from engine.snapshot import kinds
+from engine.snapshot.needed_kinds import (
     EVENTS,
     NODES,
     PODS,
     STORAGE,
+    ListedKind,
     build_root,
     list_for_verdict,
     list_named,
     list_own,
     list_queues,
-    read_versions,
 )
-from cli.direct.reader import ListedKind, ObjectReader, ReadObjects
-from engine.snapshot import kinds
 from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
@@ -52,7 +52,7 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
     listed = [*list_own(namespace), *owners]
     if not get_text(pod, "spec", "nodeName"):
         versions = read_versions(reader)
-        listed += [*list_for_verdict(get_object(pod, "spec"), namespace, versions), *list_queues(namespace, versions)]
+        listed += [*list_for_verdict(get_object(pod, "spec"), versions), *list_queues(namespace, versions)]
     return build_live_case(reader, reader.list_kinds(listed), pod, namespace)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from cli.client.problems import NotAllowed, NotFound, Problem
 from cli.client.transport import read_json
-from engine.snapshot.needed_kinds import ListedKind as ListedKind
+from engine.snapshot.needed_kinds import API_GROUPS, GroupVersions, ListedKind, parse_versions
 from schemas.json_types import Json
 
 PAGE: Final = 500
@@ -68,6 +68,12 @@ class ObjectReader:
                 return read
         read.problems[listed.kind] = NotAllowed(f"more than {PAGE * MAX_PAGES:,} objects", "")
         return read
+
+
+def read_versions(reader: ObjectReader) -> GroupVersions:
+    """Read the API groups of the cluster; none if they can't be read."""
+    groups = reader.get(API_GROUPS)
+    return GroupVersions({}) if isinstance(groups, Problem) else parse_versions(groups)
 
 
 def _name_kind(page: Json, kind: str) -> Json:

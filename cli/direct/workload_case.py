@@ -4,23 +4,23 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem, WrongRequest
-from cli.direct.needed_kinds import (
+from cli.direct.pod_case import LiveCase, build_live_case
+from cli.direct.reader import ObjectReader, read_versions
+from cli.direct.similar_names import list_similar_names
+from engine.cases.unmade_pods import find_template
+from engine.cases.workload_words import CRON_JOB, DEPLOYMENT, HOLDERS, JOB, REPLICA_SET, WORDS, parse_word
+from engine.cases.workloads import CaseWorkload
+from engine.snapshot import kinds
+from engine.snapshot.needed_kinds import (
     GroupVersions,
+    ListedKind,
     build_collection_path,
     build_root,
     list_for_verdict,
     list_named,
     list_own,
     list_queues,
-    read_versions,
 )
-from cli.direct.pod_case import LiveCase, build_live_case
-from cli.direct.reader import ListedKind, ObjectReader
-from cli.direct.similar_names import list_similar_names
-from engine.cases.unmade_pods import find_template
-from engine.cases.workload_words import CRON_JOB, DEPLOYMENT, HOLDERS, JOB, REPLICA_SET, WORDS, parse_word
-from engine.cases.workloads import CaseWorkload
-from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import get_object, iterate_objects
 from schemas.json_types import Json
 
@@ -67,7 +67,7 @@ def _read_family(
     listed = [
         *list_own(key.namespace),
         *_list_children(key, entry, versions),
-        *list_for_verdict(get_object(find_template(get_object(entry, "spec")), "spec"), key.namespace, versions),
+        *list_for_verdict(get_object(find_template(get_object(entry, "spec")), "spec"), versions),
         *list_queues(key.namespace, versions),
         # Its ended pods too, which the list of all pods leaves out.
         ListedKind(kinds.POD, f"{build_root('/api/v1', key.namespace)}/pods"),

@@ -166,11 +166,14 @@ def _build_collection(entry: _GroupKind, version: str, namespace: str) -> Listed
 def list_named(owner: Fields, namespace: str) -> ListedKind:
     """List one object by its entry in ``ownerReferences``."""
     version, kind = get_text(owner, "apiVersion"), get_text(owner, "kind")
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     query = {"fieldSelector": f"metadata.name={get_text(owner, 'name')}"}
-    # Every kind of workload has a regular plural.
-    path = f"{build_root(root, namespace)}/{quote(kind.lower(), safe='')}s"
-    return ListedKind(kinds.identify(version, kind), path, query)
+    return ListedKind(kinds.identify(version, kind), build_collection_path(version, kind, namespace), query)
+
+
+def build_collection_path(version: str, kind: str, namespace: str) -> str:
+    """Build the path of a kind's objects in a namespace; every kind of workload has a regular plural."""
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{build_root(root, namespace) if namespace else root}/{quote(kind.lower(), safe='')}s"
 
 
 def build_root(root: str, namespace: str) -> str:
