@@ -1,10 +1,11 @@
 """Facts about the pods of a case: what was read of a cluster at one moment, from files or a live cluster. Pure.
 
-pod_facts   facts about a pod for the diagnosis
-simulating  pods simulated on the objects of a case, and changes after which a pod of it fits
-judging     a waiting pod judged on the nodes of the case, by the filters and by HAMi's fit
-workload_words  words that name kinds of workloads, and the kinds
-workloads   a workload with its family and its pods
-unmade_pods  pods that a workload has not made yet
+pod_facts          facts about a pod for the diagnosis
+simulating         pods simulated on the objects of a case, and changes after which a pod of it fits
+refused_pods       a pod that its scheduler refused, with the reason of each node and device
+judging            a waiting pod judged on the nodes of the case, by the filters and by HAMi's fit
+workload_words     words that name kinds of workloads, and the kinds
+workloads          a workload with its family and its pods
+unmade_pods        pods that a workload has not made yet
 workload_timeline  events of a workload and its pods over the layers
 """

@@ -92,13 +92,16 @@ RefusalKey = tuple[int, str, DeviceId]
 
 
 @dataclass(frozen=True, slots=True)
-class _PooledDevice:
+class PooledDevice:
+    """A device with the slice and the pool that it is in."""
+
     device: SliceDevice
     slice: Slice
     pool: Pool
 
     @property
     def id(self) -> DeviceId:
+        """Driver, pool and name."""
         return (*self.pool.id, self.device.name)
 
 
@@ -109,7 +112,7 @@ class _Explainer:
         self._judge = judge
         self._node = node
         self._claims = claims
-        devices = list(_iterate_devices(pools))
+        devices = list(iterate_pooled_devices(pools))
         self.left_out = max(0, len(devices) - MAX_DEVICES)
         self._devices = devices[:MAX_DEVICES]
         self._availability = CounterAvailability(judge.inventory)
@@ -144,7 +147,7 @@ class _Explainer:
         findings = [self._explain_device(position, request, pooled) for pooled in self._devices]
         return _DraftRequest(claim.name, request, None if request.mode == ALL else request.count, findings)
 
-    def _explain_device(self, claim: int, request: ClaimRequest, pooled: _PooledDevice) -> list[DeviceFinding]:
+    def _explain_device(self, claim: int, request: ClaimRequest, pooled: PooledDevice) -> list[DeviceFinding]:
         findings = list(self._describe_pool(pooled))
         try:
             findings += self._describe_device(claim, request, pooled)
@@ -158,7 +161,7 @@ class _Explainer:
                 findings.append(describe_refusal(refusal, request))
         return findings
 
-    def _describe_pool(self, pooled: _PooledDevice) -> Iterator[DeviceFinding]:
+    def _describe_pool(self, pooled: PooledDevice) -> Iterator[DeviceFinding]:
         pool = pooled.pool
         reason = _POOL_REASONS.get(pool.state)
         if reason is None:
@@ -173,7 +176,7 @@ class _Explainer:
                 text = f"{title} is of generation {pool.generation}, which a newer one replaces"
         yield DeviceFinding(reason, text)
 
-    def _describe_device(self, claim: int, request: ClaimRequest, pooled: _PooledDevice) -> Iterator[DeviceFinding]:
+    def _describe_device(self, claim: int, request: ClaimRequest, pooled: PooledDevice) -> Iterator[DeviceFinding]:
         judge, slice_, device = self._judge, pooled.slice, pooled.device
         inventory = judge.inventory
         if slice_.selects_per_device and not reaches_node(inventory, slice_, device, self._node):
@@ -187,7 +190,7 @@ class _Explainer:
             if covers(constraint, request) and find_attribute(device, slice_.driver, constraint.attribute) is None:
                 yield describe_refusal(Conflict(constraint, None), request)
 
-    def _describe_counters(self, request: ClaimRequest, pooled: _PooledDevice) -> Iterator[DeviceFinding]:
+    def _describe_counters(self, request: ClaimRequest, pooled: PooledDevice) -> Iterator[DeviceFinding]:
         """Describe the counter that a device needs and that other claims have used up."""
         inventory, device = self._judge.inventory, pooled.device
         if device.is_plain or not pooled.pool.is_usable or not inventory.get_details(pooled.slice, device).counters:
@@ -199,13 +202,13 @@ class _Explainer:
             yield describe_refusal(shortage, request)
 
 
-def _iterate_devices(pools: Sequence[Pool]) -> Iterator[_PooledDevice]:
-    """Yield the devices of the slices that concern the node, of each pool's highest generation there."""
+def iterate_pooled_devices(pools: Sequence[Pool]) -> Iterator[PooledDevice]:
+    """Yield the devices of the slices that concern the pools' node, of each pool's highest generation there."""
     for pool in pools:
         slices = pool.slices or [slice_ for slice_ in pool.relevant if slice_.generation == pool.generation]
         for slice_ in slices:
             for device in slice_.devices:
-                yield _PooledDevice(device, slice_, pool)
+                yield PooledDevice(device, slice_, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +233,7 @@ class _DraftRequest:
             if not of_device:
                 of_device.append(DeviceFinding(DeviceReason.TOO_FEW, text))
 
-    def complete(self, devices: Sequence[_PooledDevice]) -> ExplainedRequest:
+    def complete(self, devices: Sequence[PooledDevice]) -> ExplainedRequest:
         explained = zip(devices, self.findings, strict=True)
         return ExplainedRequest(
             self.claim,

@@ -22,13 +22,16 @@ _NOTHING: Final[Object] = {}
 class NodeKeyMaker:
     """Makes the keys of nodes for the claims of one pod."""
 
-    def __init__(self, inventory: Inventory, matcher: DeviceMatcher, pod_claims: ClaimsOfPod) -> None:
-        """Collect what the requests of the pod look at."""
+    def __init__(
+        self, inventory: Inventory, matcher: DeviceMatcher, pod_claims: ClaimsOfPod, *, with_held: bool = False
+    ) -> None:
+        """Collect what the requests of the pod look at; ``with_held``: nodes also differ by which devices are in use,
+        as their explanations do."""
         self._inventory = inventory
         self._extended = pod_claims.extended
         self._paths = _collect_paths(matcher, pod_claims)
         # Devices in use decide only where a request is about every device, or for access next to others.
-        self._counts_free_only = not any(
+        self._counts_free_only = not with_held and not any(
             request.mode == ALL or request.has_admin_access
             for claim in pod_claims.unallocated
             for group in claim.spec.groups

@@ -21,7 +21,7 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
         Evidence("judged", "", facts.now, numbers={"nodes": judged.total, "fitting_nodes": len(judged.fitting)})
     ]
     if counts:
-        is_same = _sum_by_obstacle(counts) == _sum_by_obstacle(judged.counts)
+        is_same = sum_by_obstacle(counts) == sum_by_obstacle(judged.counts)
         listed = ", ".join(f"{number} {reason}" for reason, number in counts.items())
         words = _AGREES if is_same else _DIFFERS.format(counts=listed)
         evidence.append(Evidence("attempt", attempt.attempt_id if attempt else "", facts.now, words=words))
@@ -34,7 +34,7 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
 
 def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundObstacle]:
     """Select the obstacles of as many nodes as the scheduler counted for the same reason."""
-    sums = {code: count for (code, _), count in _sum_by_obstacle(counts).items()}
+    sums = {code: count for (code, _), count in sum_by_obstacle(counts).items()}
     return [obstacle for obstacle in judged.obstacles if sums.get(obstacle.code) == obstacle.node_count]
 
 
@@ -61,11 +61,12 @@ def list_unexplained(attempt: AttemptSummarized, judged: JudgedPod) -> dict[str,
 
 
 def counts_only(attempt: AttemptSummarized) -> bool:
-    """Tell whether the attempt's source counts nodes by reason and names none."""
-    return bool(attempt.refused_nodes) and not len(attempt.nodes) and not attempt.chosen
+    """Tell whether the attempt's source counts nodes by reason; a reader may have worked out which they are."""
+    is_counted = attempt.reconstruction is not None or not len(attempt.nodes)
+    return bool(attempt.refused_nodes) and is_counted and not attempt.chosen
 
 
-def _sum_by_obstacle(counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
+def sum_by_obstacle(counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """Sum the counts by obstacle and resource: releases of kube-scheduler word some reasons differently."""
     sums: dict[tuple[str, str], int] = {}
     for reason, count in counts.items():

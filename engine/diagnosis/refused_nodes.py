@@ -1,7 +1,7 @@
 """Nodes that an attempt refused, each once, under the reason that decides it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, get_args, overload
 
@@ -109,11 +109,31 @@ def group_refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
     """Group the refused nodes, each reason once for each different request; the most important first: by kind, then by
     number of nodes."""
     groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
-    for group in (*_group_named(attempt), *_list_counted(attempt), *_list_unregistered(attempt)):
+    for group in (*_group_judged(attempt), *_list_unregistered(attempt)):
         separator = group.details[0] if group.code in _SEPARATE and group.details else ""
         groups.setdefault((group.code, separator, _encode_request(group)), []).append(group)
     joined = (_join_groups(members, count_judged_nodes(attempt)) for members in groups.values())
     return sorted(joined, key=lambda group: (KINDS[get_kind(group.code)], -group.count))
+
+
+def _group_judged(attempt: AttemptSummarized) -> list[RefusedNodes]:
+    """Group the nodes that the attempt names and those that it counts.
+
+    A count by the scheduler holds against nodes whose verdicts a reader worked out: these only name the nodes of a
+    group of the same size.
+    """
+    named, counted = list(_group_named(attempt)), list(_list_counted(attempt))
+    if attempt.reconstruction is None or not counted:
+        return [*named, *counted]
+    rows: dict[str, list[RowNames]] = {}
+    for group in named:
+        rows.setdefault(group.code, []).append(group.names)
+    joined = {code: names[0].join(*names[1:]) for code, names in rows.items()}
+    return [_with_names(group, joined.get(group.code, _UNNAMED)) for group in counted]
+
+
+def _with_names(group: RefusedNodes, names: RowNames) -> RefusedNodes:
+    return replace(group, names=names) if len(names) == group.count else group
 
 
 def _encode_request(group: RefusedNodes) -> str:

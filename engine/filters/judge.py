@@ -117,7 +117,7 @@ def _run_attempt(cycle: SchedulingCycle, devices: DynamicResourcesPlugin, *, alo
     unjudged = (*_find_unread_nodes(cycle), *filters.unjudged, *([claims] if isinstance(claims, Unjudged) else ()))
     pre_enqueue = tuple(refusal for refusal in (gates, claims) if isinstance(refusal, PluginRefusal))
     outcome = _decide_outcome(cycle, pre_enqueue, filters, nodes, is_certain=not unjudged)
-    counts = count_reasons(nodes.refused, len(nodes.outside), _compose_outside_reason(cycle))
+    counts = count_reasons(nodes.refused, len(nodes.outside), compose_outside_reason(cycle.release))
     report = _report(node_judge, filters, nodes, devices, outcome if not unjudged else None, counts)
     return Judgement(
         pod=cycle.pod,
@@ -219,8 +219,9 @@ def _classify_refusal(refusal: PluginRefusal) -> JudgedOutcome:
     return JudgedOutcome.ERROR if refusal.code is StatusCode.ERROR else JudgedOutcome.PREFILTER
 
 
-def _compose_outside_reason(cycle: SchedulingCycle) -> str:
-    if cycle.release.names_filtering_plugins:
+def compose_outside_reason(release: SchedulerRelease) -> str:
+    """Compose kube-scheduler's words for a node outside the set that a PreFilter leaves."""
+    if release.names_filtering_plugins:
         return f"node(s) didn't satisfy plugin(s) [{node_affinity.NAME}]"
     return "node is filtered out by the prefilter result"
 

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel
 
-from engine.summaries.messages import count_refused_by_code, summarize_bind, summarize_filter
+from engine.summaries.messages import count_nodes_by_reason, summarize_bind, summarize_filter
 from engine.summaries.text import NODE_UNREGISTERED, write_refusal
 from schemas.answers.attempts import Detail, NodeScore, PhaseStatus, SchedulerLog
 from schemas.codec.records import encode_value, format_rfc3339
@@ -195,9 +195,10 @@ def build_detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Det
         judged_devices=summary.judged_devices,
         chosen=summary.chosen,
         picked_devices=summary.picked_devices,
-        reasons=summary.refused_nodes | count_refused_by_code(summary),
+        reasons=count_nodes_by_reason(summary),
         nominated=summary.nominated,
         scheduler_message=summary.scheduler_message,
+        reconstruction=summary.reconstruction,
         may_duplicate=summary.may_duplicate,
         description=summary.description,
         constraints=summary.constraints,

@@ -168,6 +168,7 @@ class AttemptFold:
                 refused_nodes=end.refused_nodes if end else {},
                 nominated=end.nominated if end else "",
                 scheduler_message=end.scheduler_message if end else "",
+                reconstruction=end.reconstruction if end else None,
                 bind=None,
                 # Fields with a default factory are passed: pydantic would look up the factory's signature.
                 changes=[],

@@ -87,8 +87,14 @@ def _write_filter_lines(summary: AttemptSummarized) -> list[_Line]:
         # HAMi writes lines per reason only if no node fits.
         return [_Line("Normal", FILTERING_SUCCEED, "", last)]
     named = () if summary.error else _write_code_lines(summary)
-    counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
+    counted = [(code, f"{count} nodes {code}") for code, count in _list_unnamed_counts(summary)]
     return [_Line("Warning", FILTERING_FAILED, code, line) for code, line in [*named, *counted, ("", last)]]
+
+
+def _list_unnamed_counts(summary: AttemptSummarized) -> list[tuple[str, int]]:
+    """List the counts by reason, except those whose nodes a reader worked out: their line names them."""
+    named = count_refused_by_code(summary) if summary.reconstruction else {}
+    return sorted((code, count) for code, count in summary.refused_nodes.items() if named.get(code) != count)
 
 
 def _write_bind_lines(summary: AttemptSummarized) -> list[_Line]:
@@ -192,6 +198,16 @@ def count_refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
         for code in _list_codes(refusal):
             counts[code] = counts.get(code, 0) + nodes
     return {code: count for code, count in sorted(counts.items()) if count}
+
+
+def count_nodes_by_reason(summary: AttemptSummarized) -> dict[str, int]:
+    """Count the refused nodes by reason, named or not; a count by the scheduler holds against verdicts that a reader
+    worked out."""
+    named, reconstruction = count_refused_by_code(summary), summary.reconstruction
+    if reconstruction is None:
+        return summary.refused_nodes | named
+    is_proved = reconstruction.agreement == "equal" or not summary.refused_nodes
+    return named | summary.refused_nodes if is_proved else dict(summary.refused_nodes)
 
 
 def _list_codes(refusal: Refusal) -> list[str]:

@@ -42,7 +42,9 @@ def _rank_cluster_first(summary: AttemptSummarized, report: Report) -> Order:
 
 def _rank_filter(summary: AttemptSummarized, report: Report) -> Order:
     has_end = summary.ended_at is not None and FILTER_END not in report.not_reported
-    return has_end, summary.complete, *_rank_source(summary, report)
+    # The scheduler's own verdicts are the truth where another source has them.
+    is_complete = summary.complete and summary.reconstruction is None
+    return has_end, is_complete, *_rank_source(summary, report)
 
 
 def _rank_bind(summary: AttemptSummarized, report: Report) -> Order:
@@ -72,7 +74,7 @@ def _check_fields(*fields: str) -> Callable[[AttemptSummarized, Report], bool]:
 
 _FILTER_FIELDS: Final = (
     "ended_at", "fit_nodes", "judged_devices", "chosen", "balance", "error", "refused_nodes", "complete", "missing",
-    "nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms",
+    "nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms", "reconstruction",
 )  # fmt: skip
 PARTS: Final = (
     AttemptPart(FILTER, _FILTER_FIELDS, _check_fields("ended_at", "nodes", "judged_devices"), _rank_filter),

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.summaries.messages import count_refused_by_code
+from engine.summaries.messages import count_nodes_by_reason
 from schemas.events import NOT_REASONS, AttemptSummarized, Contribution, TrendsCounted
 
 # Below the 64 KiB that every CloudEvents intermediary forwards.
@@ -51,7 +51,7 @@ def _iterate_rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterato
     """Iterate over dimension, value, nodes and devices of the contribution."""
     yield "all", "", len(summary.nodes), summary.judged_devices
     devices = _count_refused_devices(summary)
-    nodes = summary.refused_nodes | count_refused_by_code(summary)
+    nodes = count_nodes_by_reason(summary)
     # As in a search by reason: a device that was passed over on a node that fits did not refuse the node.
     for code in sorted(nodes):
         yield "reason", code, nodes[code], devices.get(code, 0)

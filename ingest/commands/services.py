@@ -7,7 +7,9 @@ import typer
 
 from ingest.errors import MistakeError
 from ingest.readers.kube import KubeEvents
+from ingest.readers.kube.judged_objects import JudgedObjects
 from ingest.readers.kube.node_checks import HamiNodeChecks
+from ingest.readers.kube.refusal_judge import RefusalJudge
 from ingest.readers.kube.watch import watch
 from ingest.readers.sniffer.reader import SnifferLog
 from ingest.reading.kafka import KafkaSink
@@ -84,10 +86,13 @@ def watch_cluster(settings: WatchSettings, options: ClusterOptions) -> None:
 
 async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
     stop, reporters = create_stop_event(), TrustedReporters(settings.event_reporters)
-    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters)
+    objects = JudgedObjects()
+    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, RefusalJudge(objects))
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
     with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
-            await watch(load, reader, sink, metrics, checks=checks, namespace=namespace, until=stop.is_set)
+            await watch(
+                load, reader, sink, metrics, checks=checks, objects=objects, namespace=namespace, until=stop.is_set
+            )
     typer.echo(report_counts(reader.counts), err=True)

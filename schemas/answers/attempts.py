@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from ..events import BindOutcome, PodDescription, Report, Request
+from ..events import BindOutcome, PodDescription, Reconstruction, Report, Request
 from .base import Answer
 
 
@@ -115,6 +115,11 @@ class Detail(Answer):
     reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
     nominated: str = Field("", description="The node that the pod waits for until others have left it.")
     scheduler_message: str = Field("", description="The end in the words of the scheduler that it was read from.")
+    reconstruction: Reconstruction | None = Field(
+        None,
+        description="Origin of the verdicts where a reader worked them out on the cluster's objects, and whether they"
+        " agree with the scheduler's counts. Null where the verdicts are the scheduler's own.",
+    )
     may_duplicate: list[str] = Field(
         description="Ids of other attempts that may be the same try, reported by another source: that is not certain."
     )

@@ -78,6 +78,7 @@ from .decisions import (
     DetailDropped,
     LockHolder,
     NodesJudged,
+    Reconstruction,
 )
 from .device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
 from .devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
@@ -176,6 +177,7 @@ __all__ = [
     "Provenance",
     "PublishedAttempt",
     "PublishedReport",
+    "Reconstruction",
     "Refusal",
     "Report",
     "Request",

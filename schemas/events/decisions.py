@@ -1,7 +1,7 @@
 """Decisions of a scheduler about a pod: devices, nodes, the end of the filter, the bind."""
 
 from datetime import datetime
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -60,6 +60,28 @@ class NodesJudged(AttemptEvent):
         return self.__dict__ | write_node_columns(self)
 
 
+class Reconstruction(Model):
+    """Verdicts that the reader worked out on the cluster's objects, because the scheduler only counts nodes.
+
+    The attempt has them as node and device records. Only refused nodes are among them: a node that nothing refuses by
+    the objects is counted in ``passing_nodes``.
+    """
+
+    agreement: Literal["equal", "different", "not compared"]
+    """``equal``: as many nodes were refused for each reason as the scheduler counts. ``different``: they were not; the
+    scheduler's counts hold, and the verdicts are what the objects say. ``not compared``: kinds of objects that decide
+    could not be read."""
+    counts: dict[str, Count] = Field(default_factory=dict)
+    """Reason to number of nodes as worked out, in kube-scheduler's words; a node may count repeatedly."""
+    passing_nodes: Count = 0
+    """Number of nodes that nothing refuses by the objects."""
+    passing: Words = Field(default_factory=list)
+    """Names of the first of these nodes."""
+    unread: Words = Field(default_factory=list)
+    """Kinds of objects without which some verdict is open, as a right names them:
+    ``persistentvolumes``, ``resourceslices.resource.k8s.io``."""
+
+
 class AttemptConcluded(AttemptEvent):
     """The end of the filter: what was asked, how much was judged, what was chosen."""
 
@@ -104,6 +126,8 @@ class AttemptConcluded(AttemptEvent):
     """The node that the pod waits for until others have left it."""
     scheduler_message: str = ""
     """The end in the scheduler's own words, where it was read and not made here."""
+    reconstruction: Reconstruction | None = None
+    """Origin of the verdicts where the reader worked them out; null where they are the scheduler's own."""
 
     @property
     def id(self) -> str:

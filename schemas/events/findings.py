@@ -25,6 +25,7 @@ class FindingReported(AttemptEvent):
     and the published ones do not add up. ``Overcommitted``: more of the device was allocated than it had left.
     ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided. ``BoundNowhere``: a bind was
     reported and the cluster does not show it. ``BindUnreported``: the cluster shows a bind that no scheduler reported.
+    ``VerdictsDiffer``: verdicts that a reader worked out keep differing from the scheduler's counts.
     ``StateMissing``: the verdicts refer to states of nodes that were lost.
     ``OutsidePool``: the node is in no pool that the namespace may use. ``StaleHandshake``, ``UnusableRegistration``:
     the node's handshake or registration was in that state when the node was chosen."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from .base import TYPE_PREFIX, AttemptEvent, Model, Refusal, Request
 from .columns import Codes, CodeText, Floats, check_codes
-from .decisions import LockHolder
+from .decisions import LockHolder, Reconstruction
 from .device_models import PickedDevice
 from .field_types import Count, Flag, Moment, Words
 from .node_columns import check_node_columns, restore_scores, write_node_columns
@@ -160,6 +160,9 @@ class AttemptSummarized(AttemptEvent):
     """The node that the pod waits for until others have left it."""
     scheduler_message: str = ""
     """The end in the words of the scheduler that it was read from."""
+    reconstruction: Reconstruction | None = None
+    """Origin of the verdicts where a reader worked them out on the cluster's objects; null where they are the
+    scheduler's own."""
     reports: list[Report] = Field(default_factory=list)
     """Sources that reported the attempt, the best one first. Each field has the value of the best source that reports
     it."""

@@ -22,6 +22,19 @@ Koordinator.
 - ``node_verdicts``: the nodes that an attempt's events name or count
 - ``events``: an attempt as schedulerlog's events
 - ``line_attempts``: attempts of logs whose lines have the texts of events
+
+Refused pods are judged on the cluster's objects, because events only count nodes:
+
+    object ── judged_watches ── judged_fields ──▶ judged_objects ──▶ moment
+    refusal, moment ── refusal_judge ──▶ verdicts ── judged_records ──▶ records of the attempt
+
+- ``judged_kinds``: kinds of objects that the judge reads, and the rights for them
+- ``judged_watches``: watches of these kinds; connects to the API server like ``watch``
+- ``judged_fields``: objects reduced to the fields that the judge reads
+- ``judged_objects``: the reduced objects, and the cluster at one moment
+- ``refusal_judge``: judges a refusal at the moment at which it was read, equal pods once
+- ``judged_records``: a judged refusal as records of states, devices and nodes
+- ``mismatches``: verdicts that keep differing from the scheduler's counts
 """
 
 from ingest.readers.kube.reader import KubeEvents

@@ -1,10 +1,12 @@
 """The scheduling events of one attempt as schedulerlog's events."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.hami.node_lock import is_contention
+from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent
@@ -28,10 +30,18 @@ from schemas.events import (
 )
 from schemas.ids import derive_attempt_id
 
+if TYPE_CHECKING:
+    # The judge imports every filter: readers of logs, which have no objects, do without it.
+    from ingest.readers.kube.judged_records import JudgedRefusal
+
 SOURCE: Final = "kube-events"
 PREEMPTED: Final = "Preempted"
 """The type of the condition that a preempted pod is observed with: Kubernetes has only an event for it."""
 
+_WHICH_NODES: Final = "which nodes were refused"
+_EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_UNFIT_POD))
+_REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
+"""Beginning of kube-scheduler's text about a refusal, also of a pod as such."""
 _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
 
 
@@ -43,11 +53,13 @@ def build_events(
     before: AttemptConcluded | None = None,
     *,
     reader: str = SOURCE,
+    judged: "JudgedRefusal | None" = None,
 ) -> Iterator[Event]:
     """Build the events of an attempt, and an observation of each pod that was preempted.
 
     ``known_by`` is the time that goes into the attempt's id, ``reader`` the source that read them.
     ``before`` is the pod's latest attempt that chose a node: a bind without other events is the end of that attempt.
+    ``judged``: verdicts on the objects of the cluster, for events that only count nodes.
     """
     for event in group.select("preempted"):
         yield _observe_preempted(cluster, event, facts)
@@ -56,7 +68,44 @@ def build_events(
         yield _build_bind(_copy_head(before), bind, bind.node or before.chosen or facts.node)
     elif first := next((event for event in group.events if event.kind != "preempted"), None):
         head = _build_head(cluster, group, first, facts, known_by) | {"reader": reader}
-        yield from _build_attempt(group, facts, head, bind)
+        if judged and counts_nodes(nodes := collect_verdicts(group, facts)):
+            yield from _build_judged_attempt(group, facts, head, nodes, judged)
+        else:
+            yield from _build_attempt(group, facts, head, bind)
+
+
+def counts_nodes(nodes: NodeVerdicts) -> bool:
+    """Tell whether events about a refusal count nodes without naming one, by rules that the cluster's objects tell.
+
+    An extender has rules of its own. Without counts, the pod was refused before any node was looked at.
+    """
+    if nodes.verdicts or nodes.is_cut:
+        return False
+    if nodes.counts:
+        return not nodes.error and _EXTENDER_CODES.isdisjoint(nodes.counts)
+    return bool(_REFUSED_BEFORE.match(nodes.message))
+
+
+def _build_judged_attempt(
+    group: EventGroup, facts: PodFacts, head: dict[str, Any], nodes: NodeVerdicts, judged: "JudgedRefusal"
+) -> Iterator[AttemptEvent]:
+    """Build an attempt with verdicts that were worked out on the cluster's objects."""
+    yield from judged.iterate_records(head)
+    conclusion = _build_conclusion(head, group, nodes, facts, len(judged.nodes))
+    reconstruction = judged.to_reconstruction(nodes.counts, nodes.message)
+    judged_nodes = len(judged.verdicts.reasons)
+    is_proved = reconstruction.agreement == "equal" and judged_nodes >= nodes.known_total
+    gaps = [gap for gap in _list_gaps(nodes, group) if gap != _WHICH_NODES or not is_proved]
+    yield conclusion.model_copy(
+        update={
+            "requests": judged.add_requests(conclusion.requests),
+            "judged_nodes": judged_nodes,
+            "judged_devices": judged.device_rows,
+            "device_records": len(judged.devices),
+            "reconstruction": reconstruction,
+            "provenance": Provenance(not_reported=gaps),
+        }
+    )
 
 
 def _build_attempt(
@@ -177,7 +226,7 @@ def _list_gaps(nodes: NodeVerdicts, group: EventGroup) -> list[str]:
     total = nodes.known_total
     names_only_chosen = nodes.picked is not None and len(nodes.verdicts) == total == 1
     gaps = {
-        "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
+        _WHICH_NODES: not nodes.error and len(nodes.verdicts) < total,
         "the nodes that were not chosen": names_only_chosen,
         # Of the events about a choice only HAMi's counts the nodes.
         OFFERED_NODES: names_only_chosen and not group.select("fits"),

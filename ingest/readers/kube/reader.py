@@ -4,20 +4,34 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ingest.readers.kube import objects, pod_groups
 from ingest.readers.kube.claims import PodClaims
-from ingest.readers.kube.events import build_events
-from ingest.readers.kube.node_verdicts import PodFacts
+from ingest.readers.kube.events import build_events, counts_nodes
+from ingest.readers.kube.mismatches import VerdictMismatches
+from ingest.readers.kube.node_verdicts import PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.readers.kube.problem_events import parse_problem_event
 from ingest.readers.kube.remembered import digest_observation, remember
-from ingest.readers.kube.scheduling_events import REASONS, SchedulingEvent, find_reporter, parse_scheduling_events
+from ingest.readers.kube.scheduling_events import (
+    REASONS,
+    EventKind,
+    SchedulingEvent,
+    find_reporter,
+    parse_scheduling_events,
+)
+from ingest.readers.node_states import EmittedStates
 from ingest.reading.protocol import Counts
 from ingest.reading.trusted_reporters import TrustedReporters
+from runtime.bounded_cache import BoundedCache
 from runtime.kubernetes.object_fields import get_text, is_own
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
+
+if TYPE_CHECKING:
+    # The judge imports every filter: readers of logs, which have no objects, do without it.
+    from ingest.readers.kube.judged_records import JudgedRefusal
+    from ingest.readers.kube.refusal_judge import RefusalJudge
 
 ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]
 Outcome = Literal["event", "noise", "unknown", "untrusted"]
@@ -26,6 +40,8 @@ Observation = PodObserved | NodeObserved | NodeRegistered
 CONDITION_SECONDS: Final = 10.0
 """Limit of a condition's wait for the event about the same attempt."""
 
+_REFUSED: Final[frozenset[EventKind]] = frozenset(("refused", "preempted"))
+_MAX_SCHEDULERS: Final = 16
 _REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
 
 
@@ -45,8 +61,15 @@ class KubeEvents:
         cluster: str = DEFAULT_CLUSTER,
         pod_labels: Collection[str] = (),
         reporters: TrustedReporters | None = None,
+        judge: "RefusalJudge | None" = None,
     ) -> None:
-        """Start without objects. ``pod_labels``: labels of pods that are kept. ``reporters``: believed reporters."""
+        """Start without objects.
+
+        ``pod_labels``: labels of pods that are kept. ``reporters``: believed reporters. ``judge``: of refused pods.
+        """
+        self._judge, self._mismatches = judge, VerdictMismatches()
+        self._emitted: BoundedCache[str, EmittedStates] = BoundedCache(_MAX_SCHEDULERS)
+        """By scheduler, the states of devices that verdicts refer to."""
         self._cluster, self._pod_labels = cluster, pod_labels
         self.reporters = reporters or TrustedReporters()
         self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
@@ -174,6 +197,8 @@ class KubeEvents:
 
     def _wait_for_event(self, event: SchedulingEvent, now: float) -> None:
         previous = self._conditions.get(name := str(event.pod))
+        if self._judge and (previous is None or previous.event.time != event.time):
+            self._judge.note_refusal(event)
         remember(self._conditions, name, _ConditionRefusal(event, previous.seen_at if previous else now))
 
     def _read_pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
@@ -204,6 +229,8 @@ class KubeEvents:
             if part.kind in ("refused", "failed"):
                 remember(self._explained, str(part.pod), None)
                 self._conditions.pop(str(part.pod), None)
+            if part.kind == "refused" and self._judge:
+                self._judge.note_refusal(part)
             yield from self._build_attempts(self._open.add(part, now))
 
     def _find_node(self, pod: PodRef) -> str:
@@ -229,10 +256,33 @@ class KubeEvents:
             is_same_pod = not ref.uid or facts.ref is None or facts.ref.uid == ref.uid
             known_by = self._choose_id_time(group, ref.uid or pod)
             before = self._chosen.get(pod)
-            for event in build_events(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
-                if isinstance(event, AttemptConcluded) and event.chosen:
-                    remember(self._chosen, pod, event)
+            facts = facts if is_same_pod else PodFacts()
+            judged = self._judge_group(group, facts)
+            yield from self._emit_states(judged, group)
+            for event in build_events(self._cluster, group, facts, known_by, before, judged=judged):
+                if isinstance(event, AttemptConcluded):
+                    yield from self._mismatches.check(event)
+                    if event.chosen:
+                        remember(self._chosen, pod, event)
                 yield event
+
+    def _judge_group(self, group: EventGroup, facts: PodFacts) -> "JudgedRefusal | None":
+        """Judge the pod of a refusal whose events only count nodes."""
+        refusals = group.select("refused")
+        if self._judge is None or not refusals or not group.kinds <= _REFUSED:
+            return None
+        return self._judge.judge(refusals[-1]) if counts_nodes(collect_verdicts(group, facts)) else None
+
+    def _emit_states(self, judged: "JudgedRefusal | None", group: EventGroup) -> Iterator[Event]:
+        """Emit the states of devices that the verdicts refer to, before these."""
+        if judged is None or not judged.states:
+            return
+        scheduler = group.events[0].scheduler
+        emitted = self._emitted.get(scheduler) or EmittedStates()
+        self._emitted.put(scheduler, emitted)
+        for state in judged.states:
+            if emitted.mark_if_due(state, group.started_at):
+                yield state.to_event(self._cluster, scheduler, group.started_at)
 
     def _choose_id_time(self, group: EventGroup, pod: str) -> datetime:
         """Choose the time in the attempt's id: the full second of a refusal, unless another attempt already has it.

@@ -14,6 +14,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from ingest.readers.kube.judged_kinds import CLAIMS, WATCHED_ANYWAY
+from ingest.readers.kube.judged_objects import JudgedObjects
+from ingest.readers.kube.judged_watches import (
+    FORBIDDEN,
+    NOT_FOUND,
+    JudgedFeed,
+    build_reflectors,
+    describe_problem,
+    read_release,
+)
 from ingest.readers.kube.node_checks import CHECK_SECONDS, HamiNodeChecks
 from ingest.readers.kube.owners import DescribingSink, Owners
 from ingest.readers.kube.reader import KubeEvents, ObjectKind
@@ -36,19 +46,22 @@ SETTLE_SECONDS: Final = 0.5
 TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """KAI's resource; a cluster without KAI does not have it."""
-CLAIMS: Final = Resource("/apis/resource.k8s.io/v1", "resourceclaims")
-"""Claims of dynamic resource allocation, in Kubernetes since 1.34."""
-FORBIDDEN: Final = 403
-NOT_FOUND: Final = 404
 
 
 class _ObjectHandler:
-    """Reads objects of one kind as soon as a reflector delivers them: events take less memory than objects."""
+    """Reads objects of one kind as soon as a reflector delivers them: events take less memory than objects.
 
-    def __init__(self, kind: ObjectKind, reader: KubeEvents, events: deque[Event]) -> None:
-        self._kind, self._reader, self._events = kind, reader, events
+    ``feed`` takes them before, for the judge of refused pods.
+    """
+
+    def __init__(
+        self, kind: ObjectKind, reader: KubeEvents, events: deque[Event], feed: JudgedFeed | None = None
+    ) -> None:
+        self._kind, self._reader, self._events, self._feed = kind, reader, events, feed
 
     def on_changed(self, resource: Json) -> None:
+        if self._feed:
+            self._feed.on_changed(resource)
         try:
             self._events.extend(self._reader.read_object(self._kind, resource, time.monotonic()))
         except Exception:
@@ -56,6 +69,8 @@ class _ObjectHandler:
             log.exception("a defect: a %s could not be read: %.300s", self._kind, resource.get("metadata"))
 
     def on_deleted(self, ref: ObjectRef) -> None:
+        if self._feed:
+            self._feed.on_deleted(ref)
         if self._kind == "pod":
             pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
             self._events.extend(self._reader.forget_pod(pod, datetime.now(UTC)))
@@ -64,8 +79,10 @@ class _ObjectHandler:
 class _NodeHandler(_ObjectHandler):
     """Also checks how the nodes register their devices."""
 
-    def __init__(self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> None:
-        super().__init__("node", reader, events)
+    def __init__(
+        self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event], feed: JudgedFeed | None = None
+    ) -> None:
+        super().__init__("node", reader, events, feed)
         self._checks = checks
 
     def on_changed(self, resource: Json) -> None:
@@ -76,6 +93,7 @@ class _NodeHandler(_ObjectHandler):
             log.exception("a defect: a node could not be checked: %.300s", resource.get("metadata"))
 
     def on_deleted(self, ref: ObjectRef) -> None:
+        super().on_deleted(ref)
         self._events.extend(self._checks.forget(ref.key.name, datetime.now(UTC)))
 
 
@@ -90,12 +108,14 @@ async def watch(
     metrics: Metrics,
     *,
     checks: HamiNodeChecks | None = None,
+    objects: JudgedObjects | None = None,
     namespace: str = "",
     until: Callable[[], bool] = _is_over,
 ) -> None:
     """Watch until ``until()`` is true, then send what is still open. ``namespace``: of pods and events; empty: all.
 
-    ``checks``: of nodes; those of the default cluster where none are given.
+    ``checks``: of nodes; those of the default cluster where none are given. ``objects``: what the reader's judge of
+    refused pods looks at; without them, or with only one namespace of the cluster, no pod is judged.
 
     Raises ``KubeConfigError``, and what the sink raises.
     """
@@ -108,12 +128,16 @@ async def watch(
         # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
         kinds = await _list_kinds(client, namespace)
         reader.claims.is_read = any(kind == "claim" for _, kind, _ in kinds)
+        objects = None if namespace else objects
         pods, nodes, *others = (
-            Reflector(client, Selection(resource, scope), _create_handler(kind, checks, reader, events), TIMEOUTS)
+            Reflector(
+                client, Selection(resource, scope), _create_handler(kind, checks, reader, events, objects), TIMEOUTS
+            )
             for resource, kind, scope in kinds
         )
-        troubles = {reflector: _create_trouble() for reflector in (pods, nodes, *others)}
-        tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes)]
+        judged = await _watch_judged(client, objects, is_claim_read=reader.claims.is_read) if objects else []
+        troubles = {reflector: _create_trouble() for reflector in (pods, nodes, *others, *judged)}
+        tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes, *judged)]
         closing.push_async_callback(_end, tasks)
         # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
         tasks += [asyncio.create_task(_run_after(pods, reflector)) for reflector in others]
@@ -122,6 +146,8 @@ async def watch(
             _raise_from(tasks)
             _log_left_out(reader, logged)
             _log_what_is_missing(troubles)
+            if objects:
+                objects.problem = describe_problem(troubles)
             now = time.monotonic()
             events.extend(reader.settle(now))
             if now - checked_at >= CHECK_SECONDS:
@@ -136,9 +162,21 @@ async def watch(
 
 
 def _create_handler(
-    kind: ObjectKind, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]
+    kind: ObjectKind,
+    checks: HamiNodeChecks,
+    reader: KubeEvents,
+    events: deque[Event],
+    objects: JudgedObjects | None,
 ) -> _ObjectHandler:
-    return _NodeHandler(checks, reader, events) if kind == "node" else _ObjectHandler(kind, reader, events)
+    entry = WATCHED_ANYWAY.get(kind)
+    feed = JudgedFeed(objects, entry) if objects and entry else None
+    return _NodeHandler(checks, reader, events, feed) if kind == "node" else _ObjectHandler(kind, reader, events, feed)
+
+
+async def _watch_judged(client: Client, objects: JudgedObjects, *, is_claim_read: bool) -> list[Reflector]:
+    """Build the watches of the objects that only the judge of refused pods reads."""
+    objects.release = await read_release(client)
+    return await build_reflectors(client, objects, TIMEOUTS, is_claim_read=is_claim_read)
 
 
 async def _list_kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:

@@ -1,0 +1,212 @@
+"""A pod that its scheduler refused, judged on the objects of its cluster: the reason of each node, and of its devices.
+
+Only refused nodes have a verdict here. A node that nothing refuses by the objects is named apart: another rule of the
+scheduler kept the pod from it, or the objects have changed since.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from engine.claims.explanation import (
+    ExplainedDevice,
+    ExplainedRequest,
+    PooledDevice,
+    explain_node,
+    iterate_pooled_devices,
+)
+from engine.claims.gates import select_gates
+from engine.claims.inventory import Inventory, read_inventory
+from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
+from engine.claims.node_keys import NodeKey, NodeKeyMaker
+from engine.claims.pod_claims import ClaimRejectedError, collect_claims
+from engine.claims.pools import collect_pools
+from engine.claims.reasons import DeviceReason
+from engine.claims.slices import DeviceId, SliceDevice
+from engine.diagnosis.judged_steps import sum_by_obstacle
+from engine.filters import dynamic_resources
+from engine.filters.judge import compose_outside_reason
+from engine.filters.judgement import Judgement
+from engine.filters.release import LATEST, SchedulerRelease
+from engine.judging import judge_pod
+from engine.snapshot import kinds
+from engine.snapshot.fields import FieldError, RejectedObject
+from engine.snapshot.nodes import Node
+from engine.snapshot.snapshot import Snapshot
+
+_DEVICE_KINDS: Final = (kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS, kinds.RESOURCE_CLAIM, kinds.DEVICE_TAINT_RULE)
+Agreement = Literal["equal", "different", "not compared"]
+MAX_EXPLAINED: Final = 100
+"""Limit of the nodes whose devices are explained, equal ones counted once; others have kube-scheduler's words only."""
+
+
+class ClusterToJudge(NamedTuple):
+    """Objects of one moment, and the release of the cluster's scheduler."""
+
+    snapshot: Snapshot
+    inventory: Inventory
+    """Devices and claims of the snapshot."""
+    release: SchedulerRelease
+
+
+class UnsuitableDevice(NamedTuple):
+    """A device that a request cannot get."""
+
+    id: DeviceId
+    device: SliceDevice
+    reason: DeviceReason
+    is_held: bool
+    """True if claims hold it, alone or together."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceShortage:
+    """The devices of a node for the request of a claim that the node cannot meet."""
+
+    claim: str
+    request: str
+    class_name: str
+    wanted: int | None
+    """Number of devices; None for every device that fits."""
+    devices: tuple[UnsuitableDevice, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefusedPod:
+    """Verdicts on a refused pod by the objects of its cluster."""
+
+    total: int
+    """Nodes of the cluster."""
+    reasons: Mapping[str, tuple[str, ...]]
+    """By refused node, kube-scheduler's words."""
+    shortages: Mapping[str, DeviceShortage]
+    """By refused node, the devices that do not do; for some of the nodes that lack devices of a claim."""
+    passing: tuple[str, ...]
+    """Nodes that nothing refuses."""
+    counts: Mapping[str, int]
+    """Nodes by reason, as kube-scheduler counts them."""
+    error: str
+    """Words of a refusal before any node is looked at; empty otherwise."""
+    missing_kinds: frozenset[str]
+    """Kinds (`engine.snapshot.kinds`) without which some verdict is open."""
+
+
+def collect_cluster(
+    snapshot: Snapshot, release: SchedulerRelease = LATEST, before: ClusterToJudge | None = None
+) -> ClusterToJudge:
+    """Collect what pods are judged on; ``before``: the same cluster earlier, of which unchanged devices are reused."""
+    if before and before.release == release and _has_same_devices(snapshot, before.snapshot):
+        return ClusterToJudge(snapshot, before.inventory, release)
+    previous = before.inventory if before else None
+    return ClusterToJudge(snapshot, read_inventory(snapshot, select_gates(release), previous=previous), release)
+
+
+def _has_same_devices(snapshot: Snapshot, before: Snapshot) -> bool:
+    is_same = all(snapshot.get_table(kind) is before.get_table(kind) for kind in _DEVICE_KINDS)
+    return is_same and snapshot.unread == before.unread
+
+
+def compare_counts(judged: RefusedPod, counts: Mapping[str, int], message: str) -> Agreement:
+    """Compare verdicts with the scheduler's counts; without counts, its words about the pod with the judged ones."""
+    if judged.missing_kinds:
+        return "not compared"
+    is_equal = judged.error in message if judged.error else sum_by_obstacle(counts) == sum_by_obstacle(judged.counts)
+    return "equal" if is_equal and (counts or judged.error) else "different"
+
+
+def judge_refused_pod(
+    cluster: ClusterToJudge, pod: Mapping[str, Any], now: datetime | None = None
+) -> RefusedPod | None:
+    """Judge a pod that waits; None for a malformed one, which no API server stores."""
+    judgement = judge_pod(cluster.snapshot, pod, release=cluster.release, inventory=cluster.inventory, now=now)
+    if isinstance(judgement, RejectedObject):
+        return None
+    outside = dict.fromkeys(judgement.outside, (compose_outside_reason(cluster.release),))
+    reasons = {name: refusal.reasons for name, refusal in judgement.refused.items()} | outside
+    before_nodes = judgement.prefilter or next(iter(judgement.pre_enqueue), None)
+    return RefusedPod(
+        total=judgement.total,
+        reasons=reasons,
+        shortages=dict(_iterate_shortages(cluster, judgement)),
+        passing=judgement.fitting,
+        counts=judgement.counts,
+        error=", ".join(before_nodes.reasons) if before_nodes else "",
+        missing_kinds=frozenset(_iterate_missing_kinds(judgement)),
+    )
+
+
+def _iterate_missing_kinds(judgement: Judgement) -> Iterator[str]:
+    for unjudged in (*judgement.unjudged, *(cause for causes in judgement.undecided.values() for cause in causes)):
+        yield from unjudged.kinds
+
+
+def _iterate_shortages(cluster: ClusterToJudge, judgement: Judgement) -> Iterator[tuple[str, DeviceShortage]]:
+    """Iterate over nodes that lack devices of a claim, with the devices of the first request that they cannot meet."""
+    nodes = [
+        name
+        for name, refusal in judgement.refused.items()
+        if refusal.plugin == dynamic_resources.NAME and refusal.reasons[0] in (NO_DEVICES, INVALID_POOLS)
+    ]
+    finder = _create_finder(cluster.inventory, judgement) if nodes else None
+    for name in nodes if finder else ():
+        if finder and (shortage := finder.find(cluster.snapshot.nodes[name].node)):
+            yield name, shortage
+
+
+def _create_finder(inventory: Inventory, judgement: Judgement) -> "_ShortageFinder | None":
+    try:
+        return _ShortageFinder(ClaimsJudge(inventory, collect_claims(inventory, judgement.pod, judgement.request)))
+    except (ClaimRejectedError, FieldError):
+        return None
+
+
+class _ShortageFinder:
+    """Explains the devices of nodes, of equal nodes once."""
+
+    def __init__(self, judge: ClaimsJudge) -> None:
+        self._judge = judge
+        self._keys = NodeKeyMaker(judge.inventory, judge.matcher, judge.pod_claims, with_held=True)
+        self._explained: dict[NodeKey, ExplainedRequest | None] = {}
+        self._budget = MAX_EXPLAINED
+
+    def find(self, node: Node) -> DeviceShortage | None:
+        """Find the first request that a node cannot meet; None if there is none, or none was explained."""
+        try:
+            pools, claims = collect_pools(self._judge.inventory, node), self._judge.list_asked(node) or ()
+            unmet = self._explain(node, self._keys.make_key(claims, pools))
+        except FieldError:
+            return None
+        if unmet is None:
+            return None
+        devices = zip(iterate_pooled_devices(pools), unmet.devices, strict=False)
+        request = unmet.request
+        return DeviceShortage(
+            unmet.claim,
+            request.full_name,
+            request.class_name,
+            unmet.wanted,
+            tuple(self._build_device(pooled, explained) for pooled, explained in devices),
+        )
+
+    def _explain(self, node: Node, key: NodeKey | None) -> ExplainedRequest | None:
+        if key is not None and key in self._explained:
+            return self._explained[key]
+        if not self._budget:
+            return None
+        self._budget -= 1
+        requests = explain_node(self._judge, node).requests
+        unmet = next(
+            (request for request in requests if request.devices and all(map(_is_refused, request.devices))), None
+        )
+        if key is not None:
+            self._explained[key] = unmet
+        return unmet
+
+    def _build_device(self, pooled: PooledDevice, explained: ExplainedDevice) -> UnsuitableDevice:
+        is_held = self._judge.inventory.allocated.is_allocated(pooled.id)
+        return UnsuitableDevice(pooled.id, pooled.device, explained.findings[0].reason, is_held)
+
+
+def _is_refused(device: ExplainedDevice) -> bool:
+    return bool(device.findings)

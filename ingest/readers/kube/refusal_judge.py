@@ -1,0 +1,111 @@
+"""Judges refused pods on the cluster as it was when the refusal was read; pods that are equal to the judge only once.
+
+A refusal is read some time after its attempt, so only a recent one is judged: the objects of an hour ago are gone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from engine.cases.refused_pods import judge_refused_pod
+from engine.snapshot import kinds
+from engine.snapshot.snapshot import Snapshot
+from ingest.readers.kube.judged_objects import ClusterMoment, JudgedObjects
+from ingest.readers.kube.judged_records import JudgedRefusal, build_refusal
+from ingest.readers.kube.scheduling_events import SchedulingEvent
+from runtime.bounded_cache import BoundedCache
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
+from schemas.json_types import Json
+
+MAX_AGE: Final = timedelta(seconds=30)
+"""Age of a refusal beyond which the objects are not those of its attempt."""
+MAX_MOMENTS: Final = 64
+"""Limit of the moments that refusals wait with; of more, the oldest refusals are not judged."""
+MAX_REFUSALS: Final = 10_000
+_MAX_JUDGED: Final = 64
+_ORDINALS: Final = frozenset(
+    ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index")
+)
+"""Labels that number the pods of one owner; nothing but the pods' own constraints selects by them."""
+
+Clock = Callable[[], datetime]
+
+
+def _read_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    moment: ClusterMoment
+    pod: Json
+
+
+class RefusalJudge:
+    """Judges refusals that were noted, each at most once."""
+
+    def __init__(self, objects: JudgedObjects, clock: Clock = _read_clock) -> None:
+        """Judge on these objects. ``clock``: for the age of a refusal."""
+        self._objects, self._clock = objects, clock
+        self._refusals: BoundedCache[tuple[str, datetime], _Refusal] = BoundedCache(MAX_REFUSALS)
+        self._judged: BoundedCache[bytes, JudgedRefusal | None] = BoundedCache(_MAX_JUDGED)
+
+    def note_refusal(self, refusal: SchedulingEvent) -> None:
+        """Note the cluster at the time at which a refusal is read, unless the objects are not those of its attempt."""
+        pod = self._objects.find_waiting(refusal.pod.namespace, refusal.pod.name)
+        is_other = bool(pod and refusal.pod.uid and get_text(pod, "metadata", "uid") != refusal.pod.uid)
+        if pod is None or is_other or self._objects.problem or self._clock() - refusal.time > MAX_AGE:
+            return
+        moment = self._objects.take_moment()
+        self._refusals.put((str(refusal.pod), refusal.time), _Refusal(moment, pod))
+        self._forget_before(moment.revision - MAX_MOMENTS)
+
+    def _forget_before(self, revision: int) -> None:
+        for key in list(self._refusals):
+            refusal = self._refusals.get(key)
+            if refusal and refusal.moment.revision > revision:
+                return
+            self._refusals.pop(key)
+
+    def judge(self, refusal: SchedulingEvent) -> JudgedRefusal | None:
+        """Judge the pod of a refusal; None if it was not noted."""
+        noted = self._refusals.pop((str(refusal.pod), refusal.time))
+        if noted is None:
+            return None
+        key = _derive_key(noted)
+        if key not in self._judged:
+            verdicts = judge_refused_pod(self._objects.collect(noted.moment), noted.pod, refusal.time)
+            self._judged.put(key, build_refusal(verdicts, noted.pod) if verdicts else None)
+        return self._judged.get(key)
+
+
+def _derive_key(refusal: _Refusal) -> bytes:
+    """Derive a key that two pods share if the judge cannot tell them apart at one moment."""
+    pod = refusal.pod
+    spec, labels = get_object(pod, "spec"), get_object(pod, "metadata", "labels")
+    shared_labels = {name: value for name, value in labels.items() if name not in _ORDINALS}
+    claims = list(_iterate_claims(pod, refusal.moment.snapshot))
+    parts = [refusal.moment.revision, get_text(pod, "metadata", "namespace"), spec, shared_labels, claims]
+    is_named = get_text(pod, "status", "nominatedNodeName") or any("ephemeral" in entry for entry in _list_volumes(pod))
+    return orjson.dumps([*parts, get_text(pod, "metadata", "name") if is_named else ""], option=orjson.OPT_SORT_KEYS)
+
+
+def _list_volumes(pod: Json) -> list[Mapping[str, Any]]:
+    return list(iterate_objects(pod, "spec", "volumes"))
+
+
+def _iterate_claims(pod: Json, snapshot: Snapshot) -> Iterator[Any]:
+    """Iterate over the differences between the claims of two pods: names, or requests of own claims without devices."""
+    namespace, uid = get_text(pod, "metadata", "namespace"), get_text(pod, "metadata", "uid")
+    claims = snapshot.get_objects(kinds.RESOURCE_CLAIM)
+    for status in iterate_objects(pod, "status", "resourceClaimStatuses"):
+        name = get_text(status, "resourceClaimName")
+        claim = claims.get((namespace, name), {})
+        is_own = any(owner.get("uid") == uid for owner in iterate_objects(claim, "metadata", "ownerReferences"))
+        is_plain = is_own and not get_object(claim, "status") and "deletionTimestamp" not in claim["metadata"]
+        yield [get_text(status, "name"), claim["spec"] if is_plain else name]
+    if "extendedResourceClaimStatus" in get_object(pod, "status"):
+        yield get_text(pod, "metadata", "name")
