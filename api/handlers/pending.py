@@ -24,6 +24,7 @@ from api.index.waiting.waiting_groups import (
     GroupName,
     GroupsPosition,
     build_groups_query,
+    parse_layers,
     parse_reason_counts,
     rank_group,
     skip_groups,
@@ -50,8 +51,10 @@ class PendingHandlers:
         With `group_by=obstacle`, pods with the same request and the same obstacle are one row; with `group_by=pod`,
         each pod is one row, with its main obstacle, the node that lacks least, and the GPU-hours of its wait.
         A pod waits if its latest attempt was refused or has no bind result, and no later observation shows it placed or
-        deleted. Schedulers try a waiting pod every few minutes, so the list leaves out pods without an attempt after
-        `since`. A group whose number of pods changes between two pages may be on both, or on neither.
+        deleted; or if no scheduler tries it: it has a gate, its group or a claim is missing, its kubelet refused it.
+        `layers` counts the pods by the layer that holds them: queue, gate, nodes, bind, start. Schedulers try a waiting
+        pod every few minutes, so the list leaves out pods whose latest attempt was before `since`. A group whose number
+        of pods changes between two pages may be on both, or on neither.
         """
         refuse_repeated(request)
         if query.watch:
@@ -91,7 +94,12 @@ class PendingHandlers:
         groups = list(zip(page, examples, strict=True))
         counted = answer.get("aggregations", {})
         total = counted.get("total", {}).get("value", 0)
-        shared = {"pods": answer["hits"]["total"]["value"], "total": total, "continue": token}
+        shared = {
+            "pods": answer["hits"]["total"]["value"],
+            "layers": parse_layers(counted.get("obstacles", {}), moment),
+            "total": total,
+            "continue": token,
+        }
         if group_by == "obstacle":
             return PendingObstacles.model_validate(
                 shared | {"items": [to_waiting_obstacle(bucket, pods, moment) for bucket, pods in groups]}

@@ -41,6 +41,7 @@ def _to_pod_row(pod: PodWaiting) -> PendingRow:
         gpu_hours=pod.gpu_hours,
         reasons=" ".join(pod.reasons),
         schedulerlog=pod.schedulerlog,
+        layer=pod.layer or "",
         **_list_obstacle_fields(pod.obstacle),
         **_list_nearest_fields(pod.nearest),
     )
@@ -84,6 +85,7 @@ def _to_group_row(group: WorkloadWaiting | ObstacleWaiting, longest: PodWaiting)
         gpu_hours=group.gpu_hours,
         reasons="",
         schedulerlog="",
+        layer=group.layer or "",
         **_list_obstacle_fields(None),
         **_list_nearest_fields(None),
     )

@@ -3,7 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, match_time_range
+from api.index.reading.query_dsl import (
+    combine,
+    match_cluster,
+    match_term,
+    match_terms,
+    match_time_range,
+    match_tried_since,
+)
 from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
@@ -25,7 +32,7 @@ def build_waiting_query(cluster: str, namespace: str | None, since: str) -> Json
     causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_CAUSES}, "aggs": sums}
     clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms({"namespace": namespace})]
     return {
-        "query": combine([*clauses, *match_time_range("@timestamp", since, None)]),
+        "query": combine([*clauses, match_tried_since(since)]),
         "size": MAX_WAITS,
         "_source": ["wait"],
         "track_total_hits": True,

@@ -21,6 +21,19 @@ _OF_STATES: Final[dict[str, Layer]] = {
     "gated": "gate", "refused": "nodes", "not judged": "nodes", "binding": "bind",
 }  # fmt: skip
 """Layer of a state without an obstacle."""
+_LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
+    ("Kueue", "queue"), ("Queue", "queue"), ("Quota", "queue"), ("UserQuota", "queue"), ("ElasticQuota", "queue"),
+    ("YunikornQueue", "queue"), ("GroupNotEnqueued", "queue"), ("OwnerRefused", "queue"),
+    ("WorkloadSuspended", "queue"), ("PodsNotMade", "queue"),
+    ("ClaimNotOnNode", "nodes"), ("ClaimOfOnePod", "nodes"),
+    ("Gang", "gate"), ("SchedulingGated", "gate"), ("Claim", "gate"), ("DeviceClaim", "gate"), ("DeviceClass", "gate"),
+    ("DeviceSelector", "gate"),
+    ("Kubelet", "start"), ("Evicted", "start"), ("Preempted", "start"), ("Reclaimed", "start"), ("Allocation", "start"),
+    ("RejectedByScheduler", "start"),
+    ("Bind", "bind"), ("Permit", "bind"), ("node lock", "bind"), ("Reservation", "bind"), ("Choice", "bind"),
+    ("Slurm", "bind"),
+)  # fmt: skip
+"""Layer by the beginning of an obstacle's code; the others are about nodes."""
 _KUEUE: Final = "Kueue"
 _ADMITTED: Final = "KueueAdmitted"
 _NO_LAYER: Final = ("PodMissing",)
@@ -34,6 +47,15 @@ def find_layer(steps: Sequence[TreeStep], obstacle: FoundObstacle) -> Layer | No
         return "queue"
     question = next((step.question for step in steps if any(entry is obstacle for entry in step.obstacles)), "")
     return _LAYERS.get(question, "nodes")
+
+
+def find_layer_of_code(code: str) -> Layer | None:
+    """Find the layer of an obstacle by its code only, for lists; None for a code that is no obstacle of a layer."""
+    if not code:
+        return None
+    if code == _ADMITTED:
+        return "gate"
+    return next((layer for begin, layer in _LAYERS_OF_CODES if code.startswith(begin)), "nodes")
 
 
 def derive_layer(state: str, *, is_starting: bool) -> Layer | None:

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layers.kueue import QUEUE_LABEL
 from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.refused_nodes import (
     KINDS,
@@ -15,15 +16,17 @@ from engine.diagnosis.refused_nodes import (
     is_about_devices,
     split_by_refusal,
 )
-from engine.diagnosis.texts import get_kind, write_sentence
+from engine.diagnosis.texts import get_kind, write_sentence, write_state_sentence
 from engine.diagnosis.tree import find_main_obstacle
 from engine.diagnosis.wording import count_devices
 from engine.hami.reason_codes import ReasonCode
-from engine.summaries.named_pods import hide_pods_in_attempt
-from schemas.events import AttemptSummarized, PodWait, Refusal, Request
+from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
+from schemas.events import AttemptSummarized, PodObserved, PodWait, Refusal, Request
 
 MAX_NEAREST: Final = 8
 """Limit of the nodes: the nearest of them by device amounts is determined when a list is requested."""
+NOT_TRIED: Final = "NotTried"
+"""Code of a pod that no scheduler has tried, and of which no obstacle is known."""
 _NOT_COUNTED: Final = 1 << 30
 """Rank behind every node whose missing devices are counted."""
 
@@ -61,6 +64,64 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
         asked=near.request if near else find_refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
     )
+
+
+def derive_wait_without_attempt(event: PodObserved) -> PodWait | None:
+    """Derive the fields of a pod that waits although no scheduler has tried it, or will try it again.
+
+    None for a pod that has a node or has ended, and for one whose attempts say how it waits.
+    """
+    if event.deleted or not (_is_untried(event) or _is_refused_by_node(event)):
+        return None
+    obstacle = find_main_obstacle(_to_facts(event))
+    words = write_sentence(obstacle) if obstacle else write_state_sentence("not judged", {})
+    return PodWait.model_construct(
+        code=obstacle.code if obstacle else NOT_TRIED,
+        sentence_en=words.en,
+        sentence_zh=words.zh,
+        devices=count_devices(event.requests),
+        models=[],
+        pools=[],
+        nearest_nodes=[],
+        reasons={},
+        asked=event.requests[0] if len(event.requests) == 1 else None,
+        missing_devices=None,
+    )
+
+
+def _is_untried(event: PodObserved) -> bool:
+    scheduled = next((condition for condition in event.conditions if condition.type == "PodScheduled"), None)
+    is_waiting = event.phase in ("", "Pending") and not event.node and not event.bind_phase
+    # Every other condition is that of an attempt.
+    return is_waiting and (scheduled is None or scheduled.reason == "SchedulingGated")
+
+
+def _is_refused_by_node(event: PodObserved) -> bool:
+    """Tell whether its kubelet refused the pod before a container ran: nobody tries it again."""
+    return event.phase == "Failed" and event.started_at is None and bool(event.problems) and bool(event.node)
+
+
+def _to_facts(event: PodObserved) -> DiagnosisFacts:
+    pod, description = event.pod, event.description
+    problem = event.problems[0] if event.problems else None
+    observed = PodOnCluster(
+        source=Evidence("pod", event.id, event.observed_at, "cluster"),
+        uid=pod.uid,
+        phase=event.phase,
+        node=event.node,
+        scheduler=event.scheduler,
+        created_at=description.created_at if description else None,
+        gates=tuple(event.gates) or None,
+        conditions=event.conditions,
+        problems=event.problems,
+        requests=event.requests,
+        reason=problem.reason if problem else "",
+        message=hide_other_pods(problem.message, pod.namespace) if problem else "",
+        has_run=event.started_at is not None,
+        labels={QUEUE_LABEL: description.queue} if description and description.queue else {},
+        owners=tuple(map(str, description.owners)) if description else (),
+    )
+    return DiagnosisFacts(event.cluster, pod.namespace, pod.name, event.observed_at, pod=observed)
 
 
 def _find_obstacle(summary: AttemptSummarized) -> FoundObstacle | None:

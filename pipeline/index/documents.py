@@ -6,6 +6,7 @@ A record's own JSON goes into its document as it is, wherever one record has all
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from engine.diagnosis.waiting import derive_wait_without_attempt
 from engine.summaries.messages import build_search_text
 from pipeline.sinks.bulk import Document, encode_source
 from runtime.kafka.record import DecodedRecord, Record
@@ -57,8 +58,10 @@ def make_state_document_after(read: DecodedRecord[Event]) -> Document | None:
     event = read.event
     if isinstance(event, AttemptRepeated):
         return make_pod_state_document(derive_state_after_attempt(event), event.started_at, (read.record,))
-    left = derive_state_after_observation(event) if isinstance(event, PodObserved) else None
-    return make_pod_state_document(left, event.time, (read.record,)) if left else None
+    if not isinstance(event, PodObserved):
+        return None
+    state = derive_state_after_observation(event, derive_wait_without_attempt(event))
+    return make_pod_state_document(state, event.time, (read.record,)) if state else None
 
 
 def make_documents(read: DecodedRecord[Event]) -> Iterator[Document] | None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ..events import ObjectProblem
 from .base import Answer
-from .diagnosis import InBothLanguages
+from .diagnosis import InBothLanguages, Layer
 
 
 class DeviceRefused(Answer):
@@ -61,23 +61,25 @@ class NearestNode(Answer):
 
 
 class PodWaiting(Answer):
-    """A pod whose latest attempt placed it nowhere, or has no bind result yet."""
+    """A pod whose latest attempt placed it nowhere, or has no bind result yet, or that no scheduler tries."""
 
     namespace: str
     name: str
     pod_uid: str
     scheduler: str
-    status: Literal["failed", "pending"] = Field(description="Status of its latest attempt.")
+    status: Literal["failed", "pending"] = Field(description="Status of its latest attempt; pending without one.")
     reasons: list[str] = Field(description="The codes that its latest attempt refused nodes for.")
     workload: str
     pod_group: str
     queue: str
     priority_class: str
     created_at: str | None = Field(description="Null where no source says it.")
-    first_judged_at: str = Field(description="Start of the first known attempt of the pod.")
-    last_judged_at: str
+    first_judged_at: str = Field(
+        description="Start of the first known attempt of the pod; its creation where it has none."
+    )
+    last_judged_at: str = Field(description="Its latest attempt, or its latest observation where it has none.")
     attempts: int | None = Field(None, description="Number of its known attempts; null where not known.")
-    attempt: str = Field(description="The path of its latest attempt.")
+    attempt: str = Field(description="The path of its latest attempt; empty where it has none.")
     schedulerlog: str
     waited_seconds: int = Field(0, description="From first_judged_at to the time of the answer.")
     devices: int | None = Field(
@@ -85,6 +87,7 @@ class PodWaiting(Answer):
     )
     gpu_hours: float | None = Field(None, description="devices x waited_seconds / 3600; null where devices is.")
     obstacle: MainObstacle | None = Field(None, description="Null where none is known: a bind has no result yet, …")
+    layer: Layer | None = Field(None, description="Layer of the obstacle, as in the pod's diagnosis.")
     nearest: NearestNode | None = Field(
         None, description="Null where a node fitted, or none was refused for its devices by name."
     )
@@ -108,6 +111,7 @@ class WorkloadWaiting(Answer):
         description="Workload, such as `Job/train`; `Pod/name` for a pod without an owner, or of which none is known."
     )
     queue: str
+    layer: Layer | None = Field(None, description="Layer in which its longest waiting pod waits.")
     pods: int
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     first_judged_at: str = Field(description="Start of the first attempt of the longest waiting pod.")
@@ -125,8 +129,16 @@ class WorkloadBlocked(Answer):
     problem: ObjectProblem = Field(description="Problem as last reported: an exceeded quota, a webhook, …")
 
 
+class LayerWaiting(Answer):
+    """The pods that wait in one layer."""
+
+    pods: int
+    waited_seconds: int = Field(description="Their waits together, each since its first attempt or creation.")
+
+
 class Pending(Answer):
     pods: int = Field(description="Number of waiting pods, in all workloads.")
+    layers: dict[Layer, LayerWaiting] = Field(default_factory=dict, description="Waiting pods by layer.")
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     total: int = Field(description="Number of waiting workloads.")
     items: list[WorkloadWaiting] = Field(description="Workloads, those with the most pods first.")
@@ -145,6 +157,7 @@ class ObstacleWaiting(Answer):
     asked: str = Field(
         description="Request of each of them, such as `2 x 40000 MiB, 30 % of cores`; empty if not known."
     )
+    layer: Layer | None = Field(None, description="Layer of the obstacle.")
     pods: int
     workloads: int = Field(description="Number of their workloads.")
     namespaces: int
@@ -160,6 +173,7 @@ class PendingObstacles(Answer):
     """The answer with ``group_by=obstacle``."""
 
     pods: int = Field(description="Number of waiting pods, for any reason.")
+    layers: dict[Layer, LayerWaiting] = Field(default_factory=dict, description="Waiting pods by layer.")
     total: int = Field(description="Number of different obstacles.")
     items: list[ObstacleWaiting] = Field(
         description="Obstacles, those with the most pods first, or in the order of `sort`."
@@ -187,6 +201,7 @@ class PendingRow(Answer):
     attempts: int | None
     devices: int | None
     gpu_hours: float | None
+    layer: str = Field(description="Layer of the obstacle: queue, gate, nodes, bind or start.")
     obstacle: str = Field(description="The code.")
     sentence: str = Field(description="Sentence in English.")
     sentence_zh: str

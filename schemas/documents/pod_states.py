@@ -77,9 +77,13 @@ def describe_request(wait: PodWait) -> str:
     return f"{request.count}{more} x {memory}{cores}"
 
 
-def derive_state_after_observation(event: PodObserved) -> PodStateDocument | None:
-    """Derive the state of a pod that no longer waits from an observation; None where it may still wait."""
-    if not (state := _derive_end(event)):
+def derive_state_after_observation(event: PodObserved, wait: PodWait | None = None) -> PodStateDocument | None:
+    """Derive the state of a pod from an observation; None where its attempts say how it waits.
+
+    ``wait``: why the pod waits although no scheduler has tried it, or tries it again.
+    """
+    state = WAITING if wait else _derive_end(event)
+    if not state:
         return None
     fields = {
         "@timestamp": format_rfc3339(event.observed_at),
@@ -89,9 +93,25 @@ def derive_state_after_observation(event: PodObserved) -> PodStateDocument | Non
         "pod_uid": event.pod.uid,
         "state": state,
         **build_description_fields(event.description),
+        **(_build_untried_fields(event, wait) if wait else {}),
     }
     version = count_microseconds(event.observed_at) * 4 + _OBSERVED
     return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
+
+
+def _build_untried_fields(event: PodObserved, wait: PodWait) -> dict[str, Any]:
+    """Build the fields of a pod that waits without an attempt: it waits since it was created."""
+    description = event.description
+    created = description.created_at if description else None
+    return {
+        "scheduler": event.scheduler,
+        "status": "pending",
+        "reasons": [],
+        "group": _group(event.pod, description),
+        "created_at": format_rfc3339(created) if created else None,
+        "first_judged_at": format_rfc3339(created or event.observed_at),
+        **_wait_fields(wait, created or event.observed_at),
+    }
 
 
 def _derive_end(event: PodObserved) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import FailFast, Field, model_validator
 
 from ..ids import count_microseconds
-from .base import TYPE_PREFIX, Event, Model, PodRef, build_pod_key, build_source
+from .base import TYPE_PREFIX, Event, Model, PodRef, Request, build_pod_key, build_source
 from .columns import Integers, check_lengths
 from .device_models import DeviceAllocation
 from .field_types import Count, Flag, Moment, Words
@@ -154,6 +154,10 @@ class PodObserved(Event):
     description: PodDescription | None = None
     allocations: list[DeviceAllocation] = Field(default_factory=list)
     """The devices that its annotations or claims say it holds; empty where they say none."""
+    gates: Words = Field(default_factory=list)
+    """Its scheduling gates while it waits: no scheduler looks at a pod that has one."""
+    requests: list[Request] = Field(default_factory=list)
+    """Devices that its containers request while it waits, init containers first."""
     bind_phase: str = ""
     """Bind phase that HAMi writes on the pod: ``allocating``, ``success``, ``failed``; empty where it writes none."""
     started_at: Moment | None = None

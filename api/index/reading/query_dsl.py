@@ -28,6 +28,13 @@ def combine(clauses: Sequence[Json]) -> Json:
     return {"bool": {"filter": list(clauses)}}
 
 
+def match_tried_since(since: str) -> Json:
+    """Build a clause for pods whose latest attempt began at ``since`` or later, and for pods without an attempt."""
+    # Nobody tries a pod at a gate, so it is not observed again while it waits; the index forgets it after days.
+    untried = {"bool": {"must_not": [{"exists": {"field": "attempt_id"}}]}}
+    return {"bool": {"should": [*match_time_range("@timestamp", since, None), untried], "minimum_should_match": 1}}
+
+
 def match_terms(values: Mapping[str, str | None]) -> list[Json]:
     """Build a ``match_term`` clause for each field (key) whose value is not None."""
     return [match_term(field, value) for field, value in values.items() if value is not None]

@@ -9,7 +9,9 @@ from pydantic import Field
 from api.http.pagination import Position
 from api.http.param_types import MomentText
 from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, build_device_milliseconds_script
-from schemas.answers.waiting import ObstacleWaiting, PodWaiting, WorkloadWaiting
+from engine.diagnosis.layer_waits import find_layer_of_code
+from schemas.answers.diagnosis import Layer
+from schemas.answers.waiting import LayerWaiting, ObstacleWaiting, PodWaiting, WorkloadWaiting
 from schemas.json_types import Json
 
 MAX_EXAMPLES: Final = 3
@@ -19,6 +21,10 @@ _MAX_REASONS: Final = 200
 _EXACT: Final = 40_000
 """Number up to which OpenSearch counts distinct values exactly, and nearly so above."""
 _REASONS: Final = {"terms": {"field": "reasons", "size": _MAX_REASONS}}
+_OBSTACLES: Final = {
+    "terms": {"field": "obstacle", "size": _MAX_REASONS},
+    "aggs": {"began": {"avg": {"field": "first_judged_at"}}},
+}
 _FIELD: Final = {"workload": "group", "obstacle": "obstacle_group"}
 _UNKNOWN: Final = ""
 """Group of documents that are older than the field."""
@@ -73,8 +79,22 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
             "groups": {"terms": groups, "aggs": aggregations},
             "total": {"cardinality": {"field": field, "missing": _UNKNOWN, "precision_threshold": _EXACT}},
             "reasons": _REASONS,
+            "obstacles": _OBSTACLES,
         },
     }
+
+
+def parse_layers(aggregation: Json, moment: datetime) -> dict[Layer, LayerWaiting]:
+    """Parse the pods of each layer, and how long they have waited together, from those of each obstacle."""
+    layers: dict[Layer, LayerWaiting] = {}
+    for bucket in aggregation.get("buckets", []):
+        if (layer := find_layer_of_code(bucket["key"])) is None:
+            continue
+        pods, mean = bucket["doc_count"], (bucket["began"]["value"] or 0) / 1000
+        waited = max(round(pods * (moment.timestamp() - mean)), 0)
+        before = layers.get(layer, LayerWaiting(pods=0, waited_seconds=0))
+        layers[layer] = LayerWaiting(pods=before.pods + pods, waited_seconds=before.waited_seconds + waited)
+    return layers
 
 
 def _count_distinct(field: str) -> Json:
@@ -106,6 +126,7 @@ def to_waiting_workload(bucket: Json, examples: Sequence[PodWaiting], moment: da
         namespace=namespace,
         workload=workload,
         queue=next((pod.queue for pod in examples if pod.queue), ""),
+        layer=examples[0].layer,
         reasons=parse_reason_counts(bucket["reasons"]),
         **_describe_group(bucket, examples, moment),
     )
@@ -115,6 +136,7 @@ def to_waiting_obstacle(bucket: Json, examples: Sequence[PodWaiting], moment: da
     """Convert a bucket into an obstacle of the answer; ``examples`` are its pods that wait longest."""
     return ObstacleWaiting(
         obstacle=examples[0].obstacle,
+        layer=examples[0].layer,
         asked=bucket["key"].partition("|")[2],
         workloads=bucket["workloads"]["value"],
         namespaces=bucket["namespaces"]["value"],

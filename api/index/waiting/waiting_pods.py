@@ -19,9 +19,11 @@ from api.index.reading.query_dsl import (
     match_term,
     match_terms,
     match_time_range,
+    match_tried_since,
     sort_by,
     sort_latest_first,
 )
+from engine.diagnosis.layer_waits import find_layer_of_code
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting, WorkloadBlocked
 from schemas.codec.records import Rejected, read
@@ -85,12 +87,12 @@ FindNearest = Callable[[PodWait], LackOfNode | None]
 def build_waiting_filters(
     cluster: str, values: Mapping[str, str | None], since: str, waits_since: str | None = None
 ) -> Json:
-    """Build the query for waiting pods that were tried after ``since``. ``values``: field to its value.
+    """Build the query for waiting pods that were tried after ``since``, or never. ``values``: field to its value.
 
     ``waits_since`` (RFC 3339): only pods that were first judged before it.
     """
     clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms(values)]
-    of_time = [*match_time_range("@timestamp", since, None), *match_time_range("first_judged_at", None, waits_since)]
+    of_time = [match_tried_since(since), *match_time_range("first_judged_at", None, waits_since)]
     return combine([*clauses, *of_time])
 
 
@@ -148,12 +150,13 @@ def to_waiting_pod(
         first_judged_at=source["first_judged_at"],
         last_judged_at=source["@timestamp"],
         attempts=source.get("attempts"),
-        attempt=cluster.link_attempt(source["attempt_id"]),
+        attempt=cluster.link_attempt(source["attempt_id"]) if source.get("attempt_id") else "",
         schedulerlog=cluster.link_schedulerlog(namespace, name),
         waited_seconds=seconds,
         devices=wait.devices if wait else None,
         gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,
         obstacle=_to_main_obstacle(wait) if wait else None,
+        layer=find_layer_of_code(wait.code) if wait and wait.code else None,
         nearest=_to_nearest(wait, find_nearest) if wait else None,
         models=wait.models if wait else [],
         pools=wait.pools if wait else [],

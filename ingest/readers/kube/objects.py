@@ -55,12 +55,14 @@ def observe_pod(pod: JsonView, cluster: str, label_names: Collection[str] = ()) 
     ref, observed = parse_pod_ref(pod), derive_change_time(pod)
     if ref is None or observed is None:
         return None
+    gates = [get_text(gate, "name") for gate in iterate_objects(pod, "spec", "schedulingGates")]
     return PodObserved(
         cluster=cluster, pod=ref, observed_at=observed, phase=get_text(pod, "status", "phase"),
         node=(node := get_text(pod, "spec", "nodeName")), conditions=list_conditions(pod),
         scheduler=get_text(pod, "spec", "schedulerName"), description=describe_pod(pod, label_names),
         # Without a node they may be those of a decision that was given up.
         allocations=[*list_allocations(pod), *read_kai_allocations(pod)] if node else [],
+        gates=gates, requests=[] if node else [request for request in list_requests(pod) if request.count],
         started_at=find_start(pod), problems=list_problems(pod),
         bind_phase=get_text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip

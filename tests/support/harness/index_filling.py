@@ -9,6 +9,7 @@ import httpx
 import orjson
 from aiokafka import AIOKafkaProducer
 
+from engine.diagnosis.waiting import derive_wait_without_attempt
 from engine.summaries.merge import settle
 from engine.summaries.messages import build_search_text
 from schemas.codec.chunking import split
@@ -227,7 +228,9 @@ class Filling:
             (OBSERVATIONS, event.observed_at, event.id, build_observation_document(event, event.id)) for event in events
         )
         self.index_pod_states(
-            derive_state_after_observation(event) for event in events if isinstance(event, PodObserved)
+            derive_state_after_observation(event, derive_wait_without_attempt(event))
+            for event in events
+            if isinstance(event, PodObserved)
         )
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:

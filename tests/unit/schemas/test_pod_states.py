@@ -39,6 +39,21 @@ def observe(seconds: float, **fields: Any) -> PodStateDocument | None:
     )
 
 
+def test_a_pod_that_no_scheduler_tries_waits_since_it_was_created_until_its_first_attempt() -> None:
+    gated = PodObserved(cluster="default", pod=POD, observed_at=STARTED - timedelta(seconds=30), phase="Pending",
+                        scheduler="kube-scheduler", description=TRAIN)  # fmt: skip
+    document = derive_state_after_observation(gated, WAIT)
+    assert document
+    assert document.fields["state"] == "waiting"
+    assert document.fields["group"] == "llm/Job/train"
+    assert (document.fields["queue"], document.fields["obstacle"]) == ("blue", "CardInsufficientMemory")
+    assert document.fields["first_judged_at"] == document.fields["created_at"]
+    assert "attempt_id" not in document.fields
+    assert set(document.fields) <= {*POD_STATES.properties}
+    assert get_latest_state(document, judge_attempt(0, status="succeeded")) == "placed"
+    assert document.version < judge_attempt(0).version
+
+
 def judge_attempt(seconds: float, **fields: Any) -> PodStateDocument:
     return derive_state_after_attempt(a_summary(pod=POD, started_at=STARTED + timedelta(seconds=seconds), **fields))
 

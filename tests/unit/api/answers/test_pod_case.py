@@ -12,6 +12,7 @@ from api.answers.fact_collector import CollectedFacts
 from api.answers.object_lists import MAX_EVENTS, ObjectLists
 from api.handlers.fact_redaction import hide_others
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.needed_kinds import ListedKind
 from ingest.cases.answers import diagnose_pods
@@ -144,6 +145,8 @@ def test_the_api_answers_as_files_of_the_same_objects_do(case: str) -> None:
     assert (answer.obstacle.code, expected.obstacle.code) == (code, code)
     assert (answer.state, answer.sentence) == (expected.state, expected.sentence)
     assert answer.timeline == expected.timeline
+    # Lists have only the code.
+    assert find_layer_of_code(code) == answer.layer
 
 
 def test_without_the_right_to_queues_the_answer_names_the_gate_and_the_missing_right() -> None:

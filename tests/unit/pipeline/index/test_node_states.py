@@ -8,7 +8,7 @@ from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
 from schemas.codec.records import encode
 from schemas.documents.devices import read_node_state
-from schemas.events import NodeStateChanged, PodObserved, PodRef
+from schemas.events import Condition, NodeStateChanged, PodObserved, PodRef
 from schemas.topics import DEAD_LETTERS, NODE_STATES
 from tests.support.builders.node_states import EPOCH, a_node_state
 from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicLog
@@ -89,6 +89,15 @@ async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_letter
 async def test_a_deleted_key_and_an_event_of_another_type_are_passed_over() -> None:
     log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node1", None)
-    log.append(PodObserved(cluster="default", pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
+    refused = Condition(type="PodScheduled", status="False", reason="Unschedulable")
+    log.append(
+        PodObserved(
+            cluster="default",
+            pod=PodRef(namespace="a", name="b"),
+            observed_at=TODAY,
+            phase="Pending",
+            conditions=[refused],
+        )
+    )
     index, causes = await write_log(log)
     assert (index.documents, causes) == ({}, [])

@@ -8,6 +8,7 @@ import pytest
 from api.http.cluster import Cluster
 from api.index.waiting.waiting_groups import (
     build_groups_query,
+    parse_layers,
     rank_group,
     skip_groups,
     to_waiting_obstacle,
@@ -48,8 +49,40 @@ def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
         {"term": {"cluster": "east"}},
         {"term": {"state": "waiting"}},
         {"term": {"namespace": "llm"}},
-        {"range": {"@timestamp": {"gte": "2026-11-21T03:00:00.000000Z"}}},
+        {
+            "bool": {
+                "should": [
+                    {"range": {"@timestamp": {"gte": "2026-11-21T03:00:00.000000Z"}}},
+                    {"bool": {"must_not": [{"exists": {"field": "attempt_id"}}]}},
+                ],
+                "minimum_should_match": 1,
+            }
+        },
     ]
+
+
+def test_a_pod_without_an_attempt_has_no_link_to_one() -> None:
+    source = {
+        "@timestamp": "2026-11-21T03:00:00Z", "namespace": "llm", "pod": "a", "scheduler": "s", "status": "pending",
+        "first_judged_at": "2026-11-21T02:00:00Z",
+        "wait": {"code": "KueueHolds", "sentence_en": "Kueue holds the pod.", "sentence_zh": "…", "devices": 2,
+                 "models": [], "pools": [], "nearest_nodes": [], "reasons": {}},
+    }  # fmt: skip
+    pod = to_waiting_pod(CLUSTER, {"_source": source})
+    assert (pod.attempt, pod.attempts, pod.layer, pod.waited_seconds, pod.gpu_hours) == ("", None, "queue", 3600, 2.0)
+
+
+def test_waits_are_counted_by_layer() -> None:
+    buckets = [
+        {"key": "KueueHolds", "doc_count": 2, "began": {"value": (NOW.timestamp() - 60) * 1000}},
+        {"key": "QueueFull", "doc_count": 1, "began": {"value": (NOW.timestamp() - 30) * 1000}},
+        {"key": "CardInsufficientMemory", "doc_count": 5, "began": {"value": (NOW.timestamp() - 10) * 1000}},
+        {"key": "", "doc_count": 9, "began": {"value": None}},
+    ]
+    layers = {
+        name: (layer.pods, layer.waited_seconds) for name, layer in parse_layers({"buckets": buckets}, NOW).items()
+    }
+    assert layers == {"queue": (3, 150), "nodes": (5, 50)}
 
 
 def test_a_page_begins_behind_the_last_pod_of_the_page_before_by_keys_that_never_change() -> None:
