@@ -12,14 +12,16 @@ from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
-from engine.diagnosis.texts import find_obstacle_of_error, write_phrase
+from engine.diagnosis.texts import find_obstacle_of_error, find_taint_obstacle, write_phrase
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
 from engine.hami.quantities import parse_whole
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from engine.hami.vendor_catalog import is_share_resource
 from schemas.events import AttemptSummarized
 
-_SHOWN_BY_NODES: Final = frozenset(("NodeCordoned", "NodeNotReady", "TaintNotTolerated", "AffinityMismatch"))
+_SHOWN_BY_NODES: Final = frozenset(
+    ("NodeCordoned", "NodeNotReady", "NodeConditionTaint", "TaintNotTolerated", "AffinityMismatch")
+)
 _QUOTA_PREFIX: Final = "limits."
 _NUMBERS: Final = (
     "memory_total_mib", "memory_used_mib", "cores_total_percent", "cores_used_percent", "slots_total", "slots_used",
@@ -155,8 +157,14 @@ def _derive_obstacle(
         "resource": shorten_list(group.details),
         "words": quote(shorten_list(group.details).en),
     }
-    code = "ManagedResourceCounted" if _is_booked_by_extender(group) else group.code
+    code = "ManagedResourceCounted" if _is_booked_by_extender(group) else _choose_code(group)
     return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
+
+
+def _choose_code(group: RefusedNodes) -> str:
+    """Choose the obstacle of the taints, if they all have the same."""
+    codes = {find_taint_obstacle(group.code, details) for details in group.details}
+    return codes.pop() if len(codes) == 1 else group.code
 
 
 def _is_booked_by_extender(group: RefusedNodes) -> bool:
@@ -187,7 +195,7 @@ def _build_obstacle(
         words |= more
         clauses.append("amounts")
         evidence.append(source)
-    if code == "TaintNotTolerated" and group.details:
+    if code in ("TaintNotTolerated", "NodeConditionTaint") and group.details:
         words["taints"] = shorten_list(group.details)
         clauses.append("taints")
     if wanted := _write_annotations(code, attempt):

@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.outcome import FoundObstacle
-from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.texts import find_obstacle_of_taint, write_phrase
 from engine.diagnosis.wording import join_phrases
 from engine.filters import node_unschedulable
 from engine.filters.node_affinity import RequiredNodeAffinity, read_required_affinity
@@ -15,8 +15,6 @@ from engine.snapshot.nodes import Node, Taint
 from engine.snapshot.selectors import NodeSelectorTerm, Requirement
 from schemas.answers.diagnosis import InBothLanguages
 
-CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
-NOT_READY_TAINTS: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
 _MAX_VALUES: Final = 3
 _WORDS: Final = {"In": "in", "NotIn": "not in", "Gt": ">", "Lt": "<"}
 
@@ -47,7 +45,7 @@ def describe_taints(cluster: JudgedCluster, refusals: Refusals) -> Iterator[Foun
     for code, by_node in groups.items():
         details = {name: ", ".join(map(format_taint, taints)) for name, taints in by_node.items()}
         words = {"taints": join_phrases(_count_taints(by_node, cluster.judgement.total))}
-        clauses = ["taints"] if code == "TaintNotTolerated" else []
+        clauses = ["taints"] if code in ("TaintNotTolerated", "NodeConditionTaint") else []
         obstacle = cluster.build_obstacle(code, by_node, words, reasons=refusals, details=details)
         # The taints first, then the nodes that have them.
         yield obstacle._replace(clauses=[*clauses, *obstacle.clauses])
@@ -63,9 +61,7 @@ def _split_taints(taints: Sequence[Taint]) -> dict[str, list[Taint]]:
     for taint in taints:
         if not blocks_scheduling(taint):
             continue
-        is_sick = taint.key in NOT_READY_TAINTS
-        code = "NodeCordoned" if taint.key == CORDON_TAINT else "NodeNotReady" if is_sick else "TaintNotTolerated"
-        groups.setdefault(code, []).append(taint)
+        groups.setdefault(find_obstacle_of_taint(taint.key), []).append(taint)
     return groups
 
 

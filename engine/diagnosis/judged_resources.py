@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
-from engine.diagnosis.judged_labels import CORDON_TAINT, format_taint, list_failed_conditions, list_untolerated
+from engine.diagnosis.judged_labels import format_taint, list_failed_conditions, list_untolerated
 from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.texts import CORDON_TAINT, write_phrase
 from engine.diagnosis.wording import join_phrases, shorten_list
 from engine.filters import node_affinity, node_unschedulable, taint_toleration
 from engine.filters.node_affinity import read_required_affinity

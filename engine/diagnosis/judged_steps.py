@@ -1,5 +1,6 @@
 """Questions that the cluster's objects answer: whether a node would take the pod, and why the others would not."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +11,8 @@ from engine.diagnosis.wording import shorten_list
 from schemas.events import AttemptSummarized
 
 _AGREES: Final = "kube-scheduler counted the same nodes under the same reasons"
+_TAINTED: Final = "TaintNotTolerated"
+_TAINT_CODES: Final = ("NodeNotReady", "NodeConditionTaint", _TAINTED)
 _DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"
 
 
@@ -35,7 +38,16 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
 def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundObstacle]:
     """Select the obstacles of as many nodes as the scheduler counted for the same reason."""
     sums = {code: count for (code, _), count in sum_by_obstacle(counts).items()}
-    return [obstacle for obstacle in judged.obstacles if sums.get(obstacle.code) == obstacle.node_count]
+    # kube-scheduler has one reason for all taints.
+    codes = {code: _TAINTED if code in _TAINT_CODES else code for code in (item.code for item in judged.obstacles)}
+    judged_sums = Counter[str]()
+    for obstacle in judged.obstacles:
+        judged_sums[codes[obstacle.code]] += obstacle.node_count
+    return [
+        obstacle
+        for obstacle in judged.obstacles
+        if sums.get(codes[obstacle.code]) in (obstacle.node_count, judged_sums[codes[obstacle.code]])
+    ]
 
 
 def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized) -> FoundObstacle:

@@ -14,6 +14,7 @@ from engine.hami.node_events import to_node_checked
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
 from runtime.kubernetes.object_fields import (
+    NEVER_RAN,
     Fields,
     get_object,
     get_text,
@@ -67,7 +68,7 @@ def _to_texts(fields: Fields) -> dict[str, str]:
 def _has_run(status: Fields) -> bool:
     """Tell whether a container runs, or has run and ended."""
     return any(
-        get_text(container, *state, "startedAt")
+        get_text(container, *state, "startedAt") and get_text(container, *state, "reason") not in NEVER_RAN
         for kind in _STATUSES
         for container in iterate_objects(status, kind)
         for state in (("state", "running"), ("state", "terminated"), ("lastState", "terminated"))
@@ -84,11 +85,22 @@ def _list_container_problems(pod: Fields) -> list[ObjectProblem]:
             reason = get_text(container, "state", "waiting", "reason")
             if since is None or reason in _STARTING:
                 continue
-            last = get_text(container, "lastState", "terminated", "message")
-            message = last or get_text(container, "state", "waiting", "message")
-            words = f"container {get_text(container, 'name')}: {message}"
+            words = f"container {get_text(container, 'name')}: {_describe_end(container)}"
             problems.append(ObjectProblem(reason=reason, message=words, at=since, reported_by=_KUBELET))
     return problems
+
+
+def _describe_end(container: Fields) -> str:
+    """Describe how a container ended last, or what the kubelet says of one that has not run."""
+    last = get_object(container, "lastState", "terminated")
+    code, restarts = last.get("exitCode"), container.get("restartCount")
+    parts = [
+        f"ended with exit code {code}" if isinstance(code, int) else "",
+        reason if (reason := get_text(last, "reason")) not in ("", "Error") else "",
+        f"started again {restarts} times" if isinstance(restarts, int) and restarts > 1 else "",
+    ]
+    text = get_text(last, "message") or get_text(container, "state", "waiting", "message")
+    return ": ".join(filter(None, (", ".join(filter(None, parts)), text)))
 
 
 def _list_owners(metadata: Fields) -> tuple[str, ...]:

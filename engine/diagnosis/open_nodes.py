@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.diagnosis.facts import NodeFacts
+from engine.diagnosis.texts import CORDON_TAINT, find_obstacle_of_taint
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
-_CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
-_NOT_READY: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
 _BLOCKING: Final = frozenset(("NoSchedule", "NoExecute"))
 
 
@@ -30,16 +29,19 @@ def find_closing_check(spec: Fields, state: NodeFacts) -> Closed | None:
     taints = list(_iterate_taints(node))
     keys = {get_text(taint, "key") for taint in taints}
     # Kubernetes taints cordoned nodes, and nodes that are not ready.
-    cordon = {"key": _CORDON_TAINT, "effect": "NoSchedule"}
-    if (get_object(node, "spec").get("unschedulable") is True or _CORDON_TAINT in keys) and not _is_tolerated(
+    cordon = {"key": CORDON_TAINT, "effect": "NoSchedule"}
+    if (get_object(node, "spec").get("unschedulable") is True or CORDON_TAINT in keys) and not _is_tolerated(
         cordon, tolerations
     ):
         return Closed("NodeCordoned")
     untolerated = [taint for taint in taints if not _is_tolerated(taint, tolerations)]
-    if any(get_text(taint, "key") in _NOT_READY for taint in untolerated):
+    codes = {find_obstacle_of_taint(get_text(taint, "key")) for taint in untolerated}
+    if "NodeNotReady" in codes:
         return Closed("NodeNotReady")
     if untolerated:
-        return Closed("TaintNotTolerated", ", ".join(map(_format_taint, untolerated)))
+        # A taint that somebody set stays when the node is healthy again.
+        code = "TaintNotTolerated" if "TaintNotTolerated" in codes else "NodeConditionTaint"
+        return Closed(code, ", ".join(map(_format_taint, untolerated)))
     return None if _matches(spec, node, state.name) else Closed("AffinityMismatch")
 
 

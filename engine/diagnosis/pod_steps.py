@@ -12,7 +12,8 @@ from engine.diagnosis.wording import quote, to_bind_evidence, to_existence_evide
 from engine.hami.quantities import parse_whole
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
-_STARTED: Final = frozenset(("Running", *ENDED))
+_RUNNING: Final = "Running"
+_ENDS_AGAIN: Final = "CrashLoopBackOff"
 _FAILED: Final = "failed"
 _QUOTA: Final = "exceeded quota: "
 """Text that Kubernetes' admission of quotas writes before the quota's name."""
@@ -91,14 +92,16 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
 def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     words: dict[str, Word] = {"node": pod.node}
     findings = facts.findings
-    if pod.phase in _STARTED:
+    # A pod whose containers end again and again is Running for Kubernetes.
+    if pod.phase in ENDED or (pod.phase == _RUNNING and not pod.problems):
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)
     if pod.problems:
         latest = max(pod.problems, key=lambda problem: problem.at)
         text = f"{latest.reason}: {latest.message}"
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
-        words["words"] = quote(text)
-        obstacle = FoundObstacle("KubeletRefused", words, nodes=[pod.node], evidence=[evidence])
+        words |= {"words": quote(text), "namespace": facts.namespace, "name": facts.name}
+        code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else "KubeletRefused"
+        obstacle = FoundObstacle(code, words, nodes=[pod.node], evidence=[evidence])
         return TreeStep("Starts", "no", [evidence, *findings], (), [obstacle], is_end=True)
     if pod.bind_phase == _FAILED:
         obstacle = FoundObstacle("AllocationFailed", words, nodes=[pod.node], evidence=[pod.source])

@@ -1,5 +1,6 @@
 """Texts of the diagnosis in both languages, from ``texts.toml``, and the form of numbers in them."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +16,12 @@ from schemas.reasons import Language, read_catalogue
 
 Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration", "last"]
 """Kinds of obstacles, the most important first, as ``engine.diagnosis.tree`` chooses."""
+
+CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
+CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Beginnings of the keys of taints that Kubernetes sets for as long as a condition of the node holds."""
+_NOT_READY_TAINTS: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
+_NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
 OTHER_WORDS: Final = "RefusedInOtherWords"
 """Obstacle of a reason that no entry of the words begins."""
@@ -186,6 +193,21 @@ def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
 
     # kube-scheduler counts only what nodes offer, and no node offers what HAMi's extender counts.
     return "ResourceOfExtender" if is_counted_by_extender(details) else code, details
+
+
+def find_obstacle_of_taint(key: str) -> str:
+    """Find the obstacle of a taint: Kubernetes itself sets those of cordoned and of sick nodes."""
+    if key == CORDON_TAINT:
+        return "NodeCordoned"
+    if key in _NOT_READY_TAINTS:
+        return "NodeNotReady"
+    return "NodeConditionTaint" if key.startswith(CONDITION_TAINTS) else "TaintNotTolerated"
+
+
+def find_taint_obstacle(code: str, details: str) -> str:
+    """Choose the obstacle of the taint that kube-scheduler names, up to 1.33 and as Go prints it: {key: value}."""
+    taint = _NAMED_TAINT.match(details) if code == "TaintNotTolerated" else None
+    return find_obstacle_of_taint(taint["key"]) if taint else code
 
 
 def find_obstacle_of_error(error: str) -> str:

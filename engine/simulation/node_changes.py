@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from engine.diagnosis.judged_labels import (
-    CORDON_TAINT,
-    NOT_READY_TAINTS,
     format_taint,
     list_failed_conditions,
     list_untolerated,
 )
+from engine.diagnosis.texts import CONDITION_TAINTS, CORDON_TAINT
 from engine.filters import node_affinity, node_resources, node_unschedulable, taint_toleration
 from engine.filters.node_affinity import read_required_affinity
 from engine.filters.tolerations import read_tolerations
@@ -130,7 +129,7 @@ def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
         return None
     is_uncordoned = any(get_text(node, "metadata", "name") == info.name for node in trial.nodes)
     left = [taint for taint in taints if not (taint.key == CORDON_TAINT and is_uncordoned)]
-    if any(taint.key in NOT_READY_TAINTS or taint.key == CORDON_TAINT for taint in left):
+    if any(taint.key.startswith(CONDITION_TAINTS) or taint.key == CORDON_TAINT for taint in left):
         return None
     added = [
         {"key": taint.key, "operator": "Equal" if taint.value else "Exists", "effect": taint.effect}

@@ -82,6 +82,10 @@ class CaseObjects:
         events = self._events.get((kind, namespace, name), [])
         return [event for event in events if not uid or event.uid in ("", uid)]
 
+    def list_event_subjects(self, kind: str) -> list[Key]:
+        """List the objects of the kind that events are about, as (namespace, name), whether they were read or not."""
+        return [(namespace, name) for subject, namespace, name in self._events if subject == kind]
+
     @cached_property
     def _events(self) -> Mapping[tuple[str, str, str], list[ObjectEvent]]:
         grouped: dict[tuple[str, str, str], list[ObjectEvent]] = {}

@@ -188,9 +188,15 @@ def _write_finding(finding: "FindingReported") -> dict[str, object]:
 
 
 def select_pods(case: ClusterCase, pod: str) -> list[str]:
-    """Select the pods named ``pod``: ``namespace/name``, or a name in any namespace; empty selects all pods."""
-    names = list_pod_names(case)
-    return [name for name in names if not pod or pod in (name, name.partition("/")[2])]
+    """Select the pods named ``pod``: ``namespace/name``, or a name in any namespace; empty selects all pods.
+
+    A pod that is gone is selected by its events, if it is named.
+    """
+    selected = [name for name in list_pod_names(case) if not pod or pod in (name, name.partition("/")[2])]
+    if selected or not pod:
+        return selected
+    names = (f"{namespace}/{name}" for namespace, name in case.objects.list_event_subjects("Pod"))
+    return [name for name in names if pod in (name, name.partition("/")[2])]
 
 
 def list_log_notes(case: ClusterCase) -> list[str]:

@@ -8,6 +8,9 @@ from schemas.events import Condition
 
 Fields = Mapping[str, Any]
 
+NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContainerError"))
+"""Reasons of a container that ended without having run: its runtime or its devices refused it."""
+
 
 def get_text(node: Any, *path: str) -> str:
     """Get the text at a path of keys; empty without one."""

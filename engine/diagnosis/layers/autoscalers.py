@@ -51,7 +51,7 @@ def check_autoscaler(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 
 def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> FoundObstacle:
-    name = "Karpenter" if is_karpenter else "cluster autoscaler"
+    name = "Karpenter" if is_karpenter else InBothLanguages(en="The cluster autoscaler", zh="cluster autoscaler")
     words: dict[str, Word] = {"autoscaler": name, "words": quote(event.text)}
     if event.reason == "FailedScaleUp":
         return FoundObstacle("AutoscalerFailed", words, evidence=[event.evidence])

@@ -13,7 +13,7 @@ from engine.diagnosis.cluster_steps import find_closed_nodes
 from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
-from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
+from engine.diagnosis.wording import NOTHING, describe_share, quote, shorten_list
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
@@ -82,9 +82,24 @@ def _list_claim_obstacles(facts: DiagnosisFacts, refusal: Statement | None) -> I
         elif claim.phase == "Lost":
             volume = claim.volume or "?"
             yield FoundObstacle("ClaimLost", words | {"volume": volume}, evidence=[claim.source])
+        elif claim.phase == "Pending" and (failure := _find_failure(facts, claim)):
+            words |= {"words": quote(failure.text)}
+            evidence = [claim.source, failure.evidence]
+            yield FoundObstacle("ClaimUnbound", words, evidence=evidence, clauses=["claim", "words"])
         # A claim that waits for its pod to be scheduled is no obstacle, and a claim of an unknown class may wait too.
         elif claim.phase == "Pending" and claim.waits_for_pod is False:
             yield FoundObstacle("ClaimUnbound", words, evidence=[claim.source], clauses=["claim"])
+
+
+def _find_failure(facts: DiagnosisFacts, claim: Claim) -> Statement | None:
+    """Find the latest words of a provisioner that could not make the claim's volume."""
+    if facts.objects is None:
+        return None
+    for event in facts.objects.select_events(kinds.VOLUME_CLAIM, claim.name, facts.namespace):
+        if event.reason == "ProvisioningFailed":
+            source = Evidence("event", claim.source.record, event.time, event.reporter, words=event.note)
+            return Statement(event.note, source, event.reason)
+    return None
 
 
 def _describe_missing(facts: DiagnosisFacts, claim: Claim, words: dict[str, Word]) -> FoundObstacle:

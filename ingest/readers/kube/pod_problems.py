@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from runtime.kubernetes.object_fields import get_text, iterate_objects, parse_moment
+from runtime.kubernetes.object_fields import NEVER_RAN, get_text, iterate_objects, parse_moment
 from schemas.events import ObjectProblem
 from schemas.json_types import JsonView
 
 _NO_PROBLEMS: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
 """Reasons of a waiting container that every pod has at its start."""
-_NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContainerError"))
-"""Reasons of a container that ended without having run: its runtime or its devices refused it."""
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 
@@ -23,7 +21,7 @@ def find_start(pod: JsonView) -> datetime | None:
 def _iterate_starts(pod: JsonView) -> Iterator[datetime]:
     for status in iterate_objects(pod, "status", "containerStatuses"):
         for path in (("state", "running"), ("state", "terminated"), ("lastState", "terminated")):
-            is_run = get_text(status, *path, "reason") not in _NEVER_RAN
+            is_run = get_text(status, *path, "reason") not in NEVER_RAN
             if is_run and (time := parse_moment(get_text(status, *path, "startedAt"))):
                 yield time
 
@@ -48,7 +46,7 @@ def _iterate_container_problems(status: JsonView, since: datetime) -> Iterator[t
         yield waits, _describe_container(name, get_text(status, "state", "waiting", "message")), since
     for state in ("state", "lastState"):
         reason = get_text(status, state, "terminated", "reason")
-        if reason in _NEVER_RAN:
+        if reason in NEVER_RAN:
             ended = parse_moment(get_text(status, state, "terminated", "finishedAt"))
             yield reason, _describe_container(name, get_text(status, state, "terminated", "message")), ended or since
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.builders.cluster import a_node, a_pod, a_taint
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, simulate
 
@@ -47,8 +49,12 @@ def test_a_change_after_which_devices_still_refuse_is_not_suggested() -> None:
     assert list_sentences(simulate(pod, a_gpu_node(taints=[a_taint("pool")]))) == []
 
 
-def test_taints_of_sick_nodes_are_not_to_be_tolerated() -> None:
-    sick = a_gpu_node(taints=[a_taint("node.kubernetes.io/not-ready", "", "NoExecute")])
+@pytest.mark.parametrize(
+    "key",
+    ["node.kubernetes.io/not-ready", "node.kubernetes.io/disk-pressure", "node.cloudprovider.kubernetes.io/shutdown"],
+)
+def test_taints_of_sick_nodes_are_not_to_be_tolerated(key: str) -> None:
+    sick = a_gpu_node(taints=[a_taint(key, "", "NoExecute")])
     assert list_sentences(simulate(a_gpu_pod(), sick)) == []
 
 

@@ -60,6 +60,19 @@ def test_a_folder_of_objects_in_many_files_is_one_case(tmp_path: Path) -> None:
     assert "cpu" in answer.diagnosis.sentence.en
 
 
+def test_a_pod_that_is_gone_is_selected_by_its_events_if_it_is_named(tmp_path: Path) -> None:
+    regarding = {"kind": "Pod", "namespace": "ml", "name": "gone"}
+    preempted = {**EVENT, "metadata": {"name": "gone.1", "namespace": "ml"}, "involvedObject": regarding,
+                 "reason": "Preempted", "message": "Preempted by pod 5f0e2f6c on node n1"}  # fmt: skip
+    case = read_case([write_json(tmp_path, "objects.json", POD, NODE, preempted)])
+    assert select_pods(case, "") == ["ml/p"]
+    assert select_pods(case, "gone") == select_pods(case, "ml/gone") == ["ml/gone"]
+    (answer,) = diagnose_pods(case, ["ml/gone"])
+    assert answer.diagnosis.state == "rejected"
+    assert "preempted" in answer.diagnosis.sentence.en
+    assert select_pods(case, "n1") == []
+
+
 def test_an_archive_of_objects_is_read_as_a_folder(tmp_path: Path) -> None:
     write_json(tmp_path, "pods.json", POD)
     with tarfile.open(tmp_path / "must-gather.tar.gz", "w:gz") as archive:
