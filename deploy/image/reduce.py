@@ -16,6 +16,8 @@ from py_compile import PycInvalidationMode
 from zipfile import ZIP_DEFLATED, ZipFile
 
 UNUSED = frozenset({".pyi", ".pyx", ".pxd", ".h", ".c", ".cpp", ".a"})
+UNUSED_FOLDERS = ("cel_expr_python/ext",)
+"""Extensions of CEL as modules of their own; those that Kubernetes has are in the library itself."""
 ARCHIVE = "packages.zip"
 # A 64-bit ELF file's header, and of each segment's: offset and length in the file are the third and the sixth field.
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -39,6 +41,8 @@ def delete_unused(site_packages: Path) -> None:
     for folder in sorted(site_packages.rglob("tests")):
         if folder.is_dir():
             shutil.rmtree(folder)
+    for name in UNUSED_FOLDERS:
+        shutil.rmtree(site_packages / name, ignore_errors=True)
     for path in list(site_packages.rglob("*")):
         if (path.suffix in UNUSED or path.name.endswith("_test.py")) and path.is_file():
             path.unlink()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.simulation.node_changes import CONDITION_TAINTS
+from engine.diagnosis.texts import CONDITION_TAINTS
 from schemas.json_types import Json
 from tests.support.builders.layer_objects import a_node, a_pod, an_event, diagnose_case, get_code
 
