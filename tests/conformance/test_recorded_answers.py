@@ -1,7 +1,10 @@
-"""A share of what HAMi v2.10.0 and kube-scheduler 1.36.3 themselves answered, replayed (see cases/README.md)."""
+"""A share of what HAMi v2.10.0 and kube-scheduler 1.36.3 themselves answered, replayed (see cases/README.md).
+
+The unit tests of `engine.filters` and `engine.claims` replay a share of kube-scheduler's, as the whole does here.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS as ALL_KINDS
 from tests.conformance.kinds import judge
 from tests.conformance.rules import ALL
+from tests.conformance.shares import choose_every, list_wrong
 from tests.conformance.vendors_page import read_table, write_table
 from tests.support.stress import run_in_make_stress
 
@@ -32,7 +36,7 @@ def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
 
 def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
     """Every sixteenth case, and the first of each feature."""
-    assert list_wrong(SECOND, a_share) == []
+    assert list_wrong(SECOND, choose_every(16)) == []
 
 
 @run_in_make_stress
@@ -45,33 +49,9 @@ def test_the_page_of_vendors_has_the_figures_of_the_whole_run() -> None:
     assert read_table() == write_table()
 
 
-def test_a_share_of_the_attempts_is_judged_as_kube_scheduler_judges() -> None:
-    """Every sixteenth case, and the first of each feature."""
-    assert list_wrong(KUBE, a_share) == []
-
-
 @run_in_make_stress
 def test_all_attempts_are_judged_as_kube_scheduler_judges() -> None:
     assert list_wrong(KUBE, iter) == []
-
-
-def a_share(cases: Iterator[Case]) -> Iterator[Case]:
-    seen: set[str] = set()
-    for position, case in enumerate(cases):
-        features = set(case.get("features") or ())
-        if position % 16 == 0 or not features <= seen:
-            yield case
-        seen |= features
-
-
-def list_wrong(folder: Path, some: Callable[[Iterator[Case]], Iterator[Case]]) -> list[str]:
-    return [
-        f"{name} {case['id']}: {verdict.differences}"
-        for name, kind in ALL_KINDS.items()
-        if holds(folder, kind)
-        for case in some(kind.read(folder / kind.source))
-        if (verdict := judge(kind, case)).is_wrong
-    ]
 
 
 @run_in_make_stress

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.__main__ import draw, list_tests
+from tests.mutation.__main__ import derive_interval, draw, list_tests
 from tests.mutation.mutants import list_mutants
 
 
@@ -66,6 +66,26 @@ def test_the_tests_of_a_module_are_those_of_its_name_and_those_that_import_it() 
 
 
 def test_a_module_that_no_test_imports_has_those_of_its_package() -> None:
-    assert list_tests(Path("engine/fit/judge/vendors/nowhere.py")) == sorted(
-        Path("tests/unit/engine/fit/judge").glob("test_*.py")
-    )
+    tests = list_tests(Path("engine/fit/judge/vendors/nowhere.py"))
+    assert sorted(tests) == sorted(Path("tests/unit/engine/fit/judge").glob("test_*.py"))
+    assert "any_" in tests[-1].name
+
+
+def test_recorded_answers_of_its_package_judge_every_module() -> None:
+    tests = list_tests(Path("engine/filters/pod_affinity.py"))
+    assert tests[0] == Path("tests/unit/engine/filters/test_pod_affinity.py")
+    assert Path("tests/unit/engine/filters/test_recorded_attempts.py") in tests
+
+
+def test_mutants_are_drawn_from_every_module_that_has_its_share_of_lines() -> None:
+    drawn = {path for path, _ in draw(["engine/hami"], 60, 1)}
+    lines = {path: path.read_bytes().count(b"\n") for path in Path("engine/hami").rglob("*.py")}
+    total = sum(count for path, count in lines.items() if list_mutants(path.read_bytes()))
+    assert {path for path, count in lines.items() if count * 60 > total and list_mutants(path.read_bytes())} <= drawn
+
+
+def test_the_interval_of_a_share_ends_where_the_share_is_1_96_deviations_away() -> None:
+    low, high = derive_interval(8, 10)
+    assert low < 0.8 < high
+    for end in (low, high):
+        assert (0.8 - end) ** 2 == pytest.approx(1.96**2 * end * (1 - end) / 10)

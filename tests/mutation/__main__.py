@@ -1,8 +1,9 @@
 """``python -m tests.mutation [FOLDER ...] --count N --seed S``: do the unit tests of a module notice a slip in it?
 
 Random mutants of the modules below each folder (engine unless given) run, one after the other, against the unit tests
-of their own module: the test file of its name, and those that import it; where there are none, those of its package. A
-mutant that no test fails for survives, and is printed. All of these tests have to pass without mutants first.
+of their own module: the test file of its name, those that import it, and the recorded answers of its package; where
+there are none of the first two, those of its package. A mutant that no test fails for survives, and is printed. All of
+these tests have to pass without mutants first.
 """
 
 import argparse
@@ -51,22 +52,35 @@ def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Muta
     step = ends[-1] / count
     first = chance.uniform(0, step)
     drawn = Counter(modules[bisect_right(ends, min(first + turn * step, ends[-1] - 1))] for turn in range(count))
-    return [
+    mutants = [
         (path, mutant)
         for path, number in drawn.items()
         for mutant in chance.sample(places[path], min(number, len(places[path])))
     ]
+    # In any order: a run that is stopped has judged a sample of all modules.
+    chance.shuffle(mutants)
+    return mutants
 
 
 @cache
 def list_tests(path: Path, tests: Path = Path("tests/unit")) -> list[Path]:
-    """List the unit tests of a module, those that bear its name first; without any, those of its package."""
+    """List the unit tests of a module: those that bear its name, those that import it, recorded answers of its package.
+
+    Without any of the first two, those of its package. Short files come before long ones, and tests of random examples
+    last: most slips are killed early.
+    """
     name, folder = path.stem, tests / path.parent
     package = str(path.parent).replace("/", ".")
     imported = re.compile(rf"^\s*(from {package}\.{name} import|from {package} import .*\b{name}\b)", re.MULTILINE)
     importers = [test for test in sorted(tests.rglob("test_*.py")) if imported.search(_read(test))]
     mirrors = [test for test in (folder / f"test_{name}.py",) if test.exists()]
-    return list(dict.fromkeys([*mirrors, *importers])) or _list_package_tests(folder)
+    others = importers if mirrors or importers else _list_package_tests(folder)
+    recorded = sorted(folder.glob("test_recorded_*.py"))
+    return list(dict.fromkeys([*mirrors, *sorted({*others, *recorded}, key=_estimate_time)]))
+
+
+def _estimate_time(test: Path) -> tuple[bool, int]:
+    return "any_" in test.name, test.stat().st_size
 
 
 def _list_package_tests(folder: Path) -> list[Path]:
