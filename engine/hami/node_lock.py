@@ -152,7 +152,7 @@ _CONTENTION_TEXTS: Final = re.compile(
 
 def is_contention(error: str) -> bool:
     """Tell whether a bind failed because another pod holds the node's lock."""
-    return error == CONTENTION or _CONTENTION_TEXTS.search(error) is not None
+    return error.endswith(CONTENTION) or _CONTENTION_TEXTS.search(error) is not None
 
 
 def find_locked_node(error: str) -> str:

@@ -149,10 +149,11 @@ def combine(published: AttemptSummarized, other: AttemptSummarized) -> AttemptSu
 
 
 def _with_holder(bind: BindOutcome | None, *sides: BindOutcome | None) -> BindOutcome | None:
-    """Add the holder of the lock to a failed bind: only the scheduler reports it."""
-    if bind is None or bind.bound or bind.lock_holder:
+    """Name the holder of the lock in a failed bind: events know that the lock was held, and not by whom."""
+    if bind is None or bind.bound or (bind.lock_holder and bind.lock_holder.pod):
         return bind
-    holder = next((side.lock_holder for side in sides if side and side.lock_holder and side.node == bind.node), None)
+    holders = [side.lock_holder for side in sides if side and side.lock_holder and side.node == bind.node]
+    holder = max(holders, key=lambda holder: bool(holder.pod), default=None)
     return bind.model_copy(update={"lock_holder": holder}) if holder else bind
 
 

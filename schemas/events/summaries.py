@@ -46,7 +46,8 @@ MAX_PARTS: Final = 65_536
 
 LOCK_CONTENTION: Final = "node lock contention"
 BINDING_FAILED: Final = "BindingFailed"  # As ``engine.hami.reason_codes`` spells them.
-BIND_REASONS: Final = (LOCK_CONTENTION, BINDING_FAILED)  # What ``BindOutcome.reason`` is of a bind that failed.
+BIND_REASONS: Final = (LOCK_CONTENTION, BINDING_FAILED)
+"""Values of ``BindOutcome.reason`` for a bind that failed."""
 MAX_REPEATED_TEXT: Final = 240
 """Characters of text in the record of a repetition; the attempt that it repeats has all of it."""
 
@@ -62,10 +63,13 @@ class BindOutcome(Model):
 
     @property
     def reason(self) -> str:
-        """The reason code of a bind that failed; empty when bound."""
+        """The reason code of a bind that failed; empty when bound.
+
+        Sources recognise a held lock by the words of their version and then give its holder, named or not.
+        """
         if self.bound:
             return ""
-        return LOCK_CONTENTION if self.lock_holder or self.error.endswith(LOCK_CONTENTION) else BINDING_FAILED
+        return BINDING_FAILED if self.lock_holder is None else LOCK_CONTENTION
 
 
 class Report(Model):

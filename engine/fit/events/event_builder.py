@@ -123,14 +123,14 @@ def build_bind(
 ) -> BindConcluded:
     """Build the conclusion of a bind.
 
-    error: empty where the pod was bound. lock: the node's, where another pod held it.
+    error: empty where the pod was bound. lock: the node's, where another pod held it and it was read.
     """
     return BindConcluded(
         **attempt.common_fields,
         node=node,
         bound=not error,
         error=error,
-        lock_holder=_parse_holder(lock) if lock else None,
+        lock_holder=_parse_holder(lock) if lock or node_lock.is_contention(error) else None,
         bind_started_at=bind_started_at,
         ended_at=ended_at,
     )

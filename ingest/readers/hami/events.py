@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.hami.node_lock import is_contention
 from ingest.readers.hami.attempt import UNKNOWN, Bind, HamiAttempt
 from ingest.readers.hami.device_records import DeviceRecords, list_picked_devices
 from ingest.readers.hami.devices import RegisteredDevices
@@ -61,10 +62,12 @@ def build_shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> d
 def build_bind(
     shared: dict[str, Any], bind: Bind, ended_at: datetime, holder: LockHolder | None = None
 ) -> BindConcluded:
-    """Build the conclusion of a bind. ``holder``: of the node's lock, where the bind failed because of it."""
+    """Build the conclusion of a bind. ``holder``: of the node's lock, where the log names it."""
     ended_at = bind.ended_at or ended_at
     # As above: a clock that was set must not make a bind end before it began.
     started = min(bind.started_at, ended_at)
+    if holder is None and is_contention(bind.error):
+        holder = LockHolder()
     outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error, "lock_holder": holder}
     return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from engine.hami.annotations import NODE_LOCK
-from engine.hami.node_lock import CONTENTION
+from engine.hami.node_lock import is_contention
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.occurrences import Streak
@@ -45,12 +45,12 @@ class LockCondition(RebuiltCondition):
         if not isinstance(event, BindConcluded):
             return
         key = event.cluster, event.node
-        if event.bound or CONTENTION not in event.error:
+        if event.bound or not is_contention(event.error):
             # Taking the lock is a bind's first step: one that fails later has had the lock.
             self._contended.pop(key, None)
             self._holders.pop(key, None)
         else:
-            if event.lock_holder:
+            if event.lock_holder and event.lock_holder.pod:
                 self._holders[key] = event.lock_holder
             self._contended.setdefault(key, Streak.start(event.ended_at)).extend(event.ended_at)
 

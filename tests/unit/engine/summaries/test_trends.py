@@ -11,7 +11,7 @@ from engine.summaries.fold import summarize
 from engine.summaries.trends import Minute, Weight, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import list_node_reasons, list_reasons
-from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
+from schemas.events import AttemptSummarized, Contribution, LockHolder, Owner, PodDescription
 from schemas.ids import derive_attempt_id
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
 
@@ -85,16 +85,20 @@ def test_a_device_that_was_passed_over_on_a_node_that_fits_is_no_reason_of_the_a
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("error", "holder", "code"),
     [
-        ('pods "one" is forbidden: no', ReasonCode.BINDING_FAILED),
-        ("node gpu-1 has been locked within 5m0s: node lock contention", ReasonCode.NODE_LOCK_CONTENTION),
+        ('pods "one" is forbidden: no', None, ReasonCode.BINDING_FAILED),
+        ("node gpu-1 has been locked within 5m0s", LockHolder(), ReasonCode.NODE_LOCK_CONTENTION),
     ],
 )
-def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(error: str, code: str) -> None:
+def test_a_bind_that_failed_is_a_reason_of_one_node_and_no_device(
+    error: str, holder: LockHolder | None, code: str
+) -> None:
     summary = build_attempt("one", 1, free=True, bound=False)
     assert summary.bind
-    summary = summary.model_copy(update={"bind": summary.bind.model_copy(update={"error": error})})
+    summary = summary.model_copy(
+        update={"bind": summary.bind.model_copy(update={"error": error, "lock_holder": holder})}
+    )
     contribution = derive_contribution(summary, None)
     columns = zip(
         contribution.dimension,

@@ -165,7 +165,9 @@ async def test_a_bind_that_the_scheduler_reports_later_goes_to_its_attempt_and_k
     head = {name: getattr(placed[0], name) for name in ("attempt_id", "started_at", "pod")}
     holder = LockHolder(pod="ml/other", locked_at=STARTED)
     bind = a_bind(bound=False, error="locked", lock_holder=holder, **head)
-    (attempt,) = await publish_reports(report_by_events(0.1, text="running Bind plugin: locked"), placed, [bind])
+    # The event knows that the lock was held, and not by whom.
+    text = "running Bind plugin: node node1 has been locked within 5m0s"
+    (attempt,) = await publish_reports(report_by_events(0.1, text=text), placed, [bind])
     assert attempt.bind
     assert (attempt.bind.error, attempt.bind.lock_holder) == ("locked", holder)
     assert [report.source for report in attempt.reports] == ["scheduler", "kube-events"]

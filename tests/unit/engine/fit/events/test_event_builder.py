@@ -222,6 +222,22 @@ def test_a_bind_that_failed_on_a_lock_names_its_holder(lock: str, pod: str, lock
     assert build_bind(ATTEMPT, "node1", "", STARTED, STARTED).lock_holder is None
 
 
+@pytest.mark.parametrize(
+    ("error", "is_locked"),
+    [
+        # As HAMi spells it up to v2.6, from v2.7 on, and from v2.10 on (pkg/util/nodelock).
+        ("node node5 has been locked within 5 minutes", True),
+        ("node node5 has been locked within 5m0s", True),
+        ("node node5 has been locked within 5m0s: node lock contention", True),
+        ("timed out after 30s waiting for node node5 to be unlocked: node lock contention", True),
+        ('pods "one" is forbidden', False),
+    ],
+)
+def test_a_held_lock_is_known_by_the_words_of_every_version(error: str, is_locked: bool) -> None:
+    bind = build_bind(ATTEMPT, "node5", error, STARTED, STARTED)
+    assert bind.lock_holder == (LockHolder() if is_locked else None)
+
+
 @pytest.mark.parametrize(("error", "bound"), [("", True), ("node node5 has been locked", False)])
 def test_a_bind_is_reported_with_its_error(error: str, bound: bool) -> None:
     record = encode(build_bind(ATTEMPT, "node5", error, STARTED, STARTED))
