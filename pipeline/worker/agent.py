@@ -15,7 +15,7 @@ from typing import Final
 from pipeline.dead_letter import DeadLetterLog
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
-from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
+from pipeline.worker.open_attempts import ClosedAttempt, OpenAttempts
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
 from runtime.kafka.record import Acknowledge, DecodedRecord, Record, identify_attempt, record_time
@@ -186,7 +186,7 @@ class DecisionsAgent:
         if closed:
             await self._put_attempt(partition, closed)
 
-    def _to_device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
+    def _to_device_record(self, event: AttemptEvent, record: Record) -> DecodedRecord[DevicesJudged] | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
             return None
         return DecodedRecord(event, record)

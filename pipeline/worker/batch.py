@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from engine.summaries.messages import build_messages
 from engine.summaries.reports import find_filter_giver
-from pipeline.worker.open_attempts import DeviceRecord
-from runtime.kafka.record import RecordPosition
+from runtime.kafka.record import DecodedRecord, RecordPosition
 from schemas.codec.chunking import encode_parts
 from schemas.codec.records import EncodedRecord, encode
 from schemas.codec.trace_context import NO_TRACE, Trace, with_trace
@@ -40,7 +39,7 @@ def encode_messages(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) ->
         yield with_trace(encode(line, MESSAGES.name), trace)
 
 
-def forward_devices(record: DeviceRecord) -> EncodedRecord:
+def forward_devices(record: DecodedRecord[DevicesJudged]) -> EncodedRecord:
     """Return the record of device verdicts as it was read, byte for byte."""
     # Any producer may leave out the key.
     key, headers = record.record.key, list(record.record.headers)
@@ -55,7 +54,9 @@ def gives_devices(report_id: str, summary: AttemptSummarized, written: AttemptSu
     return giver is not None and giver.attempt_id == report_id and is_first
 
 
-def rename_devices(records: Sequence[DeviceRecord], summary: AttemptSummarized) -> Iterator[DevicesJudged]:
+def rename_devices(
+    records: Sequence[DecodedRecord[DevicesJudged]], summary: AttemptSummarized
+) -> Iterator[DevicesJudged]:
     """Yield a report's device verdicts with the id of its attempt, under which readers look for them."""
     identity = {"attempt_id": summary.attempt_id, "started_at": summary.started_at}
     return (record.event.model_copy(update=identity) for record in records)
@@ -127,7 +128,7 @@ class WriteBatch:
         self.outgoing += records
         self.outgoing += encode_messages(lines, trace)
 
-    def add_devices(self, records: Sequence[DeviceRecord]) -> None:
+    def add_devices(self, records: Sequence[DecodedRecord[DevicesJudged]]) -> None:
         self.outgoing += map(forward_devices, records)
 
     def add_rows(self, events: Iterable[DevicesJudged]) -> None:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from engine.summaries.fold import AttemptFold, summarize
 from runtime.bounded_cache import BoundedCache
@@ -24,11 +24,7 @@ REMEMBERED_FOLDS: Final = 200
 """Limit of expired attempts that are remembered with their records."""
 
 
-DeviceRecord: TypeAlias = DecodedRecord[DevicesJudged]
-"""A record of device verdicts. Its attempt decides whether it is passed on: a repetition has none."""
-
-
-def measure(record: DeviceRecord) -> int:
+def measure(record: DecodedRecord[DevicesJudged]) -> int:
     """Measure the record in memory, approximately: the JSON, 16 bytes for each row and 100 for each decoded node."""
     return record.record.size + 16 * len(record.event.verdict) + 100 * len(record.event.nodes)
 
@@ -42,7 +38,7 @@ class ClosedAttempt:
     """Offsets of its records, ascending."""
     recorded_at: datetime
     """Time at which Kafka took the last of the records."""
-    device_records: tuple[DeviceRecord, ...] = ()
+    device_records: tuple[DecodedRecord[DevicesJudged], ...] = ()
     has_expired: bool = False
     """True if it was closed by time, and not by its last record."""
     trace: Trace = NO_TRACE
@@ -55,7 +51,7 @@ class _Open:
     last_record_at: float
     recorded_at: datetime
     offsets: list[int] = field(default_factory=list)
-    device_records: list[DeviceRecord] = field(default_factory=list)
+    device_records: list[DecodedRecord[DevicesJudged]] = field(default_factory=list)
     trace: Trace = NO_TRACE
 
     def close(self, *, has_expired: bool) -> ClosedAttempt:
@@ -90,7 +86,7 @@ class OpenAttempts:
         offset: int,
         now: float,
         recorded_at: datetime,
-        device_record: DeviceRecord | None = None,
+        device_record: DecodedRecord[DevicesJudged] | None = None,
         trace: Trace = NO_TRACE,
     ) -> ClosedAttempt | None:
         """Fold a record, which Kafka took at ``recorded_at``, and hold its ``device_record``. Return the attempt if it

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pipeline.settings import WorkerSettings
 from pipeline.worker.batch import estimate_size
-from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, measure
-from runtime.kafka.record import Record
+from pipeline.worker.open_attempts import ClosedAttempt, measure
+from runtime.kafka.record import DecodedRecord, Record
 from schemas.codec.trace_context import NO_TRACE, Trace
-from schemas.events import FindingReported
+from schemas.events import DevicesJudged, FindingReported
 
 OnWritten = Callable[[], None]
 """Callback for when everything that follows from the write is on the topics: its records can be acknowledged."""
@@ -47,7 +47,7 @@ class EarlyDevices(NamedTuple):
     It has no ``on_written``: the record is acknowledged with its attempt.
     """
 
-    device_record: DeviceRecord
+    device_record: DecodedRecord[DevicesJudged]
 
     @property
     def size(self) -> int:
