@@ -18,7 +18,7 @@ from dev.embedded.ports import is_free
 from dev.embedded.process import Child, ParentWatch, ProcessId, read_last_lines, spawn
 
 # OpenSearch takes 7 to 18 s on two cores that are otherwise idle.
-START_SECONDS: Final = 90.0
+START_SECONDS: Final = 300.0
 # Three brokers that are stopped at once wait in vain for the majority that has just stopped. SIGKILL costs no data.
 GRACE_SECONDS: Final = 8.0
 _POLL_SECONDS: Final = 0.05

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from engine.diagnosis.texts import write_phrase
 from engine.fit.judge.request.pod_request import read_request
-from engine.hami.quantities import has_unit, parse_whole
+from engine.hami.quantities import has_unit, is_quantity, parse_whole, round_up
 from engine.hami.vendors import Vendor, Vendors
 from engine.simulation.setting import Note
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
@@ -55,8 +55,7 @@ def _describe_memory(container: Mapping[str, Any], vendor: Vendor, value: Any) -
     if vendor.amounts.reads_bytes:
         return
     if not is_usable:
-        instead = str(max((amount or 0) // _MIB // unit, 1)) if amount and amount > 0 else "8192"
-        words = {"container": name, "resource": resource, "value": str(value), "instead": instead}
+        words = {"container": name, "resource": resource, "value": str(value), "instead": _choose_amount(value, unit)}
         is_dropped = not read_request({**container, "resources": _with_count(container, vendor)}, False, vendor).asks
         phrase = "note_memory_dropped" if is_dropped else "note_memory_ignored"
         yield Note("MemoryNotCounted", write_phrase(phrase, **words))
@@ -65,6 +64,14 @@ def _describe_memory(container: Mapping[str, Any], vendor: Vendor, value: Any) -
         yield Note("MemoryUnit", write_phrase("note_memory_unit", **words))
     elif amount == 0:
         yield Note("MemoryZero", write_phrase("note_memory_zero", container=name, resource=resource))
+
+
+def _choose_amount(value: Any, unit: int) -> str:
+    """Choose the whole number of the unit (MiB) that the owner meant, or an example where the text has no amount."""
+    amount = round_up(value) if is_quantity(value) else 0
+    has_suffix = isinstance(value, str) and value[-1:].isalpha()
+    mib = amount // _MIB if has_suffix else amount
+    return str(max(mib // unit, 1)) if 0 < mib <= _INT32_MAX else "a number such as 8192"
 
 
 def _with_count(container: Mapping[str, Any], vendor: Vendor) -> dict[str, Any]:

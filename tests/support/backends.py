@@ -20,7 +20,7 @@ from dev.embedded.ports import KAFKA_PORTS, find_free_port
 SETTING: Final = "SCHEDULERLOG_TEST_BACKENDS"
 KAFKA_IMAGE: Final = "apache/kafka:4.3.1"
 OPENSEARCH_IMAGE: Final = "opensearchproject/opensearch:3.8.0"
-READY_SECONDS: Final = 120.0
+READY_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,15 @@ def test_a_complete_device_gets_all_cores_from_the_webhook() -> None:
     assert notes["WebhookAdds"] == "HAMi's webhook adds nvidia.com/gpucores: 100 to container c."
 
 
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [("8Gi", "8192"), ("1500.5", "1501"), ("20G", "19073"), ("lots", "a number such as 8192"), ("-4", "a number such")],
+)
+def test_the_amount_to_write_is_the_one_that_was_meant(value: str, instead: str) -> None:
+    note = list_notes(simulate(a_gpu_pod(gpu=1, gpumem=value), a_gpu_node()))["MemoryNotCounted"]
+    assert f"Write nvidia.com/gpumem: {instead}" in note
+
+
 def test_an_amount_with_a_suffix_that_is_dropped_names_what_to_write() -> None:
     answer = simulate(a_gpu_pod(gpu=1, gpumem="8Gi"), a_gpu_node())
     assert "drops the container's whole request" in list_notes(answer)["MemoryNotCounted"]
