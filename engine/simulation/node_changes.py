@@ -1,12 +1,13 @@
-"""Changes of what kube-scheduler's filters look at, each proved by judging the changed pod on the changed nodes.
+"""Changes of what kube-scheduler's filters look at, each proved by judging the changed pod on the changed cluster.
 
 For every node that the filters refuse, the changes are collected after which none of them does: a toleration, a
 selector without a condition, a smaller request, a node that is uncordoned. Nodes that need the same changes are tried
-once.
+once. `cluster_changes` adds changes of other objects.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from engine.diagnosis.judged_labels import (
@@ -18,38 +19,25 @@ from engine.diagnosis.texts import CONDITION_TAINTS, CORDON_TAINT
 from engine.filters import node_affinity, node_resources, node_unschedulable, taint_toleration
 from engine.filters.node_affinity import read_required_affinity
 from engine.filters.tolerations import read_tolerations
-from engine.fit.judge.decision import Grant
+from engine.simulation.change_trial import ChangeTrial, prove_trial
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.cluster_changes import iterate_cluster_trials
 from engine.simulation.setting import SimulationSetting
-from engine.simulation.verdict import PodOutcome, PodVerdict, judge_admitted
+from engine.simulation.verdict import PodVerdict
 from engine.snapshot.fields import FieldError, read_nanos
 from engine.snapshot.node_info import NodeInfo
 from engine.snapshot.quantity import CPU, PODS, format_amount, round_amounts
-from engine.snapshot.reading import change_snapshot
-from engine.suggestions.answer import write_edits
-from engine.suggestions.suggestion import ADMINISTRATORS, COSTS, Edit
+from engine.suggestions.suggestion import Edit
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
-from schemas.answers.diagnosis import Actor
-from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit
+from schemas.answers.suggestions import SuggestedChange
 from schemas.json_types import Json
 
 MAX_TRIED: Final = 24
 """Limit of the different sets of changes that are tried, the cheapest first."""
+MAX_OF_KIND: Final = 6
+"""Limit of the trials with the same kinds of edits, so that cheap ones leave room for others."""
 MAX_CHANGES: Final = 5
 _CONTAINERS: Final = ("initContainers", "containers")
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """Edits after which a node would let the pod pass, with the changed pod and nodes."""
-
-    edits: tuple[Edit, ...]
-    pod: Json
-    nodes: tuple[Json, ...]
-
-    @property
-    def cost(self) -> float:
-        return sum(COSTS[edit.constraint] * edit.share for edit in self.edits)
 
 
 def find_node_changes(
@@ -61,26 +49,44 @@ def find_node_changes(
         return []
     if any(obstacle.code == "RequestNotRead" for obstacle in verdict.obstacles):
         return []
-    trials: dict[tuple[Edit, ...], _Trial] = {}
+    trials: dict[tuple[Edit, ...], ChangeTrial] = {}
     for name in (*judgement.refused, *judgement.outside):
         trial = _build_trial(cluster, verdict, name)
         if trial:
             trials.setdefault(trial.edits, trial)
+    for trial in iterate_cluster_trials(cluster, verdict, judgement):
+        trials.setdefault(trial.edits, trial)
+    return _prove_cheapest(cluster, verdict, list(trials.values()), setting)
+
+
+def _prove_cheapest(
+    cluster: SimulationCluster, verdict: PodVerdict, trials: Sequence[ChangeTrial], setting: SimulationSetting
+) -> list[SuggestedChange]:
     changes: list[SuggestedChange] = []
-    proved: list[frozenset[Edit]] = []
-    for trial in sorted(trials.values(), key=lambda trial: (trial.cost, len(trial.edits)))[:MAX_TRIED]:
+    proved: list[ChangeTrial] = []
+    for trial in _select_cheapest(trials):
         if len(changes) == MAX_CHANGES:
             break
-        edits = frozenset(trial.edits)
-        if any(other <= edits for other in proved):
+        if any(trial.covers(other) for other in proved):
             continue
-        if change := _prove(cluster, verdict, trial, setting):
+        if change := prove_trial(cluster, verdict, trial, setting):
             changes.append(change)
-            proved.append(edits)
+            proved.append(trial)
     return changes
 
 
-def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> _Trial | None:
+def _select_cheapest(trials: Sequence[ChangeTrial]) -> list[ChangeTrial]:
+    tried: Counter[frozenset[str]] = Counter()
+    selected: list[ChangeTrial] = []
+    for trial in sorted(trials, key=lambda trial: (trial.cost, len(trial.edits))):
+        constraints = frozenset(edit.constraint for edit in trial.edits)
+        tried[constraints] += 1
+        if tried[constraints] <= MAX_OF_KIND:
+            selected.append(trial)
+    return selected[:MAX_TRIED]
+
+
+def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> ChangeTrial | None:
     """Collect the changes that one node needs; None if it refuses the pod for something that is not changed here."""
     judgement = verdict.judgement
     info = cluster.snapshot.nodes.get(name)
@@ -99,7 +105,7 @@ def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> 
     }
     if plugins - edit.keys():
         return None
-    trial = _Trial((), verdict.pod, ())
+    trial = ChangeTrial((), verdict.pod)
     for plugin in edit:
         if plugin in plugins:
             edited = edit[plugin](trial, info, judgement.request)
@@ -109,7 +115,7 @@ def _build_trial(cluster: SimulationCluster, verdict: PodVerdict, name: str) -> 
     return trial if trial.edits else None
 
 
-def _edit_cordon(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+def _edit_cordon(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int]) -> ChangeTrial | None:
     del request
     node = dict(info.node.object)
     spec = {key: value for key, value in get_object(node, "spec").items() if key != "unschedulable"}
@@ -117,17 +123,17 @@ def _edit_cordon(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
         taint for taint in iterate_objects(node, "spec", "taints") if get_text(taint, "key") != CORDON_TAINT
     ]
     edit = Edit("uncordon", info.name, "cordoned", "")
-    return replace(trial, edits=(*trial.edits, edit), nodes=(*trial.nodes, {**node, "spec": spec}))
+    return replace(trial, edits=(*trial.edits, edit), objects=(*trial.objects, {**node, "spec": spec}))
 
 
-def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+def _edit_taints(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int]) -> ChangeTrial | None:
     """Add tolerations of the node's taints; a taint of a sick node is none that a pod should tolerate."""
     del request
     try:
         taints = list_untolerated(info.node, read_tolerations(get_object(trial.pod, "spec")))
     except FieldError:
         return None
-    is_uncordoned = any(get_text(node, "metadata", "name") == info.name for node in trial.nodes)
+    is_uncordoned = any(get_text(node, "metadata", "name") == info.name for node in trial.objects)
     left = [taint for taint in taints if not (taint.key == CORDON_TAINT and is_uncordoned)]
     if any(taint.key.startswith(CONDITION_TAINTS) or taint.key == CORDON_TAINT for taint in left):
         return None
@@ -142,7 +148,7 @@ def _edit_taints(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _
     return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": {**spec, "tolerations": tolerations}})
 
 
-def _edit_selector(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+def _edit_selector(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int]) -> ChangeTrial | None:
     """Drop the conditions that the node does not meet: labels of the selector, and then the whole affinity."""
     del request
     spec = dict(get_object(trial.pod, "spec"))
@@ -166,7 +172,7 @@ def _edit_selector(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) ->
     return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": spec})
 
 
-def _edit_requests(trial: _Trial, info: NodeInfo, request: Mapping[str, int]) -> _Trial | None:
+def _edit_requests(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int]) -> ChangeTrial | None:
     """Lower the requests to what the node has free; a node that is full of pods is not changed."""
     node = info.node
     if len(info.pods) + 1 > node.allocatable.get(PODS, 0):
@@ -221,45 +227,3 @@ def _read_amount(container: Mapping[str, Any], resource: str) -> int:
 
 def _write_amount(resource: str, amount: int) -> str:
     return f"{amount}m" if resource == CPU else str(amount)
-
-
-def _prove(
-    cluster: SimulationCluster, verdict: PodVerdict, trial: _Trial, setting: SimulationSetting
-) -> SuggestedChange | None:
-    """Judge the changed pod on the changed cluster; None if it still fits nowhere."""
-    changed = replace(cluster, snapshot=change_snapshot(cluster.snapshot, trial.nodes))
-    admitted = replace(verdict.admitted, pod=trial.pod)
-    after = judge_admitted(changed, admitted, setting.identity, setting.policy, setting.now)
-    if after.outcome is not PodOutcome.FITS or not after.fitting:
-        return None
-    node = after.node or after.fitting[0]
-    return SuggestedChange(
-        sentence=write_edits(trial.edits, node),
-        who_acts=_find_actor(trial.edits),
-        edits=[_to_edit(edit) for edit in trial.edits],
-        cost=round(trial.cost, 3),
-        node=node,
-        devices=_list_devices(after),
-        fit_nodes=len(after.fitting),
-    )
-
-
-def _find_actor(edits: Sequence[Edit]) -> Actor:
-    return "administrator" if any(edit.constraint in ADMINISTRATORS for edit in edits) else "you"
-
-
-def _to_edit(edit: Edit) -> SuggestedEdit:
-    return SuggestedEdit(constraint=edit.constraint, where=edit.where, before=edit.before, after=edit.after)
-
-
-def _list_devices(verdict: PodVerdict) -> list[ContainerDevices]:
-    allocation = verdict.decision.allocation if verdict.decision else None
-    if verdict.decision is None or allocation is None:
-        return []
-    pairs: Iterator[tuple[str, Sequence[Grant]]] = (
-        (request.name, grants)
-        for request, grants in zip(verdict.decision.containers, allocation.containers, strict=True)
-    )
-    return [
-        ContainerDevices(container=name, uuids=[grant.uuid for grant in grants]) for name, grants in pairs if grants
-    ]

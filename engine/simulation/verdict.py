@@ -159,7 +159,8 @@ def judge_admitted(
 
 def list_passing(judgement: Judgement) -> tuple[str, ...]:
     """List the nodes that the filters let pass, and those of which unread objects leave it open."""
-    if judgement.pre_enqueue or judgement.prefilter:
+    # An error on one node ends the attempt, whatever the others would do.
+    if judgement.pre_enqueue or judgement.prefilter or judgement.outcome is JudgedOutcome.ERROR:
         return ()
     return (*judgement.fitting, *judgement.undecided)
 

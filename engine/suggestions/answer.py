@@ -56,6 +56,15 @@ _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
         "uncordon the node {where} (`kubectl uncordon {where}`)",
         "解除节点 {where} 的封锁（`kubectl uncordon {where}`）",
     ),
+    "node": ("add a node like {where}", "增加一个与 {where} 相同的节点"),
+    "claim": (
+        "write `{after}` instead of `{before}` in the selector of claim {where}",
+        "将资源申领 {where} 的选择器中的 `{before}` 改为 `{after}`",
+    ),
+    "volume": (
+        "use a new volume claim {after} in place of {where}, whose volume {before} is out of the node's reach",
+        "用新的存储卷申领 {after} 代替 {where}：节点无法访问其存储卷 {before}",
+    ),
 }
 NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
     name: InBothLanguages(en=english, zh=chinese)

@@ -26,6 +26,9 @@ COSTS: Final[dict[Constraint, float]] = {
     "selector": 0.6,
     "request": 1,
     "uncordon": 1.5,
+    "claim": 0.8,
+    "volume": 0.9,
+    "node": 1.9,
     "registration": 1.8,
     "health": 2,
     "use": 2,
@@ -36,7 +39,7 @@ others."""
 
 
 ADMINISTRATORS: Final[frozenset[Constraint]] = frozenset(
-    ("quota", "cordon", "health", "registration", "lock", "uncordon")
+    ("quota", "cordon", "health", "registration", "lock", "uncordon", "node")
 )
 """Constraints that only an administrator can change."""
 

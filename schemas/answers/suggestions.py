@@ -9,7 +9,7 @@ from .diagnosis import Actor, InBothLanguages
 
 Constraint = Literal[
     "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
-    "registration", "lock", "taint", "selector", "request", "uncordon",
+    "registration", "lock", "taint", "selector", "request", "uncordon", "node", "claim", "volume",
 ]  # fmt: skip
 
 
@@ -17,7 +17,7 @@ class SuggestedEdit(Answer):
     constraint: Constraint
     where: str = Field(
         description="`container: resource`, an annotation of the pod, a device (UUID), a quota's resource, a pod, "
-        "a node, a taint's key, or a label that the pod selects."
+        "a node, a taint's key, a label that the pod selects, or a claim for devices or for a volume."
     )
     before: str
     after: str = Field(description="Empty: it goes.")
