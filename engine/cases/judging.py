@@ -1,14 +1,16 @@
 """A waiting pod judged on the nodes of a case: kube-scheduler's filters, then HAMi's fit where HAMi places the pod."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import orjson
 
 from engine.diagnosis.attempt_steps import answer_attempt_questions
-from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts, JudgedGang
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod
+from engine.diagnosis.texts import write_sentence
+from engine.diagnosis.tree import rank_obstacles
 from engine.filters import node_affinity
 from engine.fit import device_config
 from engine.fit.events.attempt import Identity
@@ -17,16 +19,20 @@ from engine.fit.manifests import Manifest, derive_uid
 from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
 from engine.simulation.cluster import SimulationCluster, build_cluster
 from engine.simulation.hami_release import HamiRelease
+from engine.simulation.pod_placer import placing_pods
 from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.answer import encode_schedulerlog
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.answers.attempts import ContainerLog, NodeLog
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DEFAULT_CLUSTER
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _POLICY: Final = SchedulingPolicy()
+MAX_VERDICTS: Final = 100_000
+"""Limit of the verdicts on nodes for the members of one gang."""
 
 
 class CaseJudge:
@@ -44,15 +50,38 @@ class CaseJudge:
     def judge(self, pod: Mapping[str, Any]) -> JudgedPod | None:
         """Judge a pod without a node; None for a malformed one, which no API server stores."""
         verdict = self._judge(pod)
-        if verdict is None:
-            return None
-        is_certain = verdict.outcome is not PodOutcome.OPEN and not self._unread & {kinds.NODE, kinds.POD}
+        return self._to_judged(verdict) if verdict else None
+
+    def judge_gang(self, members: Sequence[Mapping[str, Any]]) -> JudgedGang | None:
+        """Judge pods that start together one after the other.
+
+        None if all of them fit, or if it stays open: one can't be judged, or there are too many to judge all of them.
+        """
+        limit = MAX_VERDICTS // max(1, self._cluster.node_count)
+        with placing_pods(self._cluster) as placer:
+            for fitting, pod in enumerate(members[:limit]):
+                verdict = self._compute(placer.cluster, pod)
+                if verdict is None or not self._is_certain(verdict):
+                    return None
+                if verdict.outcome is PodOutcome.FITS:
+                    placer.bind(verdict)
+                    continue
+                ranked = rank_obstacles(self._to_judged(verdict).obstacles)
+                if not ranked:
+                    return None
+                return JudgedGang(len(members), fitting, get_text(pod, "metadata", "name"), _write_part(ranked[0]))
+        return None
+
+    def _is_certain(self, verdict: PodVerdict) -> bool:
+        return verdict.outcome is not PodOutcome.OPEN and not self._unread & {kinds.NODE, kinds.POD}
+
+    def _to_judged(self, verdict: PodVerdict) -> JudgedPod:
         return JudgedPod(
             obstacles=(*verdict.obstacles, *self._list_device_obstacles(verdict)),
             fitting=verdict.fitting,
             total=verdict.total,
             counts=verdict.judgement.counts if verdict.judgement else {},
-            is_certain=is_certain,
+            is_certain=self._is_certain(verdict),
         )
 
     def list_nodes(self, pod: Mapping[str, Any]) -> list[NodeLog]:
@@ -74,15 +103,15 @@ class CaseJudge:
     def _judge(self, pod: Mapping[str, Any]) -> PodVerdict | None:
         # The nodes are listed of the pod that was judged last.
         if self._judged is None or self._judged[0] is not pod:
-            self._judged = pod, self._compute(pod)
+            self._judged = pod, self._compute(self._cluster, pod)
         return self._judged[1]
 
-    def _compute(self, pod: Mapping[str, Any]) -> PodVerdict | None:
+    def _compute(self, cluster: SimulationCluster, pod: Mapping[str, Any]) -> PodVerdict | None:
         scheduler = get_text(pod, "spec", "schedulerName")
-        is_hamis = serves(self._cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
+        is_hamis = serves(cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
         admitted = AdmittedPod(_complete(pod), (), is_hamis=is_hamis)
         try:
-            return judge_admitted(self._cluster, admitted, Identity(DEFAULT_CLUSTER, scheduler), _POLICY, self._now)
+            return judge_admitted(cluster, admitted, Identity(DEFAULT_CLUSTER, scheduler), _POLICY, self._now)
         except PodRejectedError:
             return None
 
@@ -96,6 +125,12 @@ class CaseJudge:
         )
         steps = answer_attempt_questions(facts, attempt, {})
         return [obstacle._replace(evidence=()) for step in steps for obstacle in step.obstacles]
+
+
+def _write_part(obstacle: FoundObstacle) -> InBothLanguages:
+    """State an obstacle as a part of another sentence."""
+    sentence = write_sentence(obstacle)
+    return InBothLanguages(en=sentence.en.rstrip("."), zh=sentence.zh.rstrip("。"))
 
 
 def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:

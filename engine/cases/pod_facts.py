@@ -8,11 +8,12 @@ from typing import Final
 
 from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis import objects as conversion
-from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, JudgedGang, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.diagnosis.layers.group_members import Group, find_group_of_pod
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
-from runtime.kubernetes.object_fields import Fields, get_text
+from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 from schemas.answers.attempts import DeviceLog, NodeLog
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
@@ -27,6 +28,7 @@ class CaseFacts:
 
     def __init__(self, cluster: CaseObjects, now: datetime) -> None:
         self._cluster, self._now = cluster, now
+        self._gangs: dict[tuple[str, str, str], JudgedGang | None] = {}
 
     @cached_property
     def _judge(self) -> CaseJudge | None:
@@ -34,7 +36,8 @@ class CaseFacts:
 
     @cached_property
     def _nodes(self) -> list[NodeFacts] | None:
-        nodes = self._cluster.select(kinds.NODE)
+        # Copies of objects may be cut; a node without a name is none that a pod could be on.
+        nodes = [node for node in self._cluster.select(kinds.NODE) if get_text(node, "metadata", "name")]
         if not nodes:
             return None
         return [
@@ -65,6 +68,7 @@ class CaseFacts:
         return replace(
             facts,
             pod=collector.build_pod(),
+            gang=self._judge_gang(pod, namespace),
             claims=collector.collect_claims(),
             quotas=collector.collect_quotas(),
             events=collector.collect_events(),
@@ -86,6 +90,35 @@ class CaseFacts:
         pod = self._cluster.find(kinds.POD, name, namespace)
         has_node = get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED
         return None if has_node else pod
+
+    def _judge_gang(self, pod: Fields, namespace: str) -> JudgedGang | None:
+        """Judge the waiting members of the pod's gang together; None for a pod without a gang or with a node."""
+        group = find_group_of_pod(pod, self._cluster, namespace)
+        if group is None or get_text(pod, "spec", "nodeName") or self._judge is None:
+            return None
+        key = namespace, group.system, group.name
+        if key not in self._gangs:
+            self._gangs[key] = judge_members(self._judge, group)
+        return self._gangs[key]
+
+
+def judge_members(judge: CaseJudge, group: Group) -> JudgedGang | None:
+    """Judge the members without a node; None for a gang that is not placed whatever the nodes have."""
+    waiting = [member for member in group.members if not get_text(member, "spec", "nodeName")]
+    needed = (group.minimum or len(group.members)) - (len(group.members) - len(waiting))
+    is_tried = 1 < needed <= len(waiting) and not any(is_gated(member) for member in waiting)
+    return judge.judge_gang(sort_members(waiting)[:needed]) if is_tried else None
+
+
+def is_gated(pod: Fields) -> bool:
+    """Tell whether the pod has a scheduling gate."""
+    return next(iterate_objects(pod, "spec", "schedulingGates"), None) is not None
+
+
+def sort_members(pods: Sequence[Fields]) -> list[Fields]:
+    """Sort pods by name, in which indices count as numbers: ring-2 comes before ring-10."""
+    names = {id(pod): get_text(pod, "metadata", "name") for pod in pods}
+    return sorted(pods, key=lambda pod: (len(names[id(pod)]), names[id(pod)]))
 
 
 class _FactCollector:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engine.diagnosis.logged_facts import LoggedFact
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
 
 if TYPE_CHECKING:
@@ -153,6 +154,19 @@ class OwnerProblem(NamedTuple):
     source: Evidence
 
 
+class JudgedGang(NamedTuple):
+    """Waiting members of a gang judged one after the other, each with the earlier ones in place."""
+
+    members: int
+    """Number of members that have to be placed together."""
+    fitting: int
+    """Number of them that fit before the first that does not."""
+    member: str
+    """Name of that member."""
+    causes: InBothLanguages
+    """Its main obstacle."""
+
+
 @dataclass(frozen=True, slots=True)
 class DiagnosisFacts:
     """Facts of one answer."""
@@ -187,6 +201,8 @@ class DiagnosisFacts:
     """Nodes of the cluster, if more are there than the attempt was offered; 0 if not known."""
     vendors: "Vendors" = ()
     """Device table of the cluster, whose names the texts take; HAMi's own names without it."""
+    gang: JudgedGang | None = None
+    """Waiting members of the pod's gang, worked out on the nodes; None if they were not judged or all of them fit."""
 
     def select_unknown(self, *subjects: str) -> tuple[Unknown, ...]:
         """Select the missing facts about these subjects."""

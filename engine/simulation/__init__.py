@@ -14,8 +14,11 @@ ignored_words   annotations, models, resources and quotas that no scheduler read
 verdict         one pod judged: filters first, then the fit on the nodes that pass
 picked_devices  devices of the chosen node with their state before and the verdict on each
 several         several pods, placed one after the other
-proved_changes  the smallest changes of the pod's requests and of nodes after which the pod fits, each proved
-node_changes    the part of them that changes the nodes' state
+proved_changes  the smallest changes of the pod's requests and of the cluster after which the pod fits, each proved
+node_changes, cluster_changes  the parts of them that change nodes, and other objects
+change_trial    one set of changes, and its proof
+pod_placer      pods placed one after the other, each on what the ones before leave
+gangs           pods that start only together: how many of them fit
 setting         time, policy and names of a simulation, notes for the reader of its answer
 simulate        the whole simulation, from workloads to the answer
 answer          the answer of the API and of the terminal

@@ -1,5 +1,6 @@
 """Pods of a file on a described cluster: the answer of ``schedulerlog simulate`` and of the API."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -7,10 +8,9 @@ from typing import Any
 
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
-from engine.fit.devices.pod_usage import PodUse
-from engine.fit.judge.reservation import reserve
 from engine.simulation.answer import build_answer
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.gangs import describe_gangs, find_gang
 from engine.simulation.ignored_words import (
     describe_keys,
     describe_misplaced,
@@ -19,11 +19,20 @@ from engine.simulation.ignored_words import (
     describe_values,
     list_unknown_resources,
 )
+from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.proved_changes import ProvedChanges, find_changes
 from engine.simulation.requests import describe_uncounted
 from engine.simulation.setting import Note, SimulationSetting
-from engine.simulation.verdict import TABLE_UNKNOWN, PodOutcome, PodVerdict, judge_simulated, list_resources, serves
-from engine.simulation.workloads import PodTemplate
+from engine.simulation.verdict import (
+    TABLE_UNKNOWN,
+    PodOutcome,
+    PodRejectedError,
+    PodVerdict,
+    judge_simulated,
+    list_resources,
+    serves,
+)
+from engine.simulation.workloads import MAX_PODS, PodTemplate
 from engine.snapshot.reading import change_snapshot
 from schemas.json_types import Json
 
@@ -71,44 +80,58 @@ def place_workloads(
 ) -> Iterator[PlacedPods]:
     """Pods placed one after the other; the cluster's columns hold what they take until the end of the context.
 
-    Raises `PodRejectedError`.
+    Without a count, a workload whose pods start only together has as many as that takes. Raises `PodRejectedError`.
     """
-    pods = [(workload, workload.build_pod(index, count or 1)) for workload in workloads for index in range(count or 1)]
-    held: list[tuple[str, PodUse | None]] = []
-    try:
-        yield _judge_in_turn(cluster, pods, count, setting, held)
-    finally:
-        for uid, before in reversed(held):
-            cluster.columns.delete_pod(uid)
-            if before:
-                cluster.columns.hold(uid, before)
+    gangs = [find_gang(workload, cluster.objects) for workload in workloads]
+    counts = [count or (gang.size if gang else 1) for gang in gangs]
+    pods = [
+        (workload, pod)
+        for workload, number in zip(workloads, counts, strict=True)
+        for pod in _build_pods(cluster, workload, number)
+    ]
+    if len(pods) > MAX_PODS and count is None:
+        raise PodRejectedError(f"the gang has {len(pods)} pods; at most {MAX_PODS} are placed, give a --count")
+    with placing_pods(cluster) as placer:
+        placed = _judge_in_turn(placer, pods, count, setting)
+        verdicts = list(zip([workload for workload, _ in pods], placed.verdicts, strict=True))
+        of_gangs = describe_gangs([gang for gang in gangs if gang], verdicts)
+        yield replace(placed, notes=(*of_gangs, *placed.notes))
+
+
+def _build_pods(cluster: SimulationCluster, workload: PodTemplate, number: int) -> list[Json]:
+    """Build the pods to place; a name that a pod of the cluster has is passed over, or that pod would be replaced."""
+    pods: list[Json] = []
+    for index in itertools.count():
+        if len(pods) == number:
+            break
+        pod = workload.build_pod(index, number)
+        key = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        if number == 1 or key not in cluster.snapshot.pods:
+            pods.append(pod)
+    return pods
 
 
 def _judge_in_turn(
-    cluster: SimulationCluster,
-    pods: Sequence[tuple[PodTemplate, Json]],
-    count: int | None,
-    setting: SimulationSetting,
-    held: list[tuple[str, PodUse | None]],
+    placer: PodPlacer, pods: Sequence[tuple[PodTemplate, Json]], count: int | None, setting: SimulationSetting
 ) -> PlacedPods:
-    here, verdicts = cluster, list[PodVerdict]()
+    verdicts = list[PodVerdict]()
+    is_uniform = len({id(workload) for workload, _ in pods}) == 1
     for workload, pod in pods:
-        here = _without_itself(here, workload)
-        verdict = judge_simulated(here, pod, setting.identity, setting.policy, setting.now)
+        placer.cluster = _without_itself(placer.cluster, workload)
+        verdict = judge_simulated(placer.cluster, pod, setting.identity, setting.policy, setting.now)
         verdicts.append(verdict)
         if verdict.outcome is not PodOutcome.FITS:
             # Pods of one shape wait behind the first of them; pods of others may still fit.
-            if count is not None and len(pods) == count:
+            if is_uniform:
                 break
         elif len(pods) > 1:
-            uid = str(verdict.pod["metadata"]["uid"])
-            held.append((uid, here.columns.get_pod_use(uid)))
-            here = _bind_pod(here, verdict)
+            placer.bind(verdict)
     position = next((n for n, verdict in enumerate(verdicts) if verdict.outcome is not PodOutcome.FITS), 0)
     workload, written = pods[position]
-    notes = tuple(_iterate_notes(here, workload, written, verdicts[position], count))
+    is_one = count is None and len(pods) == 1
+    notes = tuple(_iterate_notes(placer.cluster, workload, written, verdicts[position], is_one=is_one))
     verdicts += [replace(verdicts[-1], pod=pod) for _, pod in pods[len(verdicts) :]]
-    return PlacedPods(here, tuple(verdicts), position, notes)
+    return PlacedPods(placer.cluster, tuple(verdicts), position, notes)
 
 
 def _without_itself(cluster: SimulationCluster, workload: PodTemplate) -> SimulationCluster:
@@ -120,26 +143,15 @@ def _without_itself(cluster: SimulationCluster, workload: PodTemplate) -> Simula
     return replace(cluster, snapshot=change_snapshot(cluster.snapshot, removed=[key]))
 
 
-def _bind_pod(cluster: SimulationCluster, verdict: PodVerdict) -> SimulationCluster:
-    """Hold what the pod takes, so that the next one is judged after it."""
-    node = verdict.node or (verdict.fitting[0] if verdict.fitting else None)
-    if verdict.outcome is PodOutcome.REFUSED or node is None:
-        return cluster
-    if verdict.decision:
-        reserve(cluster.columns, verdict.decision, verdict.pod)
-    spec = {**verdict.pod["spec"], "nodeName": node}
-    bound = {**verdict.pod, "spec": spec, "status": {"phase": "Running"}}
-    return cluster.with_objects([bound])
-
-
 def _iterate_notes(
     cluster: SimulationCluster,
     workload: PodTemplate,
     written: Mapping[str, Any],
     verdict: PodVerdict,
-    count: int | None,
+    *,
+    is_one: bool,
 ) -> Iterator[Note]:
-    yield from _describe_workload(workload, count)
+    yield from _describe_workload(workload, is_one=is_one)
     yield from describe_misplaced(workload, cluster.vendors)
     yield from describe_uncounted(written, cluster.vendors)
     yield from verdict.notes
@@ -155,9 +167,9 @@ def _iterate_notes(
     yield from _describe_cluster(cluster, verdict)
 
 
-def _describe_workload(workload: PodTemplate, count: int | None) -> Iterator[Note]:
+def _describe_workload(workload: PodTemplate, *, is_one: bool) -> Iterator[Note]:
     name = f"{workload.kind}/{workload.name}"
-    if workload.kind != "Pod" and count is None:
+    if workload.kind != "Pod" and is_one:
         if workload.replicas > 1:
             yield Note("OneOfWorkload", write_phrase("note_one_of", workload=name, n=workload.replicas))
         else:

@@ -21,6 +21,7 @@ _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "PodTemplate": ("template",),
 }
 _DEFAULT_TEMPLATE: Final = ("spec", "template")
+_VOLCANO: Final = "volcano"
 _DAEMON_KEYS: Final = ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 """Taints ``node.kubernetes.io/…`` that the controller of DaemonSets lets its pods tolerate."""
 _HAMI_PREFIX: Final = "hami.io/"
@@ -41,6 +42,10 @@ class PodTemplate:
     """Annotations of the workload itself; none of a Pod, whose annotations are the pod's."""
     node: str = ""
     """Node on which the pod is now; it is judged as if it were made again."""
+    gang: str = ""
+    """Name of the gang that the workload itself declares, as a Job of Volcano does."""
+    gang_minimum: int = 0
+    """Number of pods of that gang that start only together."""
 
     def build_pod(self, index: int, total: int) -> Json:
         """Build the pod with this index; of several pods each has a name and a UID of its own."""
@@ -61,7 +66,7 @@ def read_workloads(text: bytes, path: Path, namespace: str = "default") -> list[
     counts = {"all": 0}
     try:
         objects = [(line, item) for line, document in parse_documents(text) for item in _flatten(document, line)]
-        workloads = [workload for line, item in objects if (workload := _read_workload(item, line, namespace, counts))]
+        workloads = [workload for line, item in objects for workload in _read_workloads(item, line, namespace, counts)]
     except YamlError as error:
         raise ManifestError(path, error.line, error.problem) from None
     if not workloads:
@@ -92,18 +97,60 @@ def _flatten(document: Any, line: int) -> Iterator[yaml_lines.Mapping]:
     yield document
 
 
-def _read_workload(item: yaml_lines.Mapping, line: int, namespace: str, counts: dict[str, int]) -> PodTemplate | None:
+def _read_workloads(
+    item: yaml_lines.Mapping, line: int, namespace: str, counts: dict[str, int]
+) -> Iterator[PodTemplate]:
     counts["all"] += 1
     kind = item["kind"]
     if kind == "Pod":
-        return _read_pod(item, namespace)
+        yield _read_pod(item, namespace)
+        return
+    if tasks := _list_tasks(item):
+        yield from _read_tasks(item, tasks, _read_owner(item, line), namespace)
+        return
     template = _find_template(item)
-    if template is None:
-        return None
+    if template is not None:
+        yield _read_template(item, template, _read_owner(item, line), namespace)
+
+
+def _read_owner(item: yaml_lines.Mapping, line: int) -> yaml_lines.Mapping:
+    """Read the metadata of an object that makes pods, which are named after it."""
     metadata = item.get("metadata")
     owner = metadata if isinstance(metadata, yaml_lines.Mapping) else yaml_lines.Mapping(line)
     if not isinstance(owner.get("name"), str) or not owner["name"]:
-        raise YamlError(owner.line, f"the {kind} has no metadata.name, write name: under metadata")
+        raise YamlError(owner.line, f"the {item['kind']} has no metadata.name, write name: under metadata")
+    return owner
+
+
+def _list_tasks(item: yaml_lines.Mapping) -> list[yaml_lines.Mapping]:
+    """List the tasks of a Job of Volcano, each with a template of its own; none of another object."""
+    spec = item.get("spec")
+    tasks = spec.get("tasks") if isinstance(spec, Mapping) and item["kind"] == "Job" else None
+    return [task for task in tasks if isinstance(task, yaml_lines.Mapping)] if isinstance(tasks, list) else []
+
+
+def _read_tasks(
+    job: yaml_lines.Mapping, tasks: list[yaml_lines.Mapping], owner: yaml_lines.Mapping, namespace: str
+) -> Iterator[PodTemplate]:
+    """Read the pods of Volcano's Job, which start only when `minAvailable` of them have nodes."""
+    replicas = [_read_count(task, "replicas") for task in tasks]
+    minimum = _read_count(job["spec"], "minAvailable", sum(replicas))
+    for index, (task, number) in enumerate(zip(tasks, replicas, strict=True)):
+        template = task.get("template")
+        if not isinstance(template, yaml_lines.Mapping) or not isinstance(template.get("spec"), yaml_lines.Mapping):
+            raise YamlError(task.line, f"task {index} of Job {owner['name']} has no template, write template.spec")
+        name = task.get("name") if isinstance(task.get("name"), str) else str(index)
+        template["spec"].setdefault("schedulerName", job["spec"].get("schedulerName") or _VOLCANO)
+        pod = _make_pod(template, owner, namespace)
+        pod["metadata"]["name"] = f"{owner['name']}-{name}"
+        check_pod(pod)
+        yield PodTemplate("Job", owner["name"], to_plain(pod), number, {}, gang=owner["name"], gang_minimum=minimum)
+
+
+def _read_template(
+    item: yaml_lines.Mapping, template: yaml_lines.Mapping, owner: yaml_lines.Mapping, namespace: str
+) -> PodTemplate:
+    kind = item["kind"]
     pod = _make_pod(template, owner, namespace)
     if kind == "DaemonSet":
         _add_daemon_tolerations(pod)
@@ -178,8 +225,12 @@ def _add_daemon_tolerations(pod: yaml_lines.Mapping) -> None:
 def _count_replicas(kind: str, item: Mapping[str, Any]) -> int:
     spec = item.get("spec")
     fields = {"Job": "parallelism", "CronJob": "", "DaemonSet": ""}
-    value = spec.get(fields.get(kind, "replicas")) if isinstance(spec, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+    return _read_count(spec, fields.get(kind, "replicas")) if isinstance(spec, Mapping) else 1
+
+
+def _read_count(fields: Mapping[str, Any], name: str, default: int = 1) -> int:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
 
 
 def to_plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedGang
 from engine.diagnosis.layers.group_members import Group, find_group, find_refused_member, iterate_group_statements
 from engine.diagnosis.layers.node_reasons import describe_reasons, iterate_reasons
 from engine.diagnosis.layers.statements import Statement, find_refusal
@@ -17,6 +17,8 @@ from engine.diagnosis.wording import quote
 from engine.snapshot import kinds
 
 QUESTION: Final = "GangComplete"
+_JUDGED: Final = ("GangWaits", "GangGaveBack", "GangHasNode")
+"""Obstacles whose sentence also says how many members fit the nodes as they are."""
 
 _VOLCANO: Final = re.compile(
     r"pod group is not ready, (?P<counts>.*?)(?P<minimum>\d+) minAvailable(?:; (?P<pending>Pending: .*?))?"
@@ -63,6 +65,7 @@ def check_gang(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         yield TreeStep(QUESTION, "no", [refusal.evidence], (), reasons)
         return
     obstacle = _explain_refusal(facts, group, refusal) if refusal else _explain_silence(facts, group)
+    obstacle = _add_judgement(facts, obstacle) if obstacle else _describe_too_large(facts, group)
     if obstacle:
         yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
     elif group and group.minimum:
@@ -210,6 +213,30 @@ def _describe_incomplete(
     numbers = {"members": have, "members_needed": minimum}
     clauses = [*obstacle.clauses, "counts"]
     return obstacle._replace(words={**obstacle.words, **words}, numbers=numbers, clauses=clauses)
+
+
+def _add_judgement(facts: DiagnosisFacts, obstacle: FoundObstacle) -> FoundObstacle:
+    """Add how many members fit the nodes as they are, to what the scheduler says of the gang."""
+    if facts.gang is None or obstacle.code not in _JUDGED:
+        return obstacle
+    words = {**obstacle.words, **_collect_words(facts.gang)}
+    return obstacle._replace(words=words, clauses=[*obstacle.clauses, "judged"])
+
+
+def _collect_words(gang: JudgedGang) -> dict[str, Word]:
+    return {"fitting": gang.fitting, "judged": gang.members, "next": gang.member, "causes": gang.causes}
+
+
+def _describe_too_large(facts: DiagnosisFacts, group: Group | None) -> FoundObstacle | None:
+    """Describe a gang of which some members fit and not all; of one whose first fits nowhere, the nodes' reasons do."""
+    gang = facts.gang
+    if gang is None or group is None or not gang.fitting:
+        return None
+    evidence = Evidence("judged", "", facts.now, numbers={"members": gang.members, "fitting": gang.fitting})
+    obstacle = _build("GangTooLarge", facts, group, evidence)
+    clauses = [*obstacle.clauses, *(["minimum"] if group.minimum else []), "judged"]
+    numbers = {"members": gang.members, "fitting": gang.fitting}
+    return obstacle._replace(words={**obstacle.words, **_collect_words(gang)}, clauses=clauses, numbers=numbers)
 
 
 def _explain_silence(facts: DiagnosisFacts, group: Group | None) -> FoundObstacle | None:

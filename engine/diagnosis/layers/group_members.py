@@ -1,11 +1,11 @@
 """The group of pods that a pod belongs to, in the words of each scheduler of gangs, and the group's other members."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement
 from engine.hami.quantities import parse_whole
 from engine.snapshot import kinds
@@ -82,10 +82,15 @@ def find_group(facts: DiagnosisFacts) -> Group | None:
     pod = facts.pod
     if pod is None or not facts.is_latest:
         return None
-    marks = {"labels": pod.labels, "annotations": pod.annotations, "spec": pod.spec or {}}
+    marked = {"metadata": {"labels": pod.labels, "annotations": pod.annotations}, "spec": pod.spec or {}}
+    return find_group_of_pod(marked, facts.objects, facts.namespace)
+
+
+def find_group_of_pod(pod: Fields, objects: "CaseObjects | None", namespace: str) -> Group | None:
+    """Find the group that the marks of a plain pod name, with its members among the objects."""
     for mark in _MARKS:
-        if name := get_text(marks[mark.location], *mark.path):
-            return _build_group(facts, pod, mark, name)
+        if name := _get_mark(pod, mark):
+            return _build_group(pod, objects, namespace, mark, name)
     return None
 
 
@@ -94,12 +99,11 @@ def has_group(pod: Fields) -> bool:
     return any(_get_mark(pod, mark) for mark in _MARKS)
 
 
-def _build_group(facts: DiagnosisFacts, pod: PodOnCluster, mark: _Mark, name: str) -> Group:
-    objects = facts.objects
-    entry = objects.find(mark.kind, name, facts.namespace) if objects and mark.kind else None
+def _build_group(pod: Fields, objects: "CaseObjects | None", namespace: str, mark: _Mark, name: str) -> Group:
+    entry = objects.find(mark.kind, name, namespace) if objects and mark.kind else None
     members = [
         member
-        for member in (objects.select(kinds.POD, facts.namespace) if objects else ())
+        for member in (objects.select(kinds.POD, namespace) if objects else ())
         if _get_mark(member, mark) == name and get_text(member, "status", "phase") not in _ENDED
     ]
     return Group(mark.system, name, mark.field, _get_minimum(entry, pod, mark), entry, members)
@@ -117,10 +121,10 @@ def _get_mark(pod: Fields, mark: _Mark) -> str:
     return get_text(get_object(pod, *start), *mark.path)
 
 
-def _get_minimum(group: Fields | None, pod: PodOnCluster, mark: _Mark) -> int:
+def _get_minimum(group: Fields | None, pod: Fields, mark: _Mark) -> int:
     if mark.system == "Koordinator":
-        marks: Mapping[str, str] = {**pod.annotations, **pod.labels}
-        return parse_whole(marks.get(_KOORDINATOR_MINIMUM, "")) or 0
+        marks = {**get_object(pod, "metadata", "annotations"), **get_object(pod, "metadata", "labels")}
+        return parse_whole(str(marks.get(_KOORDINATOR_MINIMUM, ""))) or 0
     value = get_object(group, "spec", *mark.minimum[:-1]).get(mark.minimum[-1])
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 

@@ -80,3 +80,51 @@ def test_devices_of_hami_are_judged_by_its_fit() -> None:
 
 def test_a_pod_on_a_node_is_not_judged() -> None:
     assert diagnose_case(a_pod(node="n1"), a_node("n1", None)).state == "placed"
+
+
+def build_ring(pod: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
+    """Return a group of this size, and the pods that are like this one."""
+    pods = []
+    for index in range(size):
+        metadata = {**pod["metadata"], "name": "p" if index == 0 else f"p-{index}", "uid": f"uid-{index}"}
+        labels = {"scheduling.x-k8s.io/pod-group": "ring"}
+        pods.append({**pod, "metadata": {**metadata, "labels": labels}, "spec": dict(pod["spec"])})
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+        "metadata": {"name": "ring", "namespace": "ml"}, "spec": {"minMember": size},
+    }  # fmt: skip
+    return [group, *pods]
+
+
+def test_a_gang_that_fits_in_part_is_counted_with_the_first_member_that_does_not() -> None:
+    diagnosis = diagnose_case(*build_ring(a_pod()), a_node("n1", 1), a_node("n2", 1), a_node("n3", 0))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "GangTooLarge"
+    assert diagnosis.obstacle.numbers == {"members": 3, "fitting": 2}
+    assert "(group ring); 3 of its pods have to start together: 2 of 3 members fit now" in diagnosis.sentence.en
+    assert "p-2 is the first that does not" in diagnosis.sentence.en
+
+
+def test_members_with_nodes_are_part_of_what_the_gang_needs() -> None:
+    group, first, second, third = build_ring(a_pod())
+    third["spec"]["nodeName"] = "n1"
+    facts = CaseFacts(collect_objects([group, first, second, third, a_node("n1", 1), a_node("n2", 1)]), NOW)
+    gang = facts.build("ml", "p").gang
+    assert gang is not None
+    assert (gang.members, gang.fitting, gang.member) == (2, 1, "p-1")
+
+
+def test_a_gang_that_fits_as_a_whole_has_no_obstacle_of_its_own() -> None:
+    assert CaseFacts(collect_objects([*build_ring(a_pod()), a_node("n1", 3)]), NOW).build("ml", "p").gang is None
+
+
+def test_a_member_that_fits_nowhere_by_itself_has_the_reasons_of_the_nodes() -> None:
+    diagnosis = diagnose_case(*build_ring(a_pod(gpus=4)), a_node("n1", 2))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "ResourceNeverEnough"
+
+
+def test_a_gated_gang_is_not_judged() -> None:
+    group, *pods = build_ring(a_pod())
+    pods[1]["spec"] = {**pods[1]["spec"], "schedulingGates": [{"name": "quota"}]}
+    assert CaseFacts(collect_objects([group, *pods, a_node("n1", 1)]), NOW).build("ml", "p").gang is None

@@ -1,0 +1,52 @@
+"""Pods placed one after the other in a simulated cluster, each on what the ones before it leave."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.fit.devices.pod_usage import PodUse
+from engine.fit.judge.reservation import reserve
+from engine.simulation.cluster import SimulationCluster
+from engine.simulation.verdict import PodOutcome, PodVerdict
+from runtime.kubernetes.object_fields import get_object, get_text
+
+
+class PodPlacer:
+    """A cluster with the pods that were placed in it; its columns hold what they take until `release`."""
+
+    def __init__(self, cluster: SimulationCluster) -> None:
+        self.cluster = cluster
+        self._columns = cluster.columns
+        self._before: list[tuple[str, PodUse | None]] = []
+
+    def bind(self, verdict: PodVerdict) -> None:
+        """Hold what the pod takes, so that the next one is judged after it.
+
+        Where kube-scheduler's scores would choose among several nodes, it is the first of them.
+        """
+        node = verdict.node or (verdict.fitting[0] if verdict.fitting else None)
+        if verdict.outcome is PodOutcome.REFUSED or node is None:
+            return
+        uid = get_text(verdict.pod, "metadata", "uid")
+        self._before.append((uid, self._columns.get_pod_use(uid)))
+        if verdict.decision:
+            reserve(self._columns, verdict.decision, verdict.pod)
+        spec = {**get_object(verdict.pod, "spec"), "nodeName": node}
+        self.cluster = self.cluster.with_objects([{**verdict.pod, "spec": spec, "status": {"phase": "Running"}}])
+
+    def release(self) -> None:
+        """Give the columns back what the pods hold."""
+        for uid, before in reversed(self._before):
+            self._columns.delete_pod(uid)
+            if before:
+                self._columns.hold(uid, before)
+        self._before.clear()
+
+
+@contextmanager
+def placing_pods(cluster: SimulationCluster) -> Iterator[PodPlacer]:
+    """Placer whose pods are released at the end of the context."""
+    placer = PodPlacer(cluster)
+    try:
+        yield placer
+    finally:
+        placer.release()
