@@ -14,7 +14,17 @@ from typing import Final
 
 from rich.progress import Progress, TimeRemainingColumn
 
-from tests.fuzz import claims, cluster_objects, log_lines, records, shipped_lines, snapshots, sniffer, topics
+from tests.fuzz import (
+    claims,
+    cluster_objects,
+    log_lines,
+    records,
+    shipped_lines,
+    simulations,
+    snapshots,
+    sniffer,
+    topics,
+)
 from tests.fuzz.limits import Usage, guard
 
 Suite = Callable[[int, int], Iterator[str]]
@@ -32,6 +42,7 @@ SUITES: Final[dict[str, Suite]] = {
     "kube-events": cluster_objects.feed_objects,
     "snapshot": snapshots.feed_snapshots,
     "claims": claims.feed_claims,
+    "simulations": simulations.feed_simulations,
     "index": topics.feed_index,
     "placements-and-alerts": topics.feed_inputs,
 }

@@ -64,7 +64,8 @@ class PodUse:
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Tell whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
-    return to_mapping(pod.get("status")).get("phase") in _ENDED
+    phase = to_mapping(pod.get("status")).get("phase")
+    return isinstance(phase, str) and phase in _ENDED
 
 
 def is_leaving(pod: Mapping[str, Any]) -> bool:
