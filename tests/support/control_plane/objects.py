@@ -1,7 +1,7 @@
 """Kubernetes objects of the tests: written through the API server and taken away again."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -28,10 +28,10 @@ CHOSEN = "hami.io/vgpu-node"
 
 
 @contextmanager
-def created_namespace(cluster: ControlPlane, name: str) -> Iterator[None]:
+def created_namespace(cluster: ControlPlane, name: str, labels: Mapping[str, str] | None = None) -> Iterator[None]:
     """A namespace with its default service account; deleted, its pods at once, when the block ends."""
     with cluster.open_client() as client:
-        create(client, "/api/v1/namespaces", {"metadata": {"name": name}})
+        create(client, "/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         eventually(lambda: client.get(account).status_code == httpx.codes.OK, f"no service account in {name}")
         try:

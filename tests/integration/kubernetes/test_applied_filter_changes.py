@@ -1,0 +1,286 @@
+"""Suggestions about what kube-scheduler's filters look at, done literally: the real kube-scheduler places the pod."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from dev.embedded.control_plane import ControlPlane
+from engine.cases.simulating import simulate_on_case
+from engine.simulation.cluster_changes import replace_expression
+from engine.snapshot.case_objects import collect_objects
+from schemas.json_types import Json
+from tests.support.control_plane.objects import MERGE_PATCH, create, created_namespace, created_nodes
+from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod
+from tests.support.control_plane.scheduled_pods import (
+    await_result,
+    bind_claim,
+    create_volume,
+    delete_objects,
+    read_objects,
+    read_result,
+)
+from tests.support.waiting import eventually
+
+DRIVER = "gpu.example.com"
+GPU = "nvidia.com/gpu"
+BOUND = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('80Gi')) >= 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A namespace, and the nodes that its pods may use."""
+
+    client: httpx.Client
+    stack: ExitStack
+    namespace: str
+    cluster: ControlPlane
+
+    @property
+    def pods(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    def add(self, path: str, body: Json) -> None:
+        """Create an object that is deleted with the scene."""
+        name = create(self.client, path, body)["metadata"]["name"]
+        self.stack.callback(delete_objects, self.client, [f"{path}/{name}"])
+
+    def add_volume(self, body: Json) -> None:
+        """Create a volume that is deleted with the scene."""
+        create_volume(self.client, body)
+        self.stack.callback(delete_objects, self.client, [f"/api/v1/persistentvolumes/{body['metadata']['name']}"])
+
+    def add_nodes(self, *nodes: Json) -> None:
+        """Create nodes that only pods of the scene use."""
+        for node in nodes:
+            node["metadata"]["labels"] = {"scene": self.namespace} | node["metadata"].get("labels", {})
+        self.stack.enter_context(created_nodes(self.cluster, nodes))
+
+    def replace_pod(self, pod: Json) -> None:
+        """Create the pod again with another spec."""
+        delete_objects(self.client, [f"{self.pods}/{pod['metadata']['name']}"])
+        create(self.client, self.pods, pod)
+
+
+Apply = Callable[[Scene, Json, Json], None]
+"""Function that does one edit of a suggestion: of the scene, the pod as its owner wrote it, and the edit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pod that waits for one thing, and the suggestion that gives it."""
+
+    constraint: str
+    prepare: Callable[[Scene], None]
+    apply: Apply
+    spec: Json = field(default_factory=dict)
+    requests: Json = field(default_factory=lambda: {"cpu": "1"})
+
+
+def a_cpu_node(name: str, cpu: str = "4", **fields: Any) -> Json:
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110", **fields.pop("amounts", {})}
+    status = {"allocatable": amounts, "capacity": amounts}
+    return {"metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}}, "status": status} | fields
+
+
+def prepare_taint(scene: Scene) -> None:
+    taint = {"key": "pool", "value": "infer", "effect": "NoSchedule"}
+    scene.add_nodes(a_cpu_node(f"{scene.namespace}-a", spec={"taints": [taint]}))
+
+
+def add_toleration(scene: Scene, pod: Json, edit: Json) -> None:
+    pair, _, effect = edit["after"].rpartition(":")
+    key, _, value = pair.partition("=")
+    toleration = {"key": key, "operator": "Equal", "value": value, "effect": effect}
+    scene.replace_pod(pod | {"spec": pod["spec"] | {"tolerations": [toleration]}})
+
+
+def prepare_plain(scene: Scene) -> None:
+    scene.add_nodes(a_cpu_node(f"{scene.namespace}-a"))
+
+
+def drop_term(scene: Scene, pod: Json, edit: Json) -> None:
+    selector = {key: value for key, value in pod["spec"]["nodeSelector"].items() if f"{key}={value}" != edit["before"]}
+    assert len(selector) == len(pod["spec"]["nodeSelector"]) - 1
+    scene.replace_pod(pod | {"spec": pod["spec"] | {"nodeSelector": selector}})
+
+
+def lower_request(scene: Scene, pod: Json, edit: Json) -> None:
+    container_name, _, resource = edit["where"].partition(": ")
+    (container,) = pod["spec"]["containers"]
+    assert container["name"] == container_name
+    resources = {"requests": container["resources"]["requests"] | {resource: edit["after"]}}
+    scene.replace_pod(pod | {"spec": pod["spec"] | {"containers": [container | {"resources": resources}]}})
+
+
+def prepare_cordon(scene: Scene) -> None:
+    scene.add_nodes(a_cpu_node(f"{scene.namespace}-a", spec={"unschedulable": True}))
+
+
+def uncordon(scene: Scene, _: Json, edit: Json) -> None:
+    change = json.dumps({"spec": {"unschedulable": None}})
+    path = f"/api/v1/nodes/{edit['where']}"
+    scene.client.patch(path, content=change, headers=MERGE_PATCH).raise_for_status()
+
+
+def prepare_full(scene: Scene) -> None:
+    """Fill the node with a pod that asks for most of it and for its device."""
+    name = f"{scene.namespace}-a"
+    scene.add_nodes(a_cpu_node(name, amounts={GPU: "1"}))
+    holder = a_pod("holder", nodeName=name, requests={"cpu": "3"}, limits={GPU: "1"})
+    create(scene.client, scene.pods, holder)
+
+
+def add_node(scene: Scene, _: Json, edit: Json) -> None:
+    node = scene.client.get(f"/api/v1/nodes/{edit['where']}").json()
+    name = f"{edit['where']}-new"
+    amounts = node["status"]["allocatable"]
+    scene.add_nodes(a_cpu_node(name, amounts=amounts))
+
+
+def end_holder(scene: Scene, _: Json, edit: Json) -> None:
+    namespace, _, name = edit["where"].partition("/")
+    delete_objects(scene.client, [f"/api/v1/namespaces/{namespace}/pods/{name}"])
+
+
+def prepare_claim(scene: Scene) -> None:
+    """Publish devices of 24 and 40 Gi to a claim that asks for 80."""
+    node = f"{scene.namespace}-a"
+    scene.add_nodes(a_cpu_node(node))
+    devices = [{"name": f"gpu-{gib}", "capacity": {"memory": {"value": f"{gib}Gi"}}} for gib in (24, 40)]
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    group = "/apis/resource.k8s.io/v1"
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
+    scene.add(f"{group}/resourceslices", {"metadata": {"name": node}, "spec": spec})
+    selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
+    scene.add(f"{group}/deviceclasses", {"metadata": {"name": scene.namespace}, "spec": {"selectors": selectors}})
+    request = {"deviceClassName": scene.namespace, "selectors": [{"cel": {"expression": BOUND}}]}
+    claim = {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}
+    path = f"{group}/namespaces/{scene.namespace}/resourceclaims"
+    scene.add(path, {"metadata": {"name": "claim"}, "spec": claim})
+
+
+def rewrite_claim(scene: Scene, _: Json, edit: Json) -> None:
+    path = f"/apis/resource.k8s.io/v1/namespaces/{scene.namespace}/resourceclaims"
+    claim = scene.client.get(f"{path}/{edit['where']}").json()
+    looser = replace_expression(claim["spec"], BOUND, BOUND.replace(edit["before"], edit["after"]))
+    assert looser != claim["spec"]
+    delete_objects(scene.client, [f"{path}/{edit['where']}"])
+    scene.add(path, {"metadata": {"name": edit["where"]}, "spec": looser})
+
+
+def prepare_volume(scene: Scene) -> None:
+    """Bind the pod's claim to a volume of a node that is gone, while another volume is free on a node that is there."""
+    scene.add_nodes(a_cpu_node(f"{scene.namespace}-a", metadata=name_host(f"{scene.namespace}-a")))
+    storage = "/apis/storage.k8s.io/v1/storageclasses"
+    late = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    scene.add(storage, {"metadata": {"name": scene.namespace}} | late)
+    for name in ("gone", "a"):
+        scene.add_volume(a_local_volume(scene.namespace, f"{scene.namespace}-{name}"))
+    claims = f"/api/v1/namespaces/{scene.namespace}/persistentvolumeclaims"
+    spec = {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": scene.namespace, "volumeName": f"{scene.namespace}-gone",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }  # fmt: skip
+    scene.add(claims, {"metadata": {"name": "data"}, "spec": spec})
+    bind_claim(scene.client, f"{claims}/data", f"{scene.namespace}-gone")
+
+
+def name_host(name: str) -> Json:
+    return {
+        "name": name,
+        "annotations": {"kwok.x-k8s.io/node": "fake"},
+        "labels": {"kubernetes.io/hostname": name},
+    }
+
+
+def a_local_volume(storage_class: str, name: str) -> Json:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
+    spec = {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": storage_class,
+        "csi": {"driver": "csi.example.com", "volumeHandle": name},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+    }  # fmt: skip
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def renew_volume(scene: Scene, pod: Json, edit: Json) -> None:
+    claims = f"/api/v1/namespaces/{scene.namespace}/persistentvolumeclaims"
+    spec = scene.client.get(f"{claims}/{edit['where']}").json()["spec"]
+    assert spec.pop("volumeName") == edit["before"]
+    scene.add(claims, {"metadata": {"name": edit["after"]}, "spec": spec})
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": edit["after"]}}
+    scene.replace_pod(pod | {"spec": pod["spec"] | {"volumes": [volume]}})
+
+
+CLAIMED: Json = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}]}
+MOUNTED: Json = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+CASES: Sequence[Case] = (
+    Case("taint", prepare_taint, add_toleration),
+    Case("selector", prepare_plain, drop_term, {"nodeSelector": {"disk": "nvme"}}),
+    Case("request", prepare_plain, lower_request, requests={"cpu": "6"}),
+    Case("uncordon", prepare_cordon, uncordon),
+    Case("node", prepare_full, add_node, requests={"cpu": "2"}),
+    Case("use", prepare_full, end_holder, requests={"cpu": "2"}),
+    Case("claim", prepare_claim, rewrite_claim, CLAIMED),
+    Case("volume", prepare_volume, renew_volume, MOUNTED),
+)
+
+
+@pytest.fixture
+def scene(control_plane: ControlPlane) -> Iterator[Scene]:
+    name = f"changes-{uuid.uuid4().hex[:6]}"
+    profiles = {"profiles": [{"schedulerName": SCHEDULER}], "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+    if control_plane.scheduler.configuration != profiles or not control_plane.scheduler.is_alive:
+        control_plane.start_scheduler(profiles)
+    with ExitStack() as stack:
+        client = stack.enter_context(control_plane.open_client())
+        stack.enter_context(created_namespace(control_plane, name))
+        yield Scene(client, stack, name, control_plane)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.constraint)
+def test_after_the_change_kube_scheduler_places_the_pod_where_the_suggestion_says(
+    scene: Scene, case: Case, figure: Callable[[str], None]
+) -> None:
+    case.prepare(scene)
+    spec = dict(case.spec)
+    spec["nodeSelector"] = {"scene": scene.namespace} | spec.get("nodeSelector", {})
+    pod = a_pod("waits", requests=case.requests, **spec)
+    stored = create(scene.client, scene.pods, pod)
+    path = f"{scene.pods}/waits"
+    assert await_result(scene.client, path).reason == "Unschedulable"
+    suggestion = suggest(scene, stored, case.constraint)
+    began = time.monotonic()
+    case.apply(scene, pod, suggestion["edits"][0])
+    placed = eventually(lambda: find_node(scene, path), lambda: f"{suggestion}: {read_result(scene.client, path)}")
+    assert placed == suggestion["node"]
+    seconds = time.monotonic() - began
+    figure(f"{case.constraint}: {suggestion['sentence']['en']} Placed {seconds:.1f} s after the change.")
+
+
+def find_node(scene: Scene, path: str) -> str:
+    """Find the node of the pod; "" while it waits or is created again."""
+    if scene.client.get(path).status_code == httpx.codes.NOT_FOUND:
+        return ""
+    result = read_result(scene.client, path)
+    return result.node if result else ""
+
+
+def suggest(scene: Scene, pod: Json, constraint: str) -> Json:
+    """Return the suggestion whose only edit is of this kind."""
+    objects = collect_objects(read_objects(scene.client))
+    body = orjson.dumps({"apiVersion": "v1", "kind": "Pod"} | pod)
+    answer = simulate_on_case(objects, body, scene.namespace, None, datetime.now(UTC))
+    items: list[Json] = answer["suggestions"]["items"]
+    of_kind = [item for item in items if [edit["constraint"] for edit in item["edits"]] == [constraint]]
+    assert of_kind, [item["sentence"]["en"] for item in items]
+    return of_kind[0]
