@@ -23,6 +23,7 @@ def create_server(callers: Callers) -> MCPServer[Any]:
     tools = ApiTools(callers)
     titles: tuple[tuple[Callable[..., Any], str], ...] = (
         (tools.why_pod, "Why a pod waits"),
+        (tools.why_workload, "Why a workload waits"),
         (tools.suggest, "What would have to change"),
         (tools.suggest_for_many, "What would let most pods in"),
         (tools.simulate, "Where a pod would go"),

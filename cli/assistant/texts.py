@@ -27,6 +27,19 @@ def describe_diagnosis(answer: Json) -> str:
     )
 
 
+def describe_workload(answer: Json) -> str:
+    groups = list_items(_describe_group(group) for group in answer["groups"])
+    first = answer["groups"][0]["obstacle"] if answer["groups"] else None
+    remedy = f"Remedy: {first['remedy']['en']}" if first else ""
+    return join_sentences(str(answer["sentence"]["en"]), groups, remedy)
+
+
+def _describe_group(group: Json) -> str:
+    obstacle = group["obstacle"]
+    why = f": {obstacle['sentence']['en']} ({obstacle['code']})" if obstacle else ""
+    return f"{format_count(group['count'], 'pod')} {group['state']}{why}"
+
+
 def describe_suggestions(answer: Json) -> str:
     changes = list_items(map(_describe_change, answer["items"]))
     if answer["state"] != "refused":

@@ -12,7 +12,7 @@ from cli.assistant import texts
 from cli.assistant.answers import ToolAnswer, join_sentences, list_items, to_refusal, to_result
 from cli.assistant.callers import Callers
 from cli.client.problems import Problem, WrongRequest
-from cli.client.requests import build_node_path, build_pod_path
+from cli.client.requests import build_node_path, build_pod_path, build_workload_path
 from cli.terminal.values import to_status
 from schemas.json_types import Json
 
@@ -35,6 +35,20 @@ class ApiTools:
         return self._answer_about_pod(
             context, namespace, pod, "diagnosis", {"attempt": attempt}, texts.describe_diagnosis
         )
+
+    def why_workload(
+        self,
+        context: ToolContext,
+        kind: Annotated[str, Field(description="job, deployment, vcjob, workload, podgroup, …", max_length=63)],
+        name: Annotated[str, Field(description="The workload's name.", max_length=253)],
+        namespace: Namespace = "",
+    ) -> Answer:
+        """Explain why the pods of a Job or another workload wait, by what keeps them; also where none exists."""
+        transport = self.callers(context)
+        if isinstance(transport, Problem):
+            return to_refusal(transport)
+        path = build_workload_path(namespace or transport.get_namespace(), kind, name)
+        return _to_tool_result(transport.get(path), texts.describe_workload)
 
     def suggest(self, context: ToolContext, pod: Pod, namespace: Namespace = "", attempt: AttemptId = "") -> Answer:
         """Suggest the smallest changes that make the pod fit, cheapest first; the scheduler's fit has checked each."""

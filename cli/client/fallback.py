@@ -1,13 +1,18 @@
 """The API if the cluster has it; otherwise another transport, which answers from the cluster itself."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotAllowed, Problem
 from cli.client.transport import NO_QUERY, Query, Transport
 from schemas.json_types import Json
+
+_WORKLOAD: Final = re.compile(r"/namespaces/[^/]+/workloads/.+")
+"""Answers that only the cluster's objects give."""
 
 
 @dataclass(slots=True)
@@ -19,8 +24,11 @@ class FallbackTransport:
     """Shows whether the cluster has the API: a user who lacks a right is refused before the API is looked for."""
     create_other: Callable[[], Transport]
     _other: Transport | None = field(default=None, init=False)
+    _created: Transport | None = field(default=None, init=False)
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
+        if _WORKLOAD.fullmatch(path):
+            return self._create_once().get(path, query)
         answer = self._get_current().get(path, query)
         return self._use_other().get(path, query) if self._is_missing(answer) else answer
 
@@ -51,5 +59,9 @@ class FallbackTransport:
         return answer.next_step == INSTALL or (isinstance(answer, NotAllowed) and not self.has_api())
 
     def _use_other(self) -> Transport:
-        self._other = self._other or self.create_other()
+        self._other = self._create_once()
         return self._other
+
+    def _create_once(self) -> Transport:
+        self._created = self._created or self.create_other()
+        return self._created

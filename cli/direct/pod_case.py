@@ -62,6 +62,11 @@ def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
     return build_live_case(reader, reader.list_kinds(listed), None, namespace)
 
 
+def read_nodes_case(reader: ObjectReader) -> LiveCase:
+    """Read a case about the nodes, and the pods that hold something of them."""
+    return build_live_case(reader, reader.list_kinds([NODES, PODS]), None, "")
+
+
 def build_live_case(reader: ObjectReader, read: ReadObjects, pod: Json | None, namespace: str) -> LiveCase:
     """Build the case of what was read; without the right to list all pods it has those of the namespace."""
     if kinds.POD in read.problems and namespace:

@@ -1,6 +1,7 @@
 """The paths of the API answered from a live cluster: diagnosis of a pod or workload, pods that wait, nodes."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,23 +10,33 @@ from urllib.parse import unquote
 
 from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
-from cli.client.problems import NotFound, Problem, Unreachable
+from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
 from cli.client.transport import NO_QUERY, Query
-from cli.direct.pod_case import LiveCase, read_pod_case, read_waiting_case
+from cli.direct.pod_case import LiveCase, read_nodes_case, read_pod_case, read_waiting_case
+from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
 from cli.direct.similar_names import list_similar_names
 from cli.direct.simulation import simulate_on_cluster
+from cli.direct.waiting_groups import group_by_obstacle, group_by_workload
 from cli.direct.waiting_pods import list_waiting
 from cli.direct.workload_case import read_workload_case
+from engine.cases.node_answers import CaseNodes
 from engine.cases.simulating import suggest_changes
 from engine.snapshot import kinds
 from ingest.cases.answers import explain_pod
 from ingest.cases.workload_answers import diagnose_workload
 from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.waiting import Pending, PendingObstacles, PodsWaiting
 from schemas.json_types import Json
 
 _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
 _WORKLOAD: Final = re.compile(r"/namespaces/([^/]+)/workloads/([^/]+)/([^/]+)")
+_WATCHED_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/schedulerlog")
+_NODE: Final = re.compile(r"/nodes(?:/([^/]+)(/occupancy)?)?")
+_GROUPINGS: Final[Mapping[str, Callable[[PodsWaiting], Pending | PendingObstacles]]] = {
+    "workload": group_by_workload,
+    "obstacle": group_by_obstacle,
+}
 _SIMULATE: Final = "/simulate"
 _PENDING: Final = "/pending"
 _RUNGS: Final = (
@@ -48,11 +59,17 @@ class DirectTransport:
     show_note: ShowNote
     _diagnosed: dict[tuple[str, str], tuple[LiveCase, Diagnosis]] = field(default_factory=dict)
     """The latest case by namespace and name of its pod, for the question that follows its diagnosis."""
+    _nodes: dict[str, LiveCase] = field(default_factory=dict)
+    """The latest case by the name of its node."""
+    sleep: Callable[[float], None] = time.sleep
+    """Pauses between two readings of a watch."""
 
     def get(self, path: str, query: Query = NO_QUERY) -> Json | Problem:
         """Answer a path of the API, or say that it needs the API."""
         if path == _PENDING:
             return self._list_waiting(query)
+        if (match := _NODE.fullmatch(path)) and not query.get("at"):
+            return self._describe_nodes(unquote(match[1] or ""), has_occupancy=bool(match[2]))
         if match := _WORKLOAD.fullmatch(path):
             return self._diagnose_workload(*map(unquote, match.groups()))
         match = _POD.fullmatch(path)
@@ -84,13 +101,36 @@ class DirectTransport:
         self._diagnosed.clear()
         self._diagnosed.update({(entry.namespace, entry.name): (live, entry) for entry in diagnoses})
 
+    def _describe_nodes(self, name: str, *, has_occupancy: bool) -> Json | Problem:
+        # The state of a node is asked for right after what is held of it.
+        live = self._nodes.pop(name, None) or read_nodes_case(self.reader)
+        if problem := live.problems.get(kinds.NODE) or live.problems.get(kinds.POD):
+            return NotAllowed(problem.cause, "Nodes are answered with the right to list nodes and pods.")
+        nodes = CaseNodes(live.case.objects, live.case.read_at or datetime.now(UTC))
+        if not name:
+            return nodes.list_nodes().model_dump(mode="json", by_alias=True)
+        answer = nodes.build_occupancy(name) if has_occupancy else nodes.build_state(name)
+        if answer is None:
+            similar = list_similar_names(live.case.objects.select(kinds.NODE), "", name)
+            names = ", ".join(entry.removeprefix("/") for entry in similar)
+            hint = f"Similar names: {names}." if names else "`schedulerlog nodes` lists the nodes."
+            return NotFound(f"the node {name} does not exist", hint)
+        if has_occupancy:
+            self._nodes[name] = live
+        return answer.model_dump(mode="json", by_alias=True)
+
     def _list_waiting(self, query: Query) -> Json | Problem:
-        if query.get("group_by", "pod") != "pod" or query.get("reason") or query.get("since"):
-            return Unreachable("groups, reasons and times need the records of schedulerlog", INSTALL)
+        if query.get("reason") or query.get("since"):
+            return Unreachable("reasons and times are searched for in the records of schedulerlog", INSTALL)
         live = read_waiting_case(self.reader, query.get("namespace", ""))
         self.show_note(describe_rung(live.problems))
-        limit = query.get("limit", "")
-        return list_waiting(live, int(limit)) if limit.isdecimal() else list_waiting(live)
+        limit, grouping = query.get("limit", ""), query.get("group_by", "pod")
+        is_limited = limit.isdecimal() and grouping == "pod"
+        waiting = list_waiting(live, int(limit)) if is_limited else list_waiting(live)
+        if isinstance(waiting, Problem):
+            return waiting
+        answer = _GROUPINGS[grouping](waiting) if grouping in _GROUPINGS else waiting
+        return answer.model_dump(mode="json", by_alias=True)
 
     def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:  # noqa: ARG002 - the protocol's
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
@@ -104,8 +144,29 @@ class DirectTransport:
         count = int(query["count"]) if query.get("count", "").isdecimal() else None
         return simulate_on_cluster(live.case.objects, body, self.namespace(), count)
 
-    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:  # noqa: ARG002
-        yield Unreachable("changes are followed by schedulerlog's API", INSTALL)
+    def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
+        """Stream the changes of a pod, or of the pods that wait, by reading the cluster again and again."""
+        has_initial = query.get("sendInitialEvents") != "false"
+        if path == _PENDING:
+            waiting = {"namespace": query.get("namespace", "")}
+            yield from iterate_waiting_changes(
+                lambda: self._list_quietly(waiting), has_initial=has_initial, sleep=self.sleep
+            )
+        elif match := _WATCHED_POD.fullmatch(path):
+            namespace, name = unquote(match[1]), unquote(match[2])
+            yield from iterate_pod_changes(
+                lambda: self._diagnose_quietly(namespace, name), has_initial=has_initial, sleep=self.sleep
+            )
+        else:
+            yield Unreachable("these changes are followed by schedulerlog's API", INSTALL)
+
+    def _diagnose_quietly(self, namespace: str, name: str) -> Json | Problem:
+        diagnosed = self._diagnose(namespace, name)
+        return diagnosed if isinstance(diagnosed, Problem) else diagnosed[1].model_dump(mode="json")
+
+    def _list_quietly(self, query: Query) -> Json | Problem:
+        waiting = list_waiting(read_waiting_case(self.reader, query["namespace"]))
+        return waiting if isinstance(waiting, Problem) else waiting.model_dump(mode="json", by_alias=True)
 
     def get_namespace(self) -> str:
         return self.namespace()

@@ -14,14 +14,13 @@ from ingest.cases.answers import PodAnswer, diagnose_pods
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, parse_moment
 from schemas.answers.waiting import MainObstacle, PodsWaiting, PodWaiting
 from schemas.codec.records import format_rfc3339
-from schemas.json_types import Json
 
 MAX_PODS: Final = 200
 """Pods that one answer explains: those that wait longest."""
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-def list_waiting(live: LiveCase, limit: int = MAX_PODS) -> Json | Problem:
+def list_waiting(live: LiveCase, limit: int = MAX_PODS) -> PodsWaiting | Problem:
     """List the pods without a node, the longest waiting first."""
     if not live.case.objects.has_read(kinds.POD) and kinds.POD in live.problems:
         return NotAllowed("the pods can't be read", "`kubectl auth can-i list pods`; -n names a namespace.")
@@ -30,7 +29,7 @@ def list_waiting(live: LiveCase, limit: int = MAX_PODS) -> Json | Problem:
     explained = pods[: min(limit, MAX_PODS)]
     answers = diagnose_pods(live.case, [_name_pod(pod) for pod in explained])
     items = [_to_item(pod, answer, now) for pod, answer in zip(explained, answers, strict=True)]
-    return PodsWaiting(total=len(pods), items=items).model_dump(mode="json", by_alias=True)
+    return PodsWaiting(total=len(pods), items=items)
 
 
 def _waits(pod: Fields) -> bool:

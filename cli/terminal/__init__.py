@@ -5,7 +5,7 @@ why            why a pod waits, or why it is where it is; the rows of an attempt
 lists          the pods that wait, or a search of attempts
 pending        pure: the pods that wait, as rows
 history        the episodes of a pod
-nodes          a node's devices, now or at a time
+nodes          all nodes, and a node's devices, now or at a time
 trends         counts over time
 report         the failures of a range of time
 simulation     where a pod from a file would go

@@ -8,11 +8,12 @@ from runtime.cli.lazy_commands import LazyCommand
 
 QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
     {
-        "why": LazyCommand("Explain why a pod waits, or why it is where it is.", "cli.terminal.why:why"),
+        "why": LazyCommand("Explain why a pod or workload waits, or why a pod is where it is.", "cli.terminal.why:why"),
         "list": LazyCommand("List pods that wait, or search attempts.", "cli.terminal.lists:list_pods"),
         "history": LazyCommand(
             "Show what schedulers decided about a pod, attempt by attempt.", "cli.terminal.history:history"
         ),
+        "nodes": LazyCommand("List the nodes with what is free of their devices.", "cli.terminal.nodes:nodes"),
         "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
         "simulate": LazyCommand("Simulate where a pod from a file would go.", "cli.terminal.simulation:simulate"),
         "trends": LazyCommand("Count attempts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),

@@ -1,6 +1,7 @@
-"""``schedulerlog node NODE``: its devices and who holds them, now or at a time."""
+"""``schedulerlog nodes`` and ``node NODE``: devices, what is free of them and who holds them, now or at a time."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -8,9 +9,71 @@ from cli.client.problems import Problem
 from cli.client.requests import build_node_path
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.options import Asking, with_api_options
-from cli.terminal.screen import Screen
+from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_time
 from schemas.json_types import Json
+
+_PAGE: Final = 200
+MAX_NODES: Final = 10_000
+"""Nodes of all pages together."""
+
+
+@with_api_options
+def nodes(asking: Asking) -> None:
+    """List the nodes with what is free of their devices, and what is wrong with them.
+
+    \b
+    Examples:
+      schedulerlog nodes
+      schedulerlog nodes -o wide
+    """
+    transport = asking.create_transport()
+    answer = require_answer(transport.get("/nodes", {"limit": str(_PAGE)}))
+    while answer.get("continue") and len(answer["items"]) < MAX_NODES:
+        page = require_answer(transport.get("/nodes", {"limit": str(_PAGE), "continue": answer["continue"]}))
+        answer = {**page, "items": [*answer["items"], *page["items"]]}
+    if print_document(asking.output, answer):
+        return
+    _show_list(Screen(), answer["items"], is_wide=asking.output == "wide")
+
+
+def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: bool) -> None:
+    totals = {name: sum(item[name] or 0 for item in listed) for name in ("devices", "free_devices", "memory_free_mib")}
+    text = f"{format_count(len(listed), 'node')}: {totals['free_devices']:,} of {totals['devices']:,} devices are free"
+    if totals["memory_free_mib"]:
+        largest = max(item["largest_free_mib"] or 0 for item in listed)
+        text += f"; {totals['memory_free_mib']:,} MiB of memory, at most {largest:,} MiB on one device"
+    screen.print_line(f"{text}.", "bold")
+    if listed:
+        screen.skip_line()
+        columns = ["NODE", "#FREE", "#DEVICES", "#FREE MiB", "#MOST ON ONE", "#PODS", "STATE"]
+        screen.print_table(columns, [_to_list_row(item) for item in listed], is_wide=is_wide)
+
+
+def _to_list_row(item: Mapping[str, Any]) -> list[str]:
+    return [
+        item["node"],
+        f"{item['free_devices']:,}",
+        f"{item['devices']:,}",
+        _format_number(item["memory_free_mib"]),
+        _format_number(item["largest_free_mib"]),
+        f"{item['pods']:,}",
+        ", ".join(_iterate_states(item)),
+    ]
+
+
+def _iterate_states(item: Mapping[str, Any]) -> Iterator[str]:
+    if item["ready"] not in (None, "True"):
+        yield "not ready"
+    if item["cordoned"]:
+        yield "cordoned"
+    for name in ("unhealthy", "cordoned"):
+        if count := item[f"{name}_devices"]:
+            yield f"{format_count(count, 'device')} {name}"
+    if lock := item["lock"]:
+        yield f"locked by {lock['pod'] or 'a pod'}"
+    for problem in item["problems"]:
+        yield problem["code"]
 
 
 @with_api_options

@@ -8,4 +8,5 @@ workload_words     words that name kinds of workloads, and the kinds
 workloads          a workload with its family and its pods
 unmade_pods        pods that a workload has not made yet
 workload_timeline  events of a workload and its pods over the layers
+node_answers  nodes with what pods hold of their devices
 """

@@ -25,6 +25,7 @@ LOG = Path("tests/conformance/cases/logs/042.log")
 CALLS: dict[str, dict[str, Any]] = {
     "why_pod": {"pod": NAME, "namespace": NAMESPACE},
     "suggest": {"pod": NAME, "namespace": NAMESPACE},
+    "why_workload": {"kind": "job", "name": "train", "namespace": NAMESPACE},
     "suggest_for_many": {},
     "simulate": {"pod": Path("examples/pods/1-gpu-pod.yaml").read_text()},
     "pending": {},
@@ -86,6 +87,10 @@ async def test_every_tool_answers_over_stdio_with_its_evidence(api_url: str) -> 
             assert tool.description
         for name, arguments in CALLS.items():
             done = await client.call_tool(name, arguments)
+            if name == "why_workload":
+                # Workloads are answered from the cluster's objects, which an API by its address does not have.
+                assert done.is_error
+                continue
             assert not done.is_error, done
             assert done.structured_content
             assert EVIDENCE.get(name, "") in done.structured_content["evidence"] or name not in EVIDENCE, name

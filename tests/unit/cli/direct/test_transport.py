@@ -6,9 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from cli.client.changes import WatchedChange
 from cli.client.fallback import FallbackTransport
 from cli.client.kubectl import INSTALL, parse_kubectl_problem
-from cli.client.problems import NotFound, Problem, Unreachable, WrongRequest
+from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 
@@ -107,7 +108,7 @@ def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
     assert isinstance(answer, Problem)
 
 
-@pytest.mark.parametrize("path", ["/nodes/n1/occupancy", "/namespaces/ml/pods/train-0/scores"])
+@pytest.mark.parametrize("path", ["/trends", "/namespaces/ml/pods/train-0/scores"])
 def test_answers_of_records_need_the_api(path: str) -> None:
     answer = create_transport(Server(), []).get(path)
     assert isinstance(answer, Unreachable)
@@ -174,7 +175,10 @@ def test_waiting_pods_are_listed_with_their_obstacle() -> None:
     (item,) = answer["items"]
     assert (item["namespace"], item["name"], item["obstacle"]["code"]) == ("ml", "train-0", "ResourceNeverEnough")
     grouped = create_transport(Server(), []).get("/pending", {"group_by": "obstacle"})
-    assert isinstance(grouped, Unreachable)
+    assert isinstance(grouped, dict)
+    assert [(row["obstacle"]["code"], row["pods"]) for row in grouped["items"]] == [("ResourceNeverEnough", 1)]
+    searched = create_transport(Server(), []).get("/pending", {"since": "2h"})
+    assert isinstance(searched, Unreachable)
 
 
 def test_each_diagnosis_reads_the_cluster_again_and_its_suggestions_do_not() -> None:
@@ -224,3 +228,35 @@ def test_a_word_that_is_no_kind_is_a_mistake() -> None:
     answer = create_transport(Server(), []).get("/namespaces/ml/workloads/joob/train")
     assert isinstance(answer, WrongRequest)
     assert "job" in answer.next_step
+
+
+def test_nodes_are_listed_and_described_from_one_reading() -> None:
+    server = Server()
+    transport = create_transport(server, [])
+    listed = transport.get("/nodes", {"limit": "200"})
+    assert isinstance(listed, dict)
+    assert [item["node"] for item in listed["items"]] == ["n0", "n1", "n2"]
+    occupancy = transport.get("/nodes/n1/occupancy")
+    reads = len(server.paths)
+    state = transport.get("/nodes/n1")
+    assert isinstance(occupancy, dict)
+    assert isinstance(state, dict)
+    assert (occupancy["node"], state["node"]) == ("n1", "n1")
+    assert len(server.paths) == reads
+    missing = transport.get("/nodes/n9/occupancy")
+    assert isinstance(missing, NotFound)
+    assert "n1" in missing.next_step
+
+
+def test_nodes_need_the_right_to_list_nodes_and_pods() -> None:
+    answer = create_transport(Server("/api/v1/pods"), []).get("/nodes")
+    assert isinstance(answer, NotAllowed)
+
+
+def test_a_watch_of_a_pod_reads_the_cluster_again() -> None:
+    server = Server()
+    changes = create_transport(server, []).stream("/namespaces/ml/pods/train-0/schedulerlog", {})
+    change = next(changes)
+    assert isinstance(change, WatchedChange)
+    assert change.object["metadata"] == {"namespace": "ml", "name": "train-0"}
+    assert change.object["status"] == "failed"
