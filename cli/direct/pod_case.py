@@ -4,12 +4,13 @@ The reading climbs as far as the user's rights allow: the pod with its events, c
 pods, on which the pod is judged; then the objects of queues and gangs that the cluster has.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
+from cli.direct.scheduler_logs import SchedulerLog, read_scheduler_log
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import (
     EVENTS,
@@ -37,6 +38,8 @@ class LiveCase:
     """Object of the pod; None if the pod does not exist."""
     problems: dict[str, Problem] = field(default_factory=dict)
     """By kind (``engine.snapshot.kinds``)."""
+    log: SchedulerLog | None = None
+    """Log of the pod's scheduler; None where it was not looked for."""
 
 
 def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase | Problem:
@@ -53,7 +56,10 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
     if not get_text(pod, "spec", "nodeName"):
         versions = read_versions(reader)
         listed += [*list_for_verdict(get_object(pod, "spec"), versions), *list_queues(namespace, versions)]
-    return build_live_case(reader, reader.list_kinds(listed), pod, namespace)
+    live = build_live_case(reader, reader.list_kinds(listed), pod, namespace)
+    if get_text(pod, "spec", "nodeName"):
+        return live
+    return replace(live, log=read_scheduler_log(reader, live.case, pod))
 
 
 def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:

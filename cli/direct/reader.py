@@ -45,6 +45,10 @@ class ObjectReader:
         body = self._fetch(path)
         return body if isinstance(body, Problem) else read_json(body, "the API server")
 
+    def get_text(self, path: str) -> bytes | Problem:
+        """Get a text, such as the log of a pod."""
+        return self._fetch(path)
+
     def list_kinds(self, listed: Iterable[ListedKind]) -> ReadObjects:
         """List the objects of several kinds at the same time."""
         read = ReadObjects()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
@@ -15,6 +16,8 @@ from cli.client.transport import NO_QUERY, Query
 from cli.direct.pod_case import LiveCase, read_nodes_case, read_pod_case, read_waiting_case
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
+from cli.direct.rungs import describe_log, describe_rung
+from cli.direct.saved_case import save_case
 from cli.direct.similar_names import list_similar_names
 from cli.direct.simulation import simulate_on_cluster
 from cli.direct.waiting_groups import group_by_obstacle, group_by_workload
@@ -39,13 +42,6 @@ _GROUPINGS: Final[Mapping[str, Callable[[PodsWaiting], Pending | PendingObstacle
 }
 _SIMULATE: Final = "/simulate"
 _PENDING: Final = "/pending"
-_RUNGS: Final = (
-    (frozenset((kinds.NODE, kinds.POD)), "which node or device refuses the pod, and what would help"),
-    (frozenset(("Event",)), "what the scheduler wrote about the pod"),
-    (frozenset((kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS)), "whether its volumes can be used"),
-)
-"""Kinds, and what the answer would say with them."""
-
 ShowNote = Callable[[str], None]
 """Shows a person a note about the answer."""
 
@@ -171,6 +167,11 @@ class DirectTransport:
     def get_namespace(self) -> str:
         return self.namespace()
 
+    def save(self, file: Path) -> int:
+        """Save the case of the latest answer with replaced names; returns the number of objects. Raises ``OSError``."""
+        live, _ = next(iter(self._diagnosed.values()))
+        return save_case(live, file)
+
     def _diagnose(self, namespace: str, name: str) -> tuple[LiveCase, Diagnosis] | Problem:
         """Read a case about the pod as it is now, and diagnose it."""
         live = read_pod_case(self.reader, namespace, name)
@@ -178,7 +179,10 @@ class DirectTransport:
             return live
         if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
             return _explain_absence(live, namespace, name)
-        return live, explain_pod(live.case, f"{namespace}/{name}").diagnosis
+        answer = explain_pod(live.case, f"{namespace}/{name}")
+        if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), answer.differing):
+            self.show_note(text)
+        return live, answer.diagnosis
 
     def _suggest(self, namespace: str, name: str) -> Json | Problem:
         """Suggest what would let the pod in."""
@@ -188,17 +192,6 @@ class DirectTransport:
         live, diagnosis = diagnosed
         suggestions = suggest_changes(live.case.objects, diagnosis, live.case.read_at or datetime.now(UTC))
         return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
-
-
-def describe_rung(problems: Mapping[str, Problem]) -> str:
-    """Describe what the answer stands on, and what it would say with further rights."""
-    text = "Read from the cluster's objects, without schedulerlog's records (history needs its API)."
-    if not problems:
-        return text
-    names = ", ".join(sorted(kind.partition(".")[0] for kind in problems))
-    missing = [gain for needed, gain in _RUNGS if needed & problems.keys()]
-    gains = f"; with the right to list them it would say {' and '.join(missing)}" if missing else ""
-    return f"{text} You may not read: {names}{gains}."
 
 
 def _explain_absence(live: LiveCase, namespace: str, name: str) -> Problem:

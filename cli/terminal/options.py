@@ -19,6 +19,7 @@ from runtime.settings import addresses
 
 if TYPE_CHECKING:
     from cli.client.kubectl import KubectlTransport
+    from cli.direct.transport import DirectTransport
 
 URL_VARIABLE: Final = "SCHEDULERLOG_API_URL"
 
@@ -93,7 +94,7 @@ class ApiConnection:
         kubectl = self._create_kubectl()
         return FallbackTransport(kubectl, kubectl.has_api, lambda: self._create_direct(kubectl))
 
-    def create_cluster_transport(self) -> Transport:
+    def create_cluster_transport(self) -> "DirectTransport":
         """Create the transport that reads the cluster's objects, also where the API is installed."""
         return self._create_direct(self._create_kubectl())
 
@@ -102,7 +103,7 @@ class ApiConnection:
 
         return KubectlTransport(self.context, self.kubeconfig, self.namespace)
 
-    def _create_direct(self, kubectl: "KubectlTransport") -> Transport:
+    def _create_direct(self, kubectl: "KubectlTransport") -> "DirectTransport":
         # Imported late: it brings the engine, which an answer of the API does without.
         from cli.direct.reader import ObjectReader
         from cli.direct.transport import DirectTransport

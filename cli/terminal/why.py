@@ -1,7 +1,8 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +14,13 @@ from cli.terminal.details import show_details, show_nodes
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
-from cli.terminal.screen import Screen
+from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from runtime.cli.cli import fail
 from schemas.json_types import Json
+
+if TYPE_CHECKING:
+    from cli.direct.transport import DirectTransport
 
 
 @with_api_options
@@ -28,6 +32,10 @@ def why(
     ],
     attempt: Annotated[str, typer.Option(metavar="ID", help="Attempt to explain; default: the present state.")] = "",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="The answer again after each further decision.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="New archive (.tgz) for what was read of the cluster, with replaced names."),
+    ] = None,
 ) -> None:
     """Explain why a pod waits, or why it is where it is, and what would have to change.
 
@@ -37,6 +45,7 @@ def why(
       schedulerlog why llm/deepseek-0 -o wide
       schedulerlog why deepseek-0 -n llm -o json
       schedulerlog why job/train -n llm
+      schedulerlog why job/train -n llm --save case.tgz
 
     A workload (job, cronjob, deployment, replicaset, statefulset, vcjob, workload, podgroup, …) is answered from the
     cluster's objects, with its pods by what keeps them.
@@ -47,8 +56,15 @@ def why(
     namespace, word, name = asking.parse_subject(pod)
     if watch and (attempt or word):
         fail("--watch: follows a pod, and an attempt does not change: leave out --attempt", USAGE)
+    if save and (watch or attempt):
+        fail("--save: the cluster is saved as it is now: leave out --watch and --attempt", USAGE)
     if word:
-        raise typer.Exit(_answer_workload(asking, build_workload_path(namespace, word, name)))
+        raise typer.Exit(_answer_workload(asking, build_workload_path(namespace, word, name), save))
+    if save:
+        cluster = asking.create_cluster_transport()
+        code = _answer(asking, cluster, namespace, name, attempt)
+        _save(cluster, save)
+        raise typer.Exit(code)
     transport = asking.create_transport()
     code = _answer(asking, transport, namespace, name, attempt)
     if watch:
@@ -83,7 +99,7 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     return code
 
 
-def _answer_workload(asking: Asking, path: str) -> int:
+def _answer_workload(asking: Asking, path: str, save: Path | None) -> int:
     """Print the answer about a workload and return its exit code."""
     transport = asking.create_cluster_transport()
     answer = require_answer(transport.get(path))
@@ -94,7 +110,19 @@ def _answer_workload(asking: Asking, path: str) -> int:
             lambda pod: transport.get(build_pod_path(pod["namespace"], pod["name"], "suggestions")),
             is_wide=asking.output == "wide",
         )
+    if save:
+        _save(transport, save)
     return to_workload_exit_code(answer)
+
+
+def _save(cluster: "DirectTransport", file: Path) -> None:
+    """Save what the answer was read from; ends the command if the file can't be made."""
+    try:
+        count = cluster.save(file)
+    except OSError as error:
+        fail(f"--save: {file} can't be made: {error.strerror}", USAGE)
+    text = f"{file} has {format_count(count, 'object')} with replaced names, without Secrets and values of variables."
+    complain(f"{text} Read it before you send it; `schedulerlog explain {file}` answers from it.")
 
 
 def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> list[Json | Problem]:

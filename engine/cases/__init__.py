@@ -9,4 +9,5 @@ workloads          a workload with its family and its pods
 unmade_pods        pods that a workload has not made yet
 workload_timeline  events of a workload and its pods over the layers
 node_answers  nodes with what pods hold of their devices
+anonymous_objects  objects with replaced names
 """

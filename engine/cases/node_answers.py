@@ -115,10 +115,10 @@ class CaseNodes:
         if node is None:
             return None
         facts = to_node_facts(node, NODES.build_object_path(Key("", name)), self._now)
-        at = format_rfc3339(self._now)
-        check = CheckLog(observed_at=at, reported_by=_CLUSTER, problems=list(facts.problems or ()))
+        now = format_rfc3339(self._now)
+        check = CheckLog(observed_at=now, reported_by=_CLUSTER, problems=list(facts.problems or ()))
         return NodeState(
-            node=name, at=at, registrations=[], checks=[check], status=None, occupancy=f"/nodes/{name}/occupancy"
+            node=name, at=now, registrations=[], checks=[check], status=None, occupancy=f"/nodes/{name}/occupancy"
         )
 
     @cached_property
@@ -155,9 +155,9 @@ class CaseNodes:
         free_memory = [device.memory_free_mib for device in usable]
         has_memory = any(device.memory_mib is not None for device in devices)
         ready = next((entry.status for entry in list_conditions(node) if entry.type == "Ready"), None)
-        at = format_rfc3339(self._now)
+        now = format_rfc3339(self._now)
         registration = RegistrationListed(
-            reported_by=_CLUSTER, observed_at=at, registered=True, cause="", handshake="", devices=facts.devices or 0
+            reported_by=_CLUSTER, observed_at=now, registered=True, cause="", handshake="", devices=facts.devices or 0
         )
         lock = facts.lock
         return NodeListed(
@@ -166,7 +166,7 @@ class CaseNodes:
             problems=list(facts.problems or ()),
             ready=ready,
             cordoned=is_cordoned,
-            lock=NodeLock(pod=lock.holder, locked_at=format_rfc3339(lock.since), seen_at=at) if lock else None,
+            lock=NodeLock(pod=lock.holder, locked_at=format_rfc3339(lock.since), seen_at=now) if lock else None,
             pods=len(self._pods.get(name, ())),
             devices=sum(device.count_devices() for device in devices),
             unhealthy_devices=sum(device.is_healthy is False for device in devices),

@@ -78,6 +78,8 @@ class PodAnswer(NamedTuple):
     node: str
     """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis
+    differing: tuple[str, ...] = ()
+    """Nodes on which the judge of the objects differs from a recorded verdict."""
 
 
 def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
@@ -92,9 +94,12 @@ def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
     answer = _diagnose_pod(case, source, name)
     namespace, _, pod_name = name.partition("/")
     attempt = case.pods.pods.get(name)
-    nodes = _list_recorded_nodes(attempt) if attempt else []
-    nodes = nodes or source.list_nodes(namespace, pod_name)
-    return answer._replace(diagnosis=answer.diagnosis.model_copy(update={"nodes": nodes or None}))
+    recorded = _list_recorded_nodes(attempt) if attempt else []
+    judged = source.list_nodes(namespace, pod_name)
+    statuses = {node.name: node.status for node in judged}
+    differing = tuple(node.name for node in recorded if statuses.get(node.name, node.status) != node.status)
+    diagnosis = answer.diagnosis.model_copy(update={"nodes": recorded or judged or None})
+    return answer._replace(diagnosis=diagnosis, differing=differing)
 
 
 def _list_recorded_nodes(pod: PodInLog) -> list[NodeLog]:
@@ -128,7 +133,7 @@ def _diagnose_pod(case: ClusterCase, source: PodFactSource, name: str) -> PodAns
     facts = source.build(namespace, pod_name, summary, list(attempt.list_devices()) if attempt else None)
     if summary:
         facts = replace(facts, now=max(facts.now, summary.ended_at or summary.started_at))
-    if case.pods.ended_at:
+    if case.pods.ended_at or case.pods.facts.list_facts():
         facts = _add_log(facts, case, attempt)
     node = (facts.pod.node if facts.pod else "") or (summary.chosen if summary else "") or ""
     started = summary.started_at if summary else None

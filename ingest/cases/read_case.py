@@ -1,7 +1,7 @@
 """Files, folders and archives of Kubernetes objects and schedulers' logs, read into one case."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,8 @@ from schemas.json_types import Json
 if TYPE_CHECKING:
     from ingest.readers.kube.reader import ObjectKind
 
+SAVED_CASE: Final = "SavedCase.schedulerlog.io"
+"""Kind of the object that says when a saved cluster was read (``creationTimestamp``) and what was not (``unread``)."""
 MAX_FILES: Final = 20_000
 MAX_OBJECT_BYTES: Final = 1024**3
 """Largest text of objects that is parsed."""
@@ -151,6 +153,9 @@ class _CaseReading:
     def finish(self) -> ClusterCase:
         case = self._case
         case.objects = collect_objects(self._objects, self._unread)
+        if saved := case.objects.select(SAVED_CASE):
+            unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
+            case.objects = replace(case.objects, unread=case.objects.unread | unread)
         facts = self._add_nodes()
         for log in self._logs:
             pods = len(case.pods.pods)

@@ -33,7 +33,7 @@ def test_the_pods_of_a_workload_are_one_row() -> None:
     assert answer.reasons == {"InsufficientResource": 2, "TaintNotTolerated": 1}
 
 
-def test_the_obstacle_of_most_pods_comes_first() -> None:
+def test_obstacles_are_sorted_by_their_pods() -> None:
     answer = group_by_obstacle(WAITING)
     rows = [(item.obstacle.code if item.obstacle else "", item.pods, item.workloads) for item in answer.items]
     assert rows == [("InsufficientResource", 2, 2), ("TaintNotTolerated", 1, 1)]
