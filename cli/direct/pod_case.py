@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
-from cli.direct.scheduler_logs import SchedulerLog, read_scheduler_log
+from cli.direct.scheduler_logs import LogReading, read_scheduler_log
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import (
     EVENTS,
@@ -38,7 +38,7 @@ class LiveCase:
     """Object of the pod; None if the pod does not exist."""
     problems: dict[str, Problem] = field(default_factory=dict)
     """By kind (``engine.snapshot.kinds``)."""
-    log: SchedulerLog | None = None
+    log: LogReading | None = None
     """Log of the pod's scheduler; None where it was not looked for."""
 
 
@@ -79,4 +79,4 @@ def build_live_case(reader: ObjectReader, read: ReadObjects, pod: Json | None, n
         namespace_pods = reader.list_kinds([ListedKind(kinds.POD, f"{build_root('/api/v1', namespace)}/pods")])
         read.objects += namespace_pods.objects
     objects = [*read.objects, *([pod] if pod else [])]
-    return LiveCase(build_case(objects, read.problems, datetime.now(UTC)), pod, read.problems)
+    return LiveCase(build_case(objects, read.problems, datetime.now(UTC), namespace), pod, read.problems)

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from cli.client.problems import NotAllowed, NotFound, Problem
-from cli.client.transport import read_json
+import orjson
+
+from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
 from engine.snapshot.needed_kinds import API_GROUPS, GroupVersions, ListedKind, parse_versions
 from schemas.json_types import Json
 
-PAGE: Final = 500
-MAX_PAGES: Final = 200
+PAGE: Final = 2_000
+"""Objects of a page: each page costs a start of kubectl."""
+MAX_PAGES: Final = 50
 """Limit of 100,000 objects of a kind."""
 _AT_ONCE: Final = 8
 
@@ -43,7 +45,15 @@ class ObjectReader:
     def get(self, path: str) -> Json | Problem:
         """Get one object."""
         body = self._fetch(path)
-        return body if isinstance(body, Problem) else read_json(body, "the API server")
+        if isinstance(body, Problem):
+            return body
+        try:
+            answer = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            answer = None
+        if isinstance(answer, dict):
+            return answer
+        return Unreachable("the API server answers something else than JSON", "Does `kubectl get nodes` answer?")
 
     def get_text(self, path: str) -> bytes | Problem:
         """Get a text, such as the log of a pod."""

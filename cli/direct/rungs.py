@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cli.client.problems import NotAllowed, Problem
-from cli.direct.scheduler_logs import SchedulerLog
+from cli.direct.scheduler_logs import LogReading
 from engine.snapshot import kinds
 
 _SHOWN_NODES: Final = 3
@@ -27,7 +27,7 @@ def describe_rung(problems: Mapping[str, Problem]) -> str:
     return f"{text} You may not read: {names}{gains}."
 
 
-def describe_log(log: SchedulerLog | None, judged: int, differing: Sequence[str]) -> str:
+def describe_log(log: LogReading | None, judged: int, differing: Sequence[str]) -> str:
     """Describe what the scheduler's log adds; ``differing``: nodes on which the judge decides otherwise now.
 
     Empty where no scheduler's pod was recognised.

@@ -1,7 +1,7 @@
 """The log of the scheduler that tries a pod, read from the scheduler's own pods: what it decided, node by node.
 
 Only the end of the log is read, bounded in lines, bytes and time. A scheduler's pod is recognised by its name or
-labels, but not in the namespace of the pod in question: whoever may make pods there could write the log.
+labels, but not in the namespace of the pod in question: a user who may create pods there could write the log.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ _CONTAINERS: Final = ("vgpu-scheduler-extender", "kube-scheduler", "volcano-sche
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulerLog:
+class LogReading:
     """Reading of a scheduler's log about one pod."""
 
     source: str
@@ -47,20 +47,20 @@ class SchedulerLog:
     """Start of the pod's latest attempt in the log; None if the log has none."""
 
 
-def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> SchedulerLog:
+def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> LogReading:
     """Read what the log of the pod's scheduler says about the pod, and add it to the case."""
-    log = SchedulerLog("")
+    log = LogReading("")
     for scheduler in list(_list_schedulers(case, pod))[:_MAX_PODS]:
         namespace, name = get_text(scheduler, "metadata", "namespace"), get_text(scheduler, "metadata", "name")
-        log = SchedulerLog(f"{namespace}/{name}")
+        log = LogReading(f"{namespace}/{name}")
         text = reader.get_text(_build_path(namespace, name, _choose_container(scheduler)))
         if isinstance(text, Problem):
-            log = SchedulerLog(log.source, text)
+            log = LogReading(log.source, text)
             if isinstance(text, NotAllowed):
                 return log
             continue
         if tried_at := _add_attempts(case, pod, text.decode("utf-8", "replace")):
-            return SchedulerLog(log.source, None, tried_at)
+            return LogReading(log.source, None, tried_at)
     return log
 
 

@@ -108,7 +108,9 @@ class ApiConnection:
         from cli.direct.reader import ObjectReader
         from cli.direct.transport import DirectTransport
         from cli.terminal.screen import complain
+        from ingest.reading.protocol import collect_garbage_seldom
 
+        collect_garbage_seldom()
         return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
 
     def parse_pod(self, text: str) -> tuple[str, str]:

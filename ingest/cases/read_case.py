@@ -20,6 +20,7 @@ from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
 from ingest.sources.follow import STANDARD_INPUT
 from ingest.sources.pieces import TAR_MAGIC, UnreadableFileError, is_packed
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
@@ -89,11 +90,20 @@ def read_case_text(content: str) -> ClusterCase:
     return case
 
 
-def build_case(objects: Iterable[Any], unread: Iterable[str], read_at: datetime) -> ClusterCase:
-    """Build the case of a live cluster from its objects; ``unread``: kinds that could not be read in full."""
+def build_case(
+    objects: Iterable[Any], unread: Iterable[str], read_at: datetime, namespace: str | None = None
+) -> ClusterCase:
+    """Build the case of a live cluster from its objects; ``unread``: kinds that could not be read in full.
+
+    ``namespace``: the one that the question is about. The attempts of pods that have a node are then read in it only.
+    """
     case = ClusterCase(collect_objects(objects, unread), read_at=read_at)
-    _read_events(case.objects, case.pods)
+    _read_events(case.objects, case.pods, lambda pod: namespace is None or _is_asked_for(pod, namespace))
     return case
+
+
+def _is_asked_for(pod: Any, namespace: str) -> bool:
+    return not get_text(pod, "spec", "nodeName") or get_text(pod, "metadata", "namespace") == namespace
 
 
 class _CaseReading:
@@ -219,8 +229,8 @@ def _unpack_objects(file: Path, head: bytes, folder: Path) -> list[Path]:
     return [target]
 
 
-def _read_events(objects: CaseObjects, pods: LogPods) -> None:
-    """Read the attempts that events and conditions tell of."""
+def _read_events(objects: CaseObjects, pods: LogPods, is_read: Callable[[Any], bool] = lambda _: True) -> None:
+    """Read the attempts that events and conditions tell of; ``is_read``: chooses the pods."""
     if not objects.tables:
         return
     # Imported late: what reads a log alone would wait for it.
@@ -231,6 +241,8 @@ def _read_events(objects: CaseObjects, pods: LogPods) -> None:
     reader = KubeEvents(reporters=TrustedReporters(("*",)))
     for kind, object_kind in _READ_IN_ORDER:
         for resource in objects.select(kind):
+            if kind == kinds.POD and not is_read(resource):
+                continue
             pods.add(reader.read_object(object_kind, resource, 0.0))
     pods.add(reader.close())
 

@@ -57,12 +57,12 @@ class Server:
 
     def __init__(self, log: bytes | None, pods: list[Json]) -> None:
         self.log, self.pods = log, pods
-        self.asked: dict[str, list[str]] = {}
+        self.options: dict[str, list[str]] = {}
 
     def fetch(self, address: str) -> bytes | Problem:
         url = urlsplit(address)
         if url.path == LOG_PATH:
-            self.asked = parse_qs(url.query)
+            self.options = parse_qs(url.query)
             if self.log is None:
                 return parse_kubectl_problem(
                     'Error from server (Forbidden): pods/log is forbidden: User "u" cannot get'
@@ -94,8 +94,8 @@ def test_what_the_scheduler_decided_is_the_answer_and_the_judges_difference_is_n
     # Both devices are free now.
     (text,) = [note for note in notes if "kube-system/hami-scheduler-5d4" in note]
     assert "2 nodes differ: n0, n1" in text
-    assert server.asked["container"] == ["vgpu-scheduler-extender"]
-    assert {"tailLines", "limitBytes", "sinceSeconds"} <= server.asked.keys()
+    assert server.options["container"] == ["vgpu-scheduler-extender"]
+    assert {"tailLines", "limitBytes", "sinceSeconds"} <= server.options.keys()
 
 
 def test_a_log_that_may_not_be_read_is_a_further_rung() -> None:
@@ -113,5 +113,5 @@ def test_a_log_without_the_pod_is_named_and_adds_nothing() -> None:
 def test_a_scheduler_in_the_pods_namespace_is_not_believed(namespace: str) -> None:
     disguised = {**SCHEDULER, "metadata": {"name": "hami-scheduler-5d4", "namespace": namespace}}
     _, notes, server = ask(LOG, [POD, disguised])
-    assert not server.asked
+    assert not server.options
     assert len(notes) == 1

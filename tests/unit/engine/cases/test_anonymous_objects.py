@@ -62,7 +62,7 @@ def test_nothing_that_is_confidential_is_left() -> None:
         assert word not in text, word
 
 
-def test_words_that_every_cluster_has_stay() -> None:
+def test_names_of_components_are_not_replaced() -> None:
     pod = {**POD, "metadata": {"name": "hami-scheduler", "namespace": "kube-system"}}
     (replaced,) = replace_names([pod])
     assert replaced["metadata"] == {"name": "hami-scheduler", "namespace": "kube-system"}
