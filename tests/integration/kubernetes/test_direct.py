@@ -133,3 +133,61 @@ def test_a_pod_is_simulated_on_the_cluster_as_it_is(ask: Ask, tmp_path: Path, cp
     (tmp_path / "pod.yaml").write_text(yaml.safe_dump(pod))
     done = ask("viewer", "simulate", "-f", str(tmp_path / "pod.yaml"))
     assert done.exit_code == code, done.output
+
+
+def a_job(name: str, **spec: object) -> Json:
+    template = {"spec": {**a_large_pod("x")["spec"], "restartPolicy": "Never"}}
+    return {"metadata": {"name": name}, "spec": {"parallelism": 2, "completions": 2, "template": template, **spec}}
+
+
+@pytest.fixture(scope="module")
+def jobs(control_plane: ControlPlane, namespace: str) -> str:
+    """Two Jobs: ``train`` with two pods that no node takes, and ``held``, which is suspended."""
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    with control_plane.open_client() as client:
+        create(client, path, a_job("train"))
+        create(client, path, a_job("held", suspend=True))
+
+        def are_made() -> bool:
+            pods = client.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector=job-name=train").json()["items"]
+            return len(pods) == 2
+
+        eventually(are_made, "the Job has no pods")
+    return namespace
+
+
+@pytest.mark.parametrize("caller", ["own", "viewer", "admin"])
+def test_a_job_is_answered_by_its_pods_with_what_each_account_may_read(ask: Ask, jobs: str, caller: str) -> None:
+    done = ask(caller, "why", f"{jobs}/job/train" if caller != "viewer" else "job/held")
+    if caller == "viewer":
+        # This account may not read Jobs.
+        assert done.exit_code == 4, done.output
+        return
+    assert done.exit_code == 1, done.output
+    answer = " ".join(done.output.split())
+    assert f"Job {jobs}/train: 2 of 2 pods wait" in answer
+    assert "owner created" in answer
+
+
+def test_a_suspended_job_says_so(ask: Ask, jobs: str) -> None:
+    done = ask("own", "why", "job/held")
+    assert done.exit_code == 1, done.output
+    assert "Job/held is suspended" in " ".join(done.output.split())
+    assert jobs in done.output
+
+
+def test_nodes_are_listed_with_the_right_to_read_them(ask: Ask, namespace: str) -> None:
+    done = ask("viewer", "nodes")
+    assert done.exit_code == 0, done.output
+    assert f"{namespace}-0" in done.output
+    assert ask("own", "nodes").exit_code == 4
+
+
+def test_a_saved_case_is_explained_without_the_cluster(ask: Ask, namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "case.tgz"
+    live = ask("admin", "why", "large", "--save", str(file))
+    assert live.exit_code == 1, live.output
+    done = ask("admin", "explain", str(file))
+    assert done.exit_code == 0, done.output
+    assert "ResourceNeverEnough" in done.output
+    assert namespace not in done.output
