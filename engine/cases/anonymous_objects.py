@@ -77,7 +77,7 @@ class _NameTable:
             self._add("node", get_text(fields, "nodeName"))
             self._add("node", get_text(fields, "source", "host"))
             self._add("serviceaccount", get_text(fields, "serviceAccountName"))
-            if image := get_text(fields, "image"):
+            if image := get_text(fields, "image").strip():
                 self._images.setdefault(image, f"image-{len(self._images) + 1}")
                 self._add("container", get_text(fields, "name"))
             for child in fields.values():
@@ -112,8 +112,13 @@ class _NameTable:
         return {name: self.replace(value) for name, value in annotations.items() if _READ_DOMAINS.match(name)}
 
     def _replace_text(self, text: str) -> str:
-        for image in self._images:
-            text = text.replace(image, self._images[image]) if image in text else text
+        if text in self._images:
+            return self._images[text]
+        for image, replacement in self._images.items():
+            # An image without a registry or a tag may be a word: only in quotes it is surely the image.
+            if image in text:
+                is_path = "/" in image or ":" in image
+                text = text.replace(*((image, replacement) if is_path else (f'"{image}"', f'"{replacement}"')))
         text = _UUID.sub(lambda match: self._replace_uuid(match[0].lower()), text)
         text = _ADDRESS.sub(lambda match: self._replace_address(match[0]), text)
         return _WORD.sub(self._replace_word, text)

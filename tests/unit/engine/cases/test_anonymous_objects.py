@@ -67,3 +67,12 @@ def test_names_of_components_are_not_replaced() -> None:
     (replaced,) = replace_names([pod])
     assert replaced["metadata"] == {"name": "hami-scheduler", "namespace": "kube-system"}
     assert (replaced["apiVersion"], replaced["kind"]) == ("v1", "Pod")
+
+
+def test_an_image_that_is_a_short_word_is_not_replaced_within_words() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "direct", "namespace": "inside"},
+           "spec": {"containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    event = {**EVENT, "message": 'Pulling image "i": insufficient quota of inside'}
+    replaced, notice = replace_names([pod, event])
+    assert replaced["spec"]["containers"][0]["image"] == "image-1"
+    assert notice["message"] == 'Pulling image "image-1": insufficient quota of namespace-1'
