@@ -71,11 +71,10 @@ def explain(
     paths, pod = _divide_words(words)
     if full and (not pod or output not in ("json", "yaml")):
         _stop("--full: name a pod and write -o json or -o yaml", USAGE)
-    subject = parse_subject(pod)
-    if subject.word:
-        case = _read_files(paths, nodes, timezone)
+    subject, case = parse_subject(pod), _read_files(paths, nodes, timezone)
+    if subject.word and not _has_pod(case, pod):
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
-    case, names = _read(paths, _name_subject(subject), nodes, timezone)
+    names = _select(case, paths, pod if subject.word else _name_subject(subject))
     source = _name_source(paths)
     rows = _diagnose(case, names, has_details=bool(pod))
     if html:
@@ -121,12 +120,18 @@ def _read_files(paths: list[Path], nodes: Path | None, timezone: str) -> "Cluste
     return case
 
 
-def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tuple[ClusterCase, list[str]]":
-    """Read the case, and select the named pod, or all; ends the command if there is none."""
+def _has_pod(case: "ClusterCase", pod: str) -> bool:
+    """Tell whether the words name a pod: a namespace may be called as a kind, such as ``jobs``."""
+    from ingest.cases.answers import select_pods
+
+    return bool(select_pods(case, pod))
+
+
+def _select(case: "ClusterCase", paths: list[Path], pod: str) -> list[str]:
+    """Select the named pod, or all; ends the command if there is none."""
     from ingest.cases.answers import explain_absence, select_pods
     from ingest.reading.protocol import report_counts
 
-    case = _read_files(paths, nodes, timezone)
     names = select_pods(case, pod)
     if pod and not names:
         if not case.pods.pods and case.counts:
@@ -134,7 +139,7 @@ def _read(paths: list[Path], pod: str, nodes: Path | None, timezone: str) -> "tu
         _stop(explain_absence(_name_source(paths), pod, case), UNKNOWN)
     if pod and len(names) > 1:
         _stop(f"{pod} is in several namespaces: name one of {', '.join(names)}", USAGE)
-    return case, names
+    return names
 
 
 def _explain_workload(case: "ClusterCase", subject: Subject, source: str, output: Format) -> int:

@@ -90,3 +90,11 @@ def test_a_workload_is_asked_of_the_cluster_also_where_an_api_is_named(
     assert done.exit_code == 1, done.output
     assert done.stdout.startswith("Job ml/train: 2 of 2 pods wait")
     assert paths[0] == "/namespaces/ml/workloads/job/train"
+
+
+def test_a_pod_in_a_namespace_that_is_called_as_a_kind_is_a_pod(run: Run, tmp_path: Path) -> None:
+    pod = {**PODS[0], "metadata": {"name": "alone", "namespace": "jobs", "creationTimestamp": "2026-01-01T12:00:00Z"}}
+    path = tmp_path / "objects.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, NODE]}))
+    done = run("explain", str(path), "jobs/alone", "-o", "json")
+    assert (done.exit_code, json.loads(done.stdout)["name"]) == (1, "alone")
