@@ -41,11 +41,13 @@ _WORD: Final = re.compile(r"(?P<domain>[\w-]+(?:\.[\w-]+)+/)?(?P<word>[A-Za-z0-9
 
 def replace_names(objects: Iterable[Any]) -> list[Json]:
     """Return the objects, lists flattened, with replaced names; Secrets and ConfigMaps are left out."""
-    kept = [entry for entry in flatten(objects) if isinstance(entry, dict) and entry.get("kind") not in _DROPPED_KINDS]
+    entries = [
+        entry for entry in flatten(objects) if isinstance(entry, dict) and entry.get("kind") not in _DROPPED_KINDS
+    ]
     table = _NameTable()
-    for entry in kept:
+    for entry in entries:
         table.add_object(entry)
-    return [table.replace(entry) for entry in kept]
+    return [table.replace(entry) for entry in entries]
 
 
 class _NameTable:
