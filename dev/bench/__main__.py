@@ -20,6 +20,7 @@ from dev.bench.judging import measure_judging
 from dev.bench.overrides import measure_overrides
 from dev.bench.page import measure_page
 from dev.bench.pending import measure_pending
+from dev.bench.refusals import measure_refusals
 from dev.bench.start import measure_start
 from dev.bench.takeover import measure_takeover
 from dev.bench.watch import measure_watch
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "diagnosis": measure_diagnosis,
     "judge": measure_judging,
     "claims": measure_claims,
+    "refusals": measure_refusals,
     "start": measure_start,
     "wire": measure_wire,
     "worker": worker.measure_worker,

@@ -4,7 +4,7 @@ A moment is never changed afterwards. Pods that wait are in none: nobody else is
 and their conditions leave the cluster as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -22,6 +22,10 @@ from schemas.json_types import Json
 _ENDED = ("Succeeded", "Failed")
 
 
+def _find_nothing_listed() -> str:
+    return "nothing has been listed yet"
+
+
 class ClusterMoment(NamedTuple):
     """The cluster as it was at one moment; ``revision`` counts the moments that differ."""
 
@@ -35,8 +39,8 @@ class JudgedObjects:
     def __init__(self, release: SchedulerRelease = LATEST) -> None:
         """Start without objects; ``release``: of the cluster's scheduler."""
         self.release = release
-        self.problem = "nothing has been listed yet"
-        """Reason why the objects may not be those of the cluster; empty while they are."""
+        self.find_problem: Callable[[], str] = _find_nothing_listed
+        """Finds why the objects may not be those of the cluster now; empty while they are."""
         self.unread: frozenset[str] = frozenset()
         """Kinds that may not be read."""
         self._digests: dict[ObjectKey, bytes] = {}
@@ -44,9 +48,6 @@ class JudgedObjects:
         self._changes: dict[ObjectKey, Json | None] = {}
         self._moment = ClusterMoment(0, EMPTY)
         self._collected = collect_cluster(EMPTY, release)
-
-    def __len__(self) -> int:
-        return len(self._digests) + len(self._waiting)
 
     def find_waiting(self, namespace: str, name: str) -> Json | None:
         """Find a pod that has no node."""

@@ -57,7 +57,7 @@ class RefusalJudge:
         """Note the cluster at the time at which a refusal is read, unless the objects are not those of its attempt."""
         pod = self._objects.find_waiting(refusal.pod.namespace, refusal.pod.name)
         is_other = bool(pod and refusal.pod.uid and get_text(pod, "metadata", "uid") != refusal.pod.uid)
-        if pod is None or is_other or self._objects.problem or self._clock() - refusal.time > MAX_AGE:
+        if pod is None or is_other or self._objects.find_problem() or self._clock() - refusal.time > MAX_AGE:
             return
         moment = self._objects.take_moment()
         self._refusals.put((str(refusal.pod), refusal.time), _Refusal(moment, pod))

@@ -8,8 +8,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -43,6 +44,8 @@ from schemas.json_types import Json
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.5
+_LIST_SECONDS: Final = 30.0
+"""Longest wait for the judge's objects before events are read without them."""
 TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """KAI's resource; a cluster without KAI does not have it."""
@@ -125,29 +128,18 @@ async def watch(
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
-        # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
-        kinds = await _list_kinds(client, namespace)
-        reader.claims.is_read = any(kind == "claim" for _, kind, _ in kinds)
-        objects = None if namespace else objects
-        pods, nodes, *others = (
-            Reflector(
-                client, Selection(resource, scope), _create_handler(kind, checks, reader, events, objects), TIMEOUTS
-            )
-            for resource, kind, scope in kinds
+        watches = await _build_watches(
+            client, partial(_create_handler, checks, reader, events), None if namespace else objects, namespace
         )
-        judged = await _watch_judged(client, objects, is_claim_read=reader.claims.is_read) if objects else []
-        troubles = {reflector: _create_trouble() for reflector in (pods, nodes, *others, *judged)}
-        tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes, *judged)]
+        reader.claims.is_read = "claim" in watches.by_kind
+        troubles = {reflector: _create_trouble() for reflector in watches.reflectors}
+        tasks = watches.start()
         closing.push_async_callback(_end, tasks)
-        # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
-        tasks += [asyncio.create_task(_run_after(pods, reflector)) for reflector in others]
         logged: set[str] = set()
         while not until():
             _raise_from(tasks)
             _log_left_out(reader, logged)
             _log_what_is_missing(troubles)
-            if objects:
-                objects.problem = describe_problem(troubles)
             now = time.monotonic()
             events.extend(reader.settle(now))
             if now - checked_at >= CHECK_SECONDS:
@@ -162,21 +154,58 @@ async def watch(
 
 
 def _create_handler(
-    kind: ObjectKind,
-    checks: HamiNodeChecks,
-    reader: KubeEvents,
-    events: deque[Event],
-    objects: JudgedObjects | None,
+    checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event], kind: ObjectKind, feed: JudgedFeed | None
 ) -> _ObjectHandler:
-    entry = WATCHED_ANYWAY.get(kind)
-    feed = JudgedFeed(objects, entry) if objects and entry else None
     return _NodeHandler(checks, reader, events, feed) if kind == "node" else _ObjectHandler(kind, reader, events, feed)
 
 
-async def _watch_judged(client: Client, objects: JudgedObjects, *, is_claim_read: bool) -> list[Reflector]:
-    """Build the watches of the objects that only the judge of refused pods reads."""
+@dataclass(frozen=True, slots=True)
+class _Watches:
+    """Watches of the cluster: of the reader by its names of the kinds, and of what only the judge reads."""
+
+    by_kind: Mapping[ObjectKind, Reflector]
+    judged: Sequence[Reflector] = ()
+
+    @property
+    def reflectors(self) -> list[Reflector]:
+        """All watches."""
+        return [*self.by_kind.values(), *self.judged]
+
+    @property
+    def to_judge(self) -> list[Reflector]:
+        """Watches of the objects that refused pods are judged on."""
+        return [*(self.by_kind[kind] for kind in self.by_kind if kind in WATCHED_ANYWAY), *self.judged]
+
+    def start(self) -> list[asyncio.Task[None]]:
+        """Start them. An event is joined with its pod, and judged as it is read: the other objects are listed first."""
+        pods = self.by_kind["pod"]
+        waits = {kind: [pods] for kind in self.by_kind} | {"pod": [], "node": []}
+        if self.judged:
+            waits["event"] = self.to_judge
+        reading = [_run_after(waits[kind], reflector) for kind, reflector in self.by_kind.items()]
+        return [asyncio.create_task(run) for run in (*reading, *(reflector.run() for reflector in self.judged))]
+
+
+async def _build_watches(
+    client: Client,
+    create_handler: Callable[[ObjectKind, JudgedFeed | None], _ObjectHandler],
+    objects: JudgedObjects | None,
+    namespace: str,
+) -> _Watches:
+    """Build the watches; ``objects``: to be fed for the judge of refused pods."""
+    by_kind: dict[ObjectKind, Reflector] = {}
+    # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
+    for resource, kind, scope in await _list_kinds(client, namespace):
+        entry = WATCHED_ANYWAY.get(kind)
+        handler = create_handler(kind, JudgedFeed(objects, entry) if objects and entry else None)
+        by_kind[kind] = Reflector(client, Selection(resource, scope), handler, TIMEOUTS)
+    if objects is None:
+        return _Watches(by_kind)
     objects.release = await read_release(client)
-    return await build_reflectors(client, objects, TIMEOUTS, is_claim_read=is_claim_read)
+    judged = await build_reflectors(client, objects, TIMEOUTS, is_claim_read="claim" in by_kind)
+    watches = _Watches(by_kind, judged)
+    objects.find_problem = partial(describe_problem, watches.to_judge)
+    return watches
 
 
 async def _list_kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:
@@ -205,8 +234,12 @@ async def _can_list(client: Client, resource: Resource, namespace: str, lacks: s
     return True
 
 
-async def _run_after(first: Reflector, then: Reflector) -> None:
-    await first.wait_until_synced()
+async def _run_after(first: Sequence[Reflector], then: Reflector) -> None:
+    """Run when the others have listed their objects; pods, the first of them, however long that takes."""
+    for number, reflector in enumerate(first):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LIST_SECONDS if number else None):
+                await reflector.wait_until_synced()
     await then.run()
 
 

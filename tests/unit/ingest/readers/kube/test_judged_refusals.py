@@ -33,7 +33,8 @@ class WatchedCluster:
 
     def __init__(self, read_at: datetime = READ_AT) -> None:
         self.objects = JudgedObjects()
-        self.objects.problem = ""
+        self.problem = ""
+        self.objects.find_problem = lambda: self.problem
         self.reader = KubeEvents(judge=RefusalJudge(self.objects, lambda: read_at))
 
     def put(self, *objects: Json) -> None:
@@ -153,7 +154,7 @@ def test_only_a_recent_refusal_is_judged(age: timedelta, is_judged: bool) -> Non
 
 def test_no_pod_is_judged_on_objects_that_may_be_outdated() -> None:
     cluster = a_cluster()
-    cluster.objects.problem = "the watch of pods is broken"
+    cluster.problem = "the watch of pods is broken"
     attempt = read_attempt(cluster, FULL)
     assert attempt.reconstruction is None
     assert len(attempt.nodes) == 0
