@@ -30,6 +30,16 @@ _KINDS: Final = {
     "podgroup": "PodGroup", "workload": "Workload", "persistentvolumeclaim": "PersistentVolumeClaim",
     "resourceclaim": "ResourceClaim",
 }  # fmt: skip
+_REPORTERS: Final = {
+    **dict.fromkeys(("FailedScheduling", "Scheduled", "Preempted"), "the scheduler"),
+    **dict.fromkeys(("FilteringFailed", "FilteringSucceed", "BindingFailed", "BindingSucceed"), "hami-scheduler"),
+    **dict.fromkeys(("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp"), "cluster-autoscaler"),
+    **dict.fromkeys(("UnexpectedAdmissionError", "Evicted", "FailedMount", "Failed", "BackOff"), "kubelet"),
+    **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),
+    "Nominated": "karpenter",
+}  # fmt: skip
+"""By reason, who writes such events; several schedulers write the same."""
+_KARPENTERS_WORDS: Final = ("Failed to schedule pod, ", "incompatible with nodepool")
 
 
 def has_descriptions(head: bytes) -> bool:
@@ -252,5 +262,12 @@ def _parse_table(lines: Sequence[str], written_at: datetime) -> Iterator[Json]:
         kind, _, name = row.get("OBJECT", "").partition("/")
         if name:
             involved = {"kind": _KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
-            source = row.get("SOURCE", "").partition(",")[0]
+            source = row.get("SOURCE", "").partition(",")[0] or _choose_reporter(row["REASON"], row["MESSAGE"])
             yield _to_event(row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], involved, written_at)
+
+
+def _choose_reporter(reason: str, message: str) -> str:
+    """Choose the reporter of an event by its reason, for tables without a column for it; empty where many write it."""
+    if reason == "FailedScheduling" and message.startswith(_KARPENTERS_WORDS):
+        return "karpenter"
+    return _REPORTERS.get(reason, "")

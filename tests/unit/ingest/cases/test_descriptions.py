@@ -125,6 +125,8 @@ def test_a_table_of_events_is_read_by_its_columns() -> None:
     assert event["message"] == "0/2 nodes are available: 2 Insufficient cpu."
     assert event["lastTimestamp"] == "2026-01-02T11:55:00Z"
     assert other["reason"] == "Pulled"
+    # The usual table does not say who writes; the reason does.
+    assert event["source"] == {"component": "the scheduler"}
 
 
 @pytest.mark.parametrize("text", ["", "I1126 10:00:00.000000 1 a.go:1] Name: x\n", "Name: x\n", "kind: Pod\n"])

@@ -60,6 +60,21 @@ def test_a_folder_of_objects_in_many_files_is_one_case(tmp_path: Path) -> None:
     assert "cpu" in answer.diagnosis.sentence.en
 
 
+def test_a_table_of_events_without_their_source_is_a_case() -> None:
+    head = "LAST SEEN   TYPE      REASON             OBJECT     MESSAGE\n"
+    refused = "2m          Warning   FailedScheduling   pod/p      0/2 nodes are available: 2 Insufficient cpu.\n"
+    karpenter = (
+        "1m          Warning   FailedScheduling   pod/p      Failed to schedule pod, incompatible with nodepool x\n"
+    )
+    placed = "9m          Normal    Scheduled          pod/q      Successfully assigned default/q to n1\n"
+    case = read_case_text(head + refused + karpenter + placed)
+    p, q = diagnose_pods(case, ["default/p", "default/q"])
+    assert (p.attempts, p.diagnosis.state) == (1, "refused")
+    assert p.diagnosis.obstacle
+    assert p.diagnosis.obstacle.code == "InsufficientResource"
+    assert (q.node, q.diagnosis.state) == ("n1", "placed")
+
+
 def test_a_pod_that_is_gone_is_selected_by_its_events_if_it_is_named(tmp_path: Path) -> None:
     regarding = {"kind": "Pod", "namespace": "ml", "name": "gone"}
     preempted = {**EVENT, "metadata": {"name": "gone.1", "namespace": "ml"}, "involvedObject": regarding,
