@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from engine.cases.refused_pods import ClusterToJudge, RefusedPod, judge_refused_pod
+from engine.claims.reasons import DeviceReason
 from engine.diagnosis.refused_nodes import group_refused_nodes
+from engine.diagnosis.texts import find_obstacle_of_reason
+from engine.filters.judge import compose_outside_reason
+from engine.filters.release import SchedulerRelease
 from engine.snapshot import kinds
 from engine.summaries.messages import build_messages, count_nodes_by_reason
 from engine.summaries.reports import combine
@@ -295,6 +299,8 @@ def test_devices_of_a_claim_have_their_reasons() -> None:
     assert list_reasons(attempt) == {"n1": "2/2 SelectorNotMatched", "n2": "2/2 SelectorNotMatched"}
     assert [(request.container, request.vendor, request.count) for request in attempt.requests] == [("main", "gpu", 1)]
     assert attempt.complete, attempt.missing
+    groups = {group.code: list(group.names) for group in group_refused_nodes(attempt)}
+    assert groups == {"DevicesNotAllocatable": ["n1", "n2"]}
     states = {event.node: event for event in events if isinstance(event, NodeStateChanged)}
     assert states["n1"].uuid == ["gpu.nvidia.com/n1/gpu-0", "gpu.nvidia.com/n1/gpu-1"]
     assert states["n1"].slots_used.tolist() == [1, 0]
@@ -319,3 +325,13 @@ def test_every_record_can_be_written_and_read() -> None:
         record = encode(event)
         decoded = decode(record.value, record.headers)
         assert encode(decoded).value == record.value  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("reason", DeviceReason)
+def test_every_reason_of_a_device_has_the_obstacle_of_the_claims_count(reason: DeviceReason) -> None:
+    assert find_obstacle_of_reason(reason.value) == find_obstacle_of_reason("cannot allocate all claims")
+
+
+@pytest.mark.parametrize("release", [SchedulerRelease(30), SchedulerRelease(36)])
+def test_a_node_outside_the_named_ones_is_refused_by_its_selector(release: SchedulerRelease) -> None:
+    assert find_obstacle_of_reason(compose_outside_reason(release))[0] == "AffinityMismatch"
