@@ -91,7 +91,8 @@ def derive_wait_without_attempt(event: PodObserved) -> PodWait | None:
 
 def _is_untried(event: PodObserved) -> bool:
     scheduled = next((condition for condition in event.conditions if condition.type == "PodScheduled"), None)
-    is_waiting = event.phase in ("", "Pending") and not event.node and not event.bind_phase
+    # The report of a problem has no phase.
+    is_waiting = event.phase == "Pending" and not event.node and not event.bind_phase
     # Every other condition is that of an attempt.
     return is_waiting and (scheduled is None or scheduled.reason == "SchedulingGated")
 

@@ -24,6 +24,13 @@ def link_pod(cluster: str, pod: PodRef, attempt_id: str = "") -> dict[str, str]:
     }
 
 
+def link_diagnosis(cluster: str, pod: PodRef) -> dict[str, str]:
+    """Link a pod's diagnosis, and its observations."""
+    path = f"namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/diagnosis"
+    fields = {"kind": "pod-observed", "namespace": pod.namespace, "pod": pod.name}
+    return {"api": _build_path(cluster, path), "opensearch": _search(OBSERVATIONS.alias, cluster, fields)}
+
+
 def link_workload(cluster: str, namespace: str, workload: str, since: datetime, until: datetime) -> dict[str, str]:
     fields = {"namespace": namespace, "workload": workload, "status": "failed"}
     # The refusals that the alert counted began before it.

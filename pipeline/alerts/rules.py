@@ -6,13 +6,17 @@ from typing import Annotated, Any, Final, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from pipeline.alerts.conditions.autoscaler import AutoscalerRule
 from pipeline.alerts.conditions.behind import BehindRule
 from pipeline.alerts.conditions.dead_letters import DeadLettersRule
 from pipeline.alerts.conditions.dropped import DroppedRule
 from pipeline.alerts.conditions.finding import FindingRule
+from pipeline.alerts.conditions.gang import GangRule
 from pipeline.alerts.conditions.handshake import HandshakeRule
+from pipeline.alerts.conditions.kubelet import KubeletRule
 from pipeline.alerts.conditions.lock import LockRule
 from pipeline.alerts.conditions.pending import PendingRule
+from pipeline.alerts.conditions.queue import QueueRule
 from pipeline.alerts.conditions.silent import SilentRule
 from pipeline.alerts.conditions.surge import SurgeRule
 from runtime.files.yaml_lines import Mapping, YamlError, parse_documents
@@ -29,6 +33,10 @@ Rule: TypeAlias = (
     | BehindRule
     | DroppedRule
     | DeadLettersRule
+    | QueueRule
+    | GangRule
+    | KubeletRule
+    | AutoscalerRule
 )
 KINDS: Final = frozenset(get_args(rule.model_fields["kind"].annotation)[0] for rule in get_args(Rule))
 

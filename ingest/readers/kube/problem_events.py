@@ -1,6 +1,6 @@
 """Kubernetes events about problems before and after scheduling.
 
-Owners that can't create their pods, and pods that a kubelet can't start.
+Owners that can't create their pods, pods that a kubelet can't start, and pods for which an autoscaler adds no node.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +18,11 @@ _OF_PODS: Final = frozenset(
     )
 )  # fmt: skip
 """A kubelet's reasons about a pod that does not start. Probes and restarts come later, and are about its program."""
+_OF_AUTOSCALERS: Final = frozenset(
+    (("cluster-autoscaler", "NotTriggerScaleUp"), ("cluster-autoscaler", "FailedScaleUp"),
+     ("karpenter", "FailedScheduling"))
+)  # fmt: skip
+"""Reports that no node can be added for a pod, by reporter and reason; some are no warnings."""
 _OF_OWNERS: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 """Reasons of the controllers of Kubernetes, Kubeflow and others."""
 
@@ -29,12 +34,14 @@ def parse_problem_event(
     regarding = get_object(event, "regarding") or get_object(event, "involvedObject")
     kind, namespace, name = (get_text(regarding, field) for field in ("kind", "namespace", "name"))
     reason, seen_at = get_text(event, "reason"), list_times(event)
-    if not (namespace and name and seen_at) or get_text(event, "type") != "Warning":
-        return None
     reporter = find_reporter(event)
+    is_problem = get_text(event, "type") == "Warning" or (reporter, reason) in _OF_AUTOSCALERS
+    if not (namespace and name and seen_at and is_problem):
+        return None
     message = get_text(event, "note") or get_text(event, "message")
     problem = ObjectProblem(reason=reason, message=message, at=seen_at[-1], reported_by=reporter) if reason else None
-    if problem and kind == "Pod" and reporter == _KUBELET and reason in _OF_PODS:
+    is_of_pod = (reporter == _KUBELET and reason in _OF_PODS) or (reporter, reason) in _OF_AUTOSCALERS
+    if problem and kind == "Pod" and is_of_pod:
         pod = PodRef(namespace=namespace, name=name, uid=get_text(regarding, "uid"))
         # The event says nothing of the phase.
         return PodObserved(

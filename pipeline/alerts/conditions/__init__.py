@@ -13,6 +13,11 @@ over the inputs that finds what fires). ``pipeline.alerts.rules`` lists the kind
 ``behind``         a scheduler's decisions reach Kafka late
 ``dropped``        a scheduler discarded device detail
 ``dead_letters``   records are dead-lettered
+``queue``          pods wait at a queue that lets none go
+``gang``           pods of a group wait, and none has a node
+``kubelet``        a node's kubelet refuses pods
+``autoscaler``     the autoscaler can add no node for waiting pods
+``observed_waits`` waiting pods of queues and groups, as the cluster shows them
 ``condition``      the base class of rules, the protocol of conditions, and the cases in which they hold
 ``occurrences``    series and counts of occurrences over time
 =================  ====================================================================================

@@ -1,0 +1,79 @@
+"""Pods that wait, as observations of the cluster show them: the base of the kinds about queues and groups."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from engine.diagnosis.layer_waits import find_layer_of_code
+from engine.diagnosis.waiting import derive_wait_without_attempt
+from schemas.answers.diagnosis import Layer
+from schemas.events import PodObserved, PodRef
+
+_ENDED = ("Succeeded", "Failed")
+
+
+class Holder(NamedTuple):
+    """Queue or group of pods of a namespace."""
+
+    cluster: str
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class WaitingPod:
+    """A pod without a node. ``layer``: what holds it; None after an attempt, which says more."""
+
+    pod: PodRef
+    since: datetime
+    observed_at: datetime
+    layer: Layer | None
+
+
+class ObservedWaits:
+    """Waiting pods by their queue or group, and when a pod of it last went on."""
+
+    def __init__(self, forget: timedelta) -> None:
+        self.forget = forget
+        self._pods: dict[Holder, dict[str, WaitingPod]] = {}
+        self.went_on_at: dict[Holder, datetime] = {}
+        """Time of the latest observation of a pod that has a node, or of one that its queue let go."""
+
+    def observe(self, event: PodObserved, name: str) -> None:
+        """Take an observation of a pod of the queue or group ``name``."""
+        holder = Holder(event.cluster, event.pod.namespace, name)
+        pods = self._pods.setdefault(holder, {})
+        if event.deleted or event.phase in _ENDED:
+            pods.pop(event.key, None)
+        elif event.node:
+            pods.pop(event.key, None)
+            self._note_progress(holder, event.observed_at)
+        elif event.phase == "Pending":
+            self._observe_waiting(holder, pods, event)
+
+    def _observe_waiting(self, holder: Holder, pods: dict[str, WaitingPod], event: PodObserved) -> None:
+        wait = derive_wait_without_attempt(event)
+        layer = find_layer_of_code(wait.code) if wait else None
+        before = pods.get(event.key)
+        if before and before.pod.uid == event.pod.uid:
+            if before.layer == "queue" and layer != "queue":
+                self._note_progress(holder, event.observed_at)
+            pods[event.key] = WaitingPod(event.pod, before.since, event.observed_at, layer)
+        else:
+            created = event.description.created_at if event.description else None
+            pods[event.key] = WaitingPod(event.pod, created or event.observed_at, event.observed_at, layer)
+
+    def _note_progress(self, holder: Holder, moment: datetime) -> None:
+        self.went_on_at[holder] = max(self.went_on_at.get(holder, moment), moment)
+
+    def iterate_holders(self, now: datetime) -> Iterator[tuple[Holder, list[WaitingPod]]]:
+        """Iterate over the queues or groups with their waiting pods; what was observed too long ago is forgotten."""
+        for holder, pods in sorted(self._pods.items()):
+            for key in [key for key, pod in pods.items() if now - pod.observed_at > self.forget]:
+                del pods[key]
+            if pods:
+                yield holder, list(pods.values())
+            else:
+                del self._pods[holder]
+        self.went_on_at = {holder: moment for holder, moment in self.went_on_at.items() if now - moment <= self.forget}

@@ -1,0 +1,60 @@
+"""Kind ``queue``: pods wait at a queue that lets none of its pods go."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
+from pipeline.alerts.conditions.observed_waits import ObservedWaits
+from pipeline.alerts.inputs import AlertInput
+from schemas.events import PodObserved
+from schemas.topics import PODS
+
+
+class QueueRule(AlertRule):
+    """Pods wait at a queue that lets none of its pods go."""
+
+    kind: Literal["queue"]
+    for_minutes: Minutes = 60
+    forget_minutes: Minutes = 24 * 60
+    """Time without an observation after which a pod no longer waits: a pod at a gate is observed once."""
+
+    def create_condition(self) -> "QueueCondition":
+        return QueueCondition(self)
+
+
+class QueueCondition(RebuiltCondition):
+    """Pods at the gates of each queue, and when one of its pods was last let go."""
+
+    def __init__(self, rule: QueueRule) -> None:
+        self._for = to_timedelta(rule.for_minutes)
+        self._waits = ObservedWaits(to_timedelta(rule.forget_minutes))
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {PODS.name: self._waits.forget}
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, PodObserved) and event.description and event.description.queue:
+            self._waits.observe(event, event.description.queue)
+
+    def list_firing(self, now: datetime) -> Iterator[Firing]:
+        for holder, pods in self._waits.iterate_holders(now):
+            held = [pod for pod in pods if pod.layer == "queue"]
+            if not held:
+                continue
+            first = min(held, key=lambda pod: (pod.since, pod.pod.name))
+            since = max(first.since, self._waits.went_on_at.get(holder, first.since))
+            if now - since < self._for:
+                continue
+            blocked = to_minutes(now - since)
+            count = f"{len(held)} pods wait" if len(held) > 1 else f"{first.pod.name} waits"
+            summary = (
+                f"queue {holder.name} of {holder.namespace} has let no pod go for {blocked:.0f} minutes, and {count}: "
+                "the diagnosis of a pod names what the queue lacks, or that it is stopped"
+            )
+            labels = {"cluster": holder.cluster, "namespace": holder.namespace, "queue": holder.name}
+            numbers = {"blocked_minutes": blocked, "pods": float(len(held))}
+            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, holder.cluster, first.pod))
