@@ -12,7 +12,7 @@ from jinja2.runtime import Context
 from page import formats
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 from page.page_context import NAVIGATION, ROOT, PageContext
-from page.timelines import draw_episodes, map_pod_colours
+from page.timelines import draw_episodes, draw_waits, map_pod_colours
 from page.views.amounts import to_natural_order
 from page.views.translations import get_meaning, translate_gap, write_exclusion
 
@@ -59,6 +59,7 @@ def build_environment() -> Environment:
         "ROOT": ROOT,
         "NAVIGATION": NAVIGATION,
         "draw_episodes": draw_episodes,
+        "draw_waits": draw_waits,
         "map_pod_colours": map_pod_colours,
         "write_curl": write_curl,
         "write_kubectl": write_kubectl,

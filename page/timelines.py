@@ -1,4 +1,4 @@
-"""Bars over time: the pods on each device as a line per device, and a pod's episodes on one line."""
+"""Bars over time: the pods on each device as a line per device, a pod's episodes and its waits on one line each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +79,27 @@ def _draw_line(
 def _choose_colour(name: str) -> int:
     # Python's own hash differs from process to process.
     return sum(index * ord(character) for index, character in enumerate(name, 1)) % COLOURS
+
+
+@dataclass(frozen=True, slots=True)
+class WaitBar:
+    """Time in one layer. x, width: on the line of the whole wait."""
+
+    wait: Mapping[str, Any]
+    x: float
+    width: float
+
+
+def draw_waits(waits: Sequence[Mapping[str, Any]]) -> list[WaitBar]:
+    """Draw the time in each layer one after the other; none without any time."""
+    total = sum(wait["seconds"] for wait in waits)
+    bars: list[WaitBar] = []
+    x = 0.0
+    for wait in waits if total > 0 else ():
+        width = wait["seconds"] / total * WIDTH
+        bars.append(WaitBar(wait, round(x, 1), round(width, 1)))
+        x += width
+    return bars
 
 
 MIN_EPISODE: Final = 6

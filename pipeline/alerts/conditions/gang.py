@@ -41,19 +41,19 @@ class GangCondition(RebuiltCondition):
             self._waits.observe(event, event.description.pod_group)
 
     def list_firing(self, now: datetime) -> Iterator[Firing]:
-        for holder, pods in self._waits.iterate_holders(now):
+        for pod_set, pods in self._waits.iterate_pod_sets(now):
             first = min(pods, key=lambda pod: (pod.since, pod.pod.name))
             # A queue that holds the members is a case of its own; a member with a node makes the group complete.
             is_held = all(pod.layer == "queue" for pod in pods)
-            has_started = self._waits.went_on_at.get(holder, first.since) > first.since
+            has_started = self._waits.went_on_at.get(pod_set, first.since) > first.since
             if is_held or has_started or now - first.since < self._for:
                 continue
             waited = to_minutes(now - first.since)
             count = f"{len(pods)} pods" if len(pods) > 1 else "1 pod"
             summary = (
-                f"{count} of group {holder.name} in {holder.namespace} have waited for {waited:.0f} minutes, and none "
-                "has a node: the diagnosis of a pod names the missing members, or the member that fits nowhere"
+                f"{count} of group {pod_set.name} in {pod_set.namespace} have waited for {waited:.0f} minutes, and "
+                "none has a node: the diagnosis of a pod names the missing members, or the member that fits nowhere"
             )
-            labels = {"cluster": holder.cluster, "namespace": holder.namespace, "pod_group": holder.name}
+            labels = {"cluster": pod_set.cluster, "namespace": pod_set.namespace, "pod_group": pod_set.name}
             numbers = {"waiting_minutes": waited, "pods": float(len(pods))}
-            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, holder.cluster, first.pod))
+            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, pod_set.cluster, first.pod))

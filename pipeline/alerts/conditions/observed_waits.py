@@ -13,7 +13,7 @@ from schemas.events import PodObserved, PodRef
 _ENDED = ("Succeeded", "Failed")
 
 
-class Holder(NamedTuple):
+class PodSetKey(NamedTuple):
     """Queue or group of pods of a namespace."""
 
     cluster: str
@@ -36,44 +36,46 @@ class ObservedWaits:
 
     def __init__(self, forget: timedelta) -> None:
         self.forget = forget
-        self._pods: dict[Holder, dict[str, WaitingPod]] = {}
-        self.went_on_at: dict[Holder, datetime] = {}
+        self._pods: dict[PodSetKey, dict[str, WaitingPod]] = {}
+        self.went_on_at: dict[PodSetKey, datetime] = {}
         """Time of the latest observation of a pod that has a node, or of one that its queue let go."""
 
     def observe(self, event: PodObserved, name: str) -> None:
         """Take an observation of a pod of the queue or group ``name``."""
-        holder = Holder(event.cluster, event.pod.namespace, name)
-        pods = self._pods.setdefault(holder, {})
+        pod_set = PodSetKey(event.cluster, event.pod.namespace, name)
+        pods = self._pods.setdefault(pod_set, {})
         if event.deleted or event.phase in _ENDED:
             pods.pop(event.key, None)
         elif event.node:
             pods.pop(event.key, None)
-            self._note_progress(holder, event.observed_at)
+            self._note_progress(pod_set, event.observed_at)
         elif event.phase == "Pending":
-            self._observe_waiting(holder, pods, event)
+            self._observe_waiting(pod_set, pods, event)
 
-    def _observe_waiting(self, holder: Holder, pods: dict[str, WaitingPod], event: PodObserved) -> None:
+    def _observe_waiting(self, pod_set: PodSetKey, pods: dict[str, WaitingPod], event: PodObserved) -> None:
         wait = derive_wait_without_attempt(event)
         layer = find_layer_of_code(wait.code) if wait else None
         before = pods.get(event.key)
         if before and before.pod.uid == event.pod.uid:
             if before.layer == "queue" and layer != "queue":
-                self._note_progress(holder, event.observed_at)
+                self._note_progress(pod_set, event.observed_at)
             pods[event.key] = WaitingPod(event.pod, before.since, event.observed_at, layer)
         else:
             created = event.description.created_at if event.description else None
             pods[event.key] = WaitingPod(event.pod, created or event.observed_at, event.observed_at, layer)
 
-    def _note_progress(self, holder: Holder, moment: datetime) -> None:
-        self.went_on_at[holder] = max(self.went_on_at.get(holder, moment), moment)
+    def _note_progress(self, pod_set: PodSetKey, moment: datetime) -> None:
+        self.went_on_at[pod_set] = max(self.went_on_at.get(pod_set, moment), moment)
 
-    def iterate_holders(self, now: datetime) -> Iterator[tuple[Holder, list[WaitingPod]]]:
+    def iterate_pod_sets(self, now: datetime) -> Iterator[tuple[PodSetKey, list[WaitingPod]]]:
         """Iterate over the queues or groups with their waiting pods; what was observed too long ago is forgotten."""
-        for holder, pods in sorted(self._pods.items()):
+        for pod_set, pods in sorted(self._pods.items()):
             for key in [key for key, pod in pods.items() if now - pod.observed_at > self.forget]:
                 del pods[key]
             if pods:
-                yield holder, list(pods.values())
+                yield pod_set, list(pods.values())
             else:
-                del self._pods[holder]
-        self.went_on_at = {holder: moment for holder, moment in self.went_on_at.items() if now - moment <= self.forget}
+                del self._pods[pod_set]
+        self.went_on_at = {
+            pod_set: moment for pod_set, moment in self.went_on_at.items() if now - moment <= self.forget
+        }

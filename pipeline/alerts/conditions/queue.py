@@ -41,20 +41,20 @@ class QueueCondition(RebuiltCondition):
             self._waits.observe(event, event.description.queue)
 
     def list_firing(self, now: datetime) -> Iterator[Firing]:
-        for holder, pods in self._waits.iterate_holders(now):
+        for pod_set, pods in self._waits.iterate_pod_sets(now):
             held = [pod for pod in pods if pod.layer == "queue"]
             if not held:
                 continue
             first = min(held, key=lambda pod: (pod.since, pod.pod.name))
-            since = max(first.since, self._waits.went_on_at.get(holder, first.since))
+            since = max(first.since, self._waits.went_on_at.get(pod_set, first.since))
             if now - since < self._for:
                 continue
             blocked = to_minutes(now - since)
             count = f"{len(held)} pods wait" if len(held) > 1 else f"{first.pod.name} waits"
             summary = (
-                f"queue {holder.name} of {holder.namespace} has let no pod go for {blocked:.0f} minutes, and {count}: "
-                "the diagnosis of a pod names what the queue lacks, or that it is stopped"
+                f"queue {pod_set.name} of {pod_set.namespace} has let no pod go for {blocked:.0f} minutes, "
+                f"and {count}: the diagnosis of a pod names what the queue lacks, or that it is stopped"
             )
-            labels = {"cluster": holder.cluster, "namespace": holder.namespace, "queue": holder.name}
+            labels = {"cluster": pod_set.cluster, "namespace": pod_set.namespace, "queue": pod_set.name}
             numbers = {"blocked_minutes": blocked, "pods": float(len(held))}
-            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, holder.cluster, first.pod))
+            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, pod_set.cluster, first.pod))

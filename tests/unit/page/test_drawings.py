@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from page.heat_maps import WOULD_BE_PICKED, draw_device_map
-from page.timelines import draw_device_lines, draw_episodes, map_pod_colours
+from page.timelines import draw_device_lines, draw_episodes, draw_waits, map_pod_colours
 
 BEGIN, END = datetime(2026, 11, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 10, tzinfo=UTC)
 
@@ -75,3 +75,14 @@ def test_devices_of_node2_are_drawn_before_those_of_node10() -> None:
     drawn = draw_device_map([{"node": name, "container": "c", "verdict": "fits"} for name in names], [])
     assert drawn
     assert [row.node for row in drawn.rows] == ["node1", "node2", "node10"]
+
+
+def test_waits_fill_their_line_in_their_order() -> None:
+    waits = [
+        {"layer": "queue", "seconds": 30.0},
+        {"layer": "nodes", "seconds": 90.0},
+        {"layer": "bind", "seconds": 0.0},
+    ]
+    bars = [(bar.wait["layer"], bar.x, bar.width) for bar in draw_waits(waits)]
+    assert bars == [("queue", 0.0, 250.0), ("nodes", 250.0, 750.0), ("bind", 1000.0, 0.0)]
+    assert draw_waits([{"layer": "bind", "seconds": 0.0}]) == draw_waits([]) == []
