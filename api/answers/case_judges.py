@@ -11,7 +11,7 @@ from typing import Final
 
 from cachetools import TTLCache
 
-from api.answers.object_lists import CLUSTER_SECONDS, ObjectList
+from api.answers.object_lists import MAX_SECONDS, ObjectList
 from api.answers.pod_case import PodCase
 from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis.outcome import JudgedPod
@@ -22,16 +22,16 @@ from schemas.json_types import Json
 MAX_JUDGES: Final = 4
 """Maximum number of judges in memory: pods with and without volumes, claims and affinity need different lists."""
 
-_Key = tuple[int, ...]
+_Key = tuple[str, ...]
 
 
 def _create_cache() -> "TTLCache[_Key, tuple[Sequence[ObjectList], CaseJudge | None]]":
-    return TTLCache(MAX_JUDGES, ttl=CLUSTER_SECONDS)
+    return TTLCache(MAX_JUDGES, ttl=MAX_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseJudges:
-    """Judges by the lists that they stand on."""
+    """Judges by the kinds of the lists that they stand on, with those lists."""
 
     cache: "TTLCache[_Key, tuple[Sequence[ObjectList], CaseJudge | None]]" = field(default_factory=_create_cache)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -43,16 +43,17 @@ class CaseJudges:
             return None
         async with self.lock:
             judged = await asyncio.to_thread(self._judge, case.pod, case.lists, now)
-        asyncio.get_running_loop().call_later(CLUSTER_SECONDS + 1, self.cache.expire)
+        asyncio.get_running_loop().call_later(MAX_SECONDS + 1, self.cache.expire)
         return judged
 
     def _judge(self, pod: Json, lists: Sequence[ObjectList], now: datetime) -> JudgedPod | None:
         shared = [entry for entry in lists if entry.is_of_cluster]
-        key = tuple(sorted(map(id, shared)))
-        if key not in self.cache:
-            # With its lists: the id of a list that is gone may be that of another one.
-            self.cache[key] = shared, build_case_judge(_build_objects(shared), now)
-        judge = self.cache[key][1]
+        key = tuple(sorted(entry.kind for entry in shared))
+        lists_before, judge = self.cache.get(key, ((), None))
+        # A list that was read again is another object.
+        if [*map(id, lists_before)] != [*map(id, shared)]:
+            judge = build_case_judge(_build_objects(shared), now)
+            self.cache[key] = shared, judge
         claims = [entry for listed in lists if listed.kind == kinds.VOLUME_CLAIM for entry in listed.table.values()]
         return judge.with_objects(claims).judge(pod) if judge else None
 

@@ -4,6 +4,7 @@ People ask about several pods when a cluster has a problem, and each answer need
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -27,6 +28,9 @@ MAX_LISTS: Final = 200
 CLUSTER_SECONDS: Final = 15.0
 """Time for which a list of the whole cluster is remembered: it is the longest to read."""
 NAMESPACE_SECONDS: Final = 5.0
+MAX_SECONDS: Final = 120.0
+SHARE_OF_TIME: Final = 10
+"""Factor of the time that a list takes: reading lists of a large cluster takes at most a tenth of the time."""
 VERSIONS_SECONDS: Final = 60.0
 REFUSAL_SECONDS: Final = 60.0
 """Time for which a refusal is remembered: an administrator changes rights rarely."""
@@ -78,6 +82,7 @@ class ObjectLists:
         limit = MAX_NAMESPACE_OBJECTS if is_of_namespace else MAX_OBJECTS
         limit = MAX_EVENTS if listed.kind.partition(".")[0] == EVENTS else limit
         table: dict[Key, Fields] = {}
+        started = time.monotonic()
         try:
             is_cut = await self._read_pages(listed, limit, table)
         except KubeApiError as error:
@@ -85,6 +90,7 @@ class ObjectLists:
                 return ObjectList(listed.kind), VERSIONS_SECONDS
             seconds = REFUSAL_SECONDS if error.status in (401, 403) else NAMESPACE_SECONDS
             return ObjectList(listed.kind, table, error), seconds
+        seconds = min(max(seconds, SHARE_OF_TIME * (time.monotonic() - started)), MAX_SECONDS)
         return ObjectList(listed.kind, table, is_cut=is_cut, is_of_cluster=not is_of_namespace), seconds
 
     async def _read_pages(self, listed: ListedKind, limit: int, table: dict[Key, Fields]) -> bool:

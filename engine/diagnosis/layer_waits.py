@@ -1,7 +1,7 @@
 """Time that a pod spent in each layer, and the layer that holds it now."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from engine.diagnosis.outcome import FoundObstacle, TreeStep
@@ -34,6 +34,7 @@ _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("Slurm", "bind"),
 )  # fmt: skip
 """Layer by the beginning of an obstacle's code; the others are about nodes."""
+_SECOND: Final = timedelta(seconds=1)
 _KUEUE: Final = "Kueue"
 _ADMITTED: Final = "KueueAdmitted"
 _NO_LAYER: Final = ("PodMissing",)
@@ -97,7 +98,8 @@ def _iterate_spans(moments: Sequence[Moment], layer: Layer | None) -> Iterator[_
         since = times.get("queued") or created or times.get("owner created")
         yield _Span("queue", since, None if layer == "queue" else admitted)
     let_go = _find_latest(created, admitted)
-    if layer == "gate" or (released and let_go and released > let_go):
+    # Objects have whole seconds: less is no time at a gate.
+    if layer == "gate" or (released and let_go and released - let_go >= _SECOND):
         yield _Span("gate", let_go, None if layer == "gate" else released)
     chosen, bound = times.get("chosen"), times.get("bound")
     if layer not in ("queue", "gate"):

@@ -22,7 +22,7 @@ class PodSetKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class WaitingPod:
+class PodWithoutNode:
     """A pod without a node. ``layer``: what holds it; None after an attempt, which says more."""
 
     pod: PodRef
@@ -36,7 +36,7 @@ class ObservedWaits:
 
     def __init__(self, forget: timedelta) -> None:
         self.forget = forget
-        self._pods: dict[PodSetKey, dict[str, WaitingPod]] = {}
+        self._pods: dict[PodSetKey, dict[str, PodWithoutNode]] = {}
         self.went_on_at: dict[PodSetKey, datetime] = {}
         """Time of the latest observation of a pod that has a node, or of one that its queue let go."""
 
@@ -52,22 +52,22 @@ class ObservedWaits:
         elif event.phase == "Pending":
             self._observe_waiting(pod_set, pods, event)
 
-    def _observe_waiting(self, pod_set: PodSetKey, pods: dict[str, WaitingPod], event: PodObserved) -> None:
+    def _observe_waiting(self, pod_set: PodSetKey, pods: dict[str, PodWithoutNode], event: PodObserved) -> None:
         wait = derive_wait_without_attempt(event)
         layer = find_layer_of_code(wait.code) if wait else None
         before = pods.get(event.key)
         if before and before.pod.uid == event.pod.uid:
             if before.layer == "queue" and layer != "queue":
                 self._note_progress(pod_set, event.observed_at)
-            pods[event.key] = WaitingPod(event.pod, before.since, event.observed_at, layer)
+            pods[event.key] = PodWithoutNode(event.pod, before.since, event.observed_at, layer)
         else:
             created = event.description.created_at if event.description else None
-            pods[event.key] = WaitingPod(event.pod, created or event.observed_at, event.observed_at, layer)
+            pods[event.key] = PodWithoutNode(event.pod, created or event.observed_at, event.observed_at, layer)
 
     def _note_progress(self, pod_set: PodSetKey, moment: datetime) -> None:
         self.went_on_at[pod_set] = max(self.went_on_at.get(pod_set, moment), moment)
 
-    def iterate_pod_sets(self, now: datetime) -> Iterator[tuple[PodSetKey, list[WaitingPod]]]:
+    def iterate_pod_sets(self, now: datetime) -> Iterator[tuple[PodSetKey, list[PodWithoutNode]]]:
         """Iterate over the queues or groups with their waiting pods; what was observed too long ago is forgotten."""
         for pod_set, pods in sorted(self._pods.items()):
             for key in [key for key, pod in pods.items() if now - pod.observed_at > self.forget]:

@@ -38,8 +38,8 @@ def test_a_queue_that_lets_no_pod_go_fires_until_it_does(tmp_path: Path) -> None
 
 def test_a_queue_that_lets_one_pod_go_now_and_then_is_not_blocked(tmp_path: Path) -> None:
     rules = load_rules(tmp_path, "kind: queue", "for_minutes: 60")
-    gone = [an_observation(time, f"p{time}", queue="night", node="n1") for time in (50, 100, 150)]
-    assert run(rules, [hold(0), *gone], 200) == []
+    placed = [an_observation(time, f"p{time}", queue="night", node="n1") for time in (50, 100, 150)]
+    assert run(rules, [hold(0), *placed], 200) == []
 
 
 def test_a_gate_of_another_controller_is_no_queue(tmp_path: Path) -> None:
