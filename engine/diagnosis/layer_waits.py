@@ -98,7 +98,7 @@ def _iterate_spans(moments: Sequence[Moment], layer: Layer | None) -> Iterator[_
         since = times.get("queued") or created or times.get("owner created")
         yield _Span("queue", since, None if layer == "queue" else admitted)
     let_go = _find_latest(created, admitted)
-    # Objects have whole seconds: less is no time at a gate.
+    # Objects have whole seconds: a shorter time at a gate may be rounding.
     if layer == "gate" or (released and let_go and released - let_go >= _SECOND):
         yield _Span("gate", let_go, None if layer == "gate" else released)
     chosen, bound = times.get("chosen"), times.get("bound")
