@@ -17,6 +17,7 @@ page                     the page of a pod of 5,000 nodes: server, bytes, first 
 api_load                 200 readers of the API, with OpenSearch and while it is stopped
 start                    commands that read a file, from start to end
 judging, claims          kube-scheduler's filters and resource claims on a snapshot of a fleet
+refusals                 refused pods read from events and judged, with and without equal ones
 ingest                   readers of HAMi's and KAI's logs
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs
