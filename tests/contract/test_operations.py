@@ -39,6 +39,12 @@ def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
     assert sorted(SECTIONS) == sorted({*RULES, *ALERTS, *OBJECTIVES})
 
 
+def test_no_cause_fires_an_alert_of_the_topics_and_one_of_prometheus() -> None:
+    assert len(RULES) > 5
+    assert len(ALERTS) > 5
+    assert set(RULES) & set(ALERTS) == set()
+
+
 def test_every_alert_has_a_case_for_promtool() -> None:
     text = Path("deploy/kustomize/components/prometheus/rules_test.yaml").read_text()
     fires = re.findall(r"alertname: (\w+)\n\s+eval_time: \w+\n\s+exp_alerts:\n", text)
