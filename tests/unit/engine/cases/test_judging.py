@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from engine.cases.pod_facts import CaseFacts
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.case_objects import collect_objects
@@ -128,3 +130,14 @@ def test_a_gated_gang_is_not_judged() -> None:
     group, *pods = build_ring(a_pod())
     pods[1]["spec"] = {**pods[1]["spec"], "schedulingGates": [{"name": "quota"}]}
     assert CaseFacts(collect_objects([group, *pods, a_node("n1", 1)]), NOW).build("ml", "p").gang is None
+
+
+@pytest.mark.parametrize(
+    ("node", "phase", "waits"),
+    [("", "Pending", True), ("n1", "Running", False), ("", "Succeeded", False), ("", "Failed", False)],
+)
+def test_only_a_pod_without_a_node_that_has_not_ended_is_judged(node: str, phase: str, waits: bool) -> None:
+    pod = a_pod(node=node) | {"status": {"phase": phase}}
+    facts = CaseFacts(collect_objects([pod, a_node("n1", 1)]), NOW)
+    assert (facts.judge("ml", "p") is not None) is waits
+    assert bool(facts.list_nodes("ml", "p")) is waits

@@ -48,6 +48,12 @@ def test_an_amount_with_a_suffix_that_is_dropped_names_what_to_write() -> None:
     assert "nvidia.com/gpumem: 8Gi" in answer["sentence"]["en"]
 
 
+@pytest.mark.parametrize(("memory_mib", "counts"), [(2**31 - 1, True), (2**31, False)])
+def test_memory_counts_up_to_the_largest_number_of_32_bits(memory_mib: int, counts: bool) -> None:
+    notes = list_notes(simulate(a_gpu_pod(gpu=1, gpumem=memory_mib), a_gpu_node()))
+    assert ("MemoryNotCounted" not in notes) is counts
+
+
 def test_amounts_in_requests_only_and_zero_are_named() -> None:
     pod = a_gpu_pod(gpumem=0, gpu=1)
     pod["spec"]["containers"][0]["resources"]["requests"] = {"nvidia.com/gpucores": 10}
