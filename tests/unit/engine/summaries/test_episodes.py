@@ -50,6 +50,12 @@ def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
     assert describe_changes(build_refused("node1"), broken) == ["filter: nothing became calcScore failed"]
 
 
+@pytest.mark.parametrize(("error", "words"), [("no such node", "no such node"), ("", "failed")])
+def test_a_bind_that_failed_is_described_by_its_error(error: str, words: str) -> None:
+    unbound = build_refused("node1", bind=BindOutcome(node="node1", bound=False, error=error, ended_at=STARTED))
+    assert describe_changes(build_refused("node1"), unbound) == [f"bind: nothing became {words}"]
+
+
 def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
     broken = build_refused("node1", error="calcScore failed: " + "metadata " * 1_000)
     (line,) = describe_changes(broken, build_refused("node1"))

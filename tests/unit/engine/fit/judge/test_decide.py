@@ -128,6 +128,18 @@ def test_binpack_fills_the_fullest_node_and_spread_the_emptiest() -> None:
     assert decide_on(columns, a_pod(ask_for(gpumem=1)), policy=SchedulingPolicy(node="spread")).chosen == "node-a"
 
 
+@pytest.mark.parametrize(("policy", "uuid"), [("binpack", "GPU-1"), ("spread", "GPU-2")])
+def test_binpack_takes_the_fullest_device_of_a_node_and_spread_the_emptiest(policy: str, uuid: str) -> None:
+    devices = [a_device(f"GPU-{number}") for number in range(3)]
+    pods = [
+        a_running_pod("GPU-0,NVIDIA,4000,20:;", uid="uid-0"),
+        a_running_pod("GPU-1,NVIDIA,9000,60:;", uid="uid-1"),
+        a_running_pod("GPU-2,NVIDIA,100,10:;", uid="uid-2"),
+    ]
+    pod = a_pod(ask_for(gpumem=1), annotations={"hami.io/gpu-scheduler-policy": policy})
+    assert list_granted_uuids(decide_on(a_cluster(a_node(devices=devices), pods=pods), pod)) == [[uuid]]
+
+
 def test_the_node_score_adds_the_used_shares_before_the_pod_itself() -> None:
     columns = a_cluster(
         a_node(devices=[a_device(devmem=1000, count=10)]), pods=[a_running_pod("GPU-0,NVIDIA,500,20:;")]
