@@ -8,8 +8,8 @@ from engine.hami.mig import MigProfile, Placement, choose_instance
 SMALL = MigProfile("1g.5gb", 4864, 14, 1, tuple(Placement(start, 1) for start in range(7)))
 MEDIUM = MigProfile("2g.10gb", 9856, 28, 2, tuple(Placement(start, 2) for start in (0, 2, 4)))
 LARGE = MigProfile("3g.20gb", 19968, 42, 3, (Placement(0, 4), Placement(4, 4)))
-WHOLE = MigProfile("7g.40gb", 40192, 100, 7, (Placement(0, 8),))
-PROFILES = (WHOLE, LARGE, MEDIUM, SMALL)
+LARGEST = MigProfile("7g.40gb", 40192, 100, 7, (Placement(0, 8),))
+PROFILES = (LARGEST, LARGE, MEDIUM, SMALL)
 
 
 @pytest.mark.parametrize(
