@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from dev.bench import api, backlog, ingest, report, retries, stages, steady, worker
+from dev.bench.anchor import measure_anchor
 from dev.bench.api_load import measure_api_load
 from dev.bench.away import measure_index_away
 from dev.bench.backends import FOLDER
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "judge": measure_judging,
     "claims": measure_claims,
     "refusals": measure_refusals,
+    "anchor": measure_anchor,
     "start": measure_start,
     "wire": measure_wire,
     "worker": worker.measure_worker,

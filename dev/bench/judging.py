@@ -35,16 +35,16 @@ def measure_judging() -> Result:
 
 
 def _measure_size(nodes: int) -> Iterator[Figure]:
-    objects = list(_iterate_cluster(nodes))
+    objects = list(iterate_cluster(nodes))
     begun = time.process_time()
     snapshot = read_snapshot(objects)
     built = time.process_time() - begun
     first: float | None = None
-    for name, pod in _list_pods().items():
+    for name, pod in list_pods().items():
         milliseconds = _measure(partial(_judge, snapshot, pod))
         first = first or milliseconds
         yield Figure(f"{nodes:,} nodes, {name}", milliseconds, "CPU ms", round(milliseconds / first, 2))
-    pod = _list_pods()["request only"]
+    pod = list_pods()["request only"]
     changed = _measure(lambda: _judge(change_snapshot(snapshot, [objects[1]]), pod))
     yield Figure(f"{nodes:,} nodes, one pod changed, then judged", changed, "CPU ms", round(changed / (first or 1), 2))
     note = f"{len(objects):,} objects"
@@ -67,7 +67,7 @@ def _measure(call: Callable[[], None]) -> float:
     return round(statistics.median(times) * 1_000, 1)
 
 
-def _list_pods() -> Mapping[str, Json]:
+def list_pods() -> Mapping[str, Json]:
     constrained = _make_pod("ask", "team-0", {"app": "app-1"}, {"cpu": "4", "memory": "32Gi", _GPU: "1"})
     constrained["spec"] |= {
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
@@ -91,7 +91,7 @@ def _list_pods() -> Mapping[str, Json]:
     }
 
 
-def _iterate_cluster(nodes: int) -> Iterator[Json]:
+def iterate_cluster(nodes: int) -> Iterator[Json]:
     """Yield nodes, each followed by its pods, its CSINode and a volume that only it reaches."""
     for number in range(nodes):
         name = f"node-{number:05d}"
