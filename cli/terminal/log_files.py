@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
@@ -20,6 +20,9 @@ from schemas.json_types import Json
 
 if TYPE_CHECKING:
     from ingest.cases.read_case import ClusterCase
+
+_MAX_UNMADE: Final = 20
+"""Limit of the workloads without pods that are listed."""
 
 
 def explain(
@@ -80,8 +83,11 @@ def explain(
     if html:
         _write_page(html, Path(source).name, rows, language)
     if not pod:
-        if not print_document(output, {"items": rows}, lambda answer: [row["diagnosis"] for row in answer["items"]]):
+        unmade = _diagnose_unmade(case)
+        document = {"items": rows, **({"workloads": unmade} if unmade else {})}
+        if not print_document(output, document, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
+            _show_unmade(Screen(), unmade, source, is_wide=output == "wide")
             _show_log_notes(Screen(), case)
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
@@ -226,6 +232,37 @@ def _show_table(screen: Screen, source: str, rows: list[Json], *, is_wide: bool)
         screen.skip_line()
         first = ordered[0]["diagnosis"]
         screen.print_line(f"Why one of them: schedulerlog explain {source} {first['namespace']}/{first['name']}", "dim")
+
+
+def _diagnose_unmade(case: "ClusterCase") -> list[Json]:
+    """Diagnose workloads of which no pod exists: what keeps them lies before every scheduler."""
+    if not case.objects.tables:
+        return []
+    from engine.cases.workloads import list_without_pods
+    from ingest.cases.workload_answers import diagnose_workload
+
+    keys = list_without_pods(case.objects)[:_MAX_UNMADE]
+    return [diagnose_workload(case, key).model_dump(mode="json") for key in keys]
+
+
+def _show_unmade(screen: Screen, unmade: list[Json], source: str, *, is_wide: bool) -> None:
+    if not unmade:
+        return
+    screen.skip_line()
+    screen.print_line(f"{format_count(len(unmade), 'workload')} without any pod.", "bold")
+    screen.skip_line()
+    words = [f"{answer['kind'].partition('.')[0].lower()}/{answer['name']}" for answer in unmade]
+    cells = [
+        [f"{answer['namespace']}/{word}", f"{answer['waiting']:,}", _get_main_code(answer["groups"])]
+        for answer, word in zip(unmade, words, strict=True)
+    ]
+    screen.print_table(["WORKLOAD", "#PODS", "MAIN OBSTACLE"], cells, is_wide=is_wide)
+    screen.skip_line()
+    screen.print_line(f"Why one of them: schedulerlog explain {source} {words[0]}", "dim")
+
+
+def _get_main_code(groups: list[Json]) -> str:
+    return groups[0]["obstacle"]["code"] if groups and groups[0]["obstacle"] else ""
 
 
 def _show_log_notes(screen: Screen, case: "ClusterCase") -> None:

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.cases.workload_words import (
+    CRON_JOB,
     DEPLOYMENT,
     GROUPS,
     HOLDERS,
     JOB,
     REPLICA_SET,
+    WORDS,
     parse_word,
 )
 from engine.diagnosis.layers.group_members import list_members
@@ -21,6 +23,8 @@ from runtime.kubernetes.object_fields import Fields, get_object, get_text, itera
 
 _ENDED: Final = ("Succeeded", "Failed")
 _MAX_OWNERS: Final = 16
+_MADE_OF_OTHERS: Final = (CRON_JOB, *HOLDERS)
+"""Kinds whose pods are those of others: of the Jobs that a CronJob makes, of the Job that a Workload holds back."""
 
 
 class CaseWorkload(NamedTuple):
@@ -42,6 +46,35 @@ def find_workloads(objects: CaseObjects, word: str, name: str, namespace: str = 
         for space, entry in objects.tables.get(kind, {})
         if entry == name and namespace in ("", space)
     ]
+
+
+def list_without_pods(objects: CaseObjects) -> list[CaseWorkload]:
+    """List the workloads that want pods and have none, each by the owner of its owners."""
+    unmade: dict[CaseWorkload, None] = {}
+    owners = {owner for pod in objects.select(kinds.POD) for owner in _iterate_owners(objects, pod)}
+    for kind in dict.fromkeys(kind for listed in WORDS.values() for kind in listed):
+        for (namespace, name), entry in objects.tables.get(kind, {}).items() if kind not in _MADE_OF_OTHERS else ():
+            key = CaseWorkload(kind, namespace, name)
+            line = (key, *_iterate_owners(objects, entry))
+            if count_wanted(objects, key, ()) and not _counts_pods(entry) and owners.isdisjoint(line):
+                unmade[line[-1]] = None
+    return list(unmade)
+
+
+def _counts_pods(entry: Fields) -> bool:
+    """Tell whether a workload's own status counts pods, which were not read then."""
+    status = get_object(entry, "status")
+    return any(_get_number(status, name, 0) for name in ("active", "replicas", "running", "pending"))
+
+
+def _iterate_owners(objects: CaseObjects, entry: Fields) -> Iterator[CaseWorkload]:
+    """Iterate over the owners of an object, from its own to the owner of the others."""
+    for _ in range(_MAX_OWNERS):
+        owner = next(iter(list_owners(entry, get_text(entry, "metadata", "namespace"))), None)
+        if owner is None:
+            return
+        yield owner
+        entry = objects.find(owner.kind, owner.name, owner.namespace) or {}
 
 
 def list_family(objects: CaseObjects, key: CaseWorkload) -> list[CaseWorkload]:

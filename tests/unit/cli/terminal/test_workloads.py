@@ -98,3 +98,16 @@ def test_a_pod_in_a_namespace_that_is_called_as_a_kind_is_a_pod(run: Run, tmp_pa
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, NODE]}))
     done = run("explain", str(path), "jobs/alone", "-o", "json")
     assert (done.exit_code, json.loads(done.stdout)["name"]) == (1, "alone")
+
+
+def test_a_table_names_workloads_without_pods(run: Run, tmp_path: Path) -> None:
+    objects = tmp_path / "objects.json"
+    suspended = {**JOB, "spec": {**JOB["spec"], "suspend": True}}
+    objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [suspended, NODE]}))
+    outcome = run("explain", str(objects))
+    assert outcome.exit_code == 0
+    assert "1 workload without any pod." in outcome.output
+    assert "ml/job/train" in outcome.output
+    assert f"Why one of them: schedulerlog explain {objects} job/train" in " ".join(outcome.output.split())
+    (answer,) = json.loads(run("explain", str(objects), "-o", "json").output)["workloads"]
+    assert (answer["name"], answer["waiting"]) == ("train", 2)

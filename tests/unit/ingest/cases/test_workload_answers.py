@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.cases.workloads import find_workloads
+from engine.cases.workloads import find_workloads, list_without_pods
 from engine.snapshot import kinds
 from ingest.cases.answers import explain_pod
 from ingest.cases.read_case import ClusterCase, build_case
@@ -219,3 +219,17 @@ def test_a_workload_that_is_not_there_has_similar_names() -> None:
     assert "ml/job/train" in explain_missing_workload("case.yaml", objects, "job", "trian")
     assert "has no deployment" in explain_missing_workload("case.yaml", objects, "deployment", "web")
     assert kinds.POD not in objects.tables
+
+
+def test_workloads_without_pods_are_named_by_the_owner_of_their_owners() -> None:
+    deployment = a_workload("apps/v1", "Deployment", "web", {"replicas": 2, "template": a_template("1")})
+    owner = an_owner("Deployment", "web", "apps/v1")
+    replicas = a_workload("apps/v1", "ReplicaSet", "web-1", {"replicas": 2, "template": a_template("1")}, owner)
+    old = a_workload("apps/v1", "ReplicaSet", "web-0", {"replicas": 0, "template": a_template("1")}, owner)
+    # Its status counts pods that nobody read.
+    unread = a_workload("batch/v1", "Job", "runs", {"template": a_template("1")}, status={"active": 1})
+    ended = {"conditions": [{"type": "Complete", "status": "True"}]}
+    complete = a_workload("batch/v1", "Job", "ended", {"template": a_template("1")}, status=ended)
+    objects = [a_job(), a_pod("train-0", an_owner("Job", "train")), deployment, replicas, old, unread, complete]
+    case = build_case(objects, (), NOW)
+    assert [str(key) for key in list_without_pods(case.objects)] == ["Deployment/web"]
