@@ -92,11 +92,11 @@ class WaitBar:
 
 def draw_waits(waits: Sequence[Mapping[str, Any]]) -> list[WaitBar]:
     """Draw the time in each layer one after the other; none without any time."""
-    total = sum(wait["seconds"] for wait in waits)
+    total = sum(wait["waited_seconds"] for wait in waits)
     bars: list[WaitBar] = []
     x = 0.0
     for wait in waits if total > 0 else ():
-        width = wait["seconds"] / total * WIDTH
+        width = wait["waited_seconds"] / total * WIDTH
         bars.append(WaitBar(wait, round(x, 1), round(width, 1)))
         x += width
     return bars

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run_kubectl() -> None:
-    """Run ``run_kubectl schedulerlog``."""
+    """Run ``kubectl schedulerlog``."""
     _find_packages()
     from cli.terminal.kubectl import run
 
@@ -33,7 +33,7 @@ def run_kubectl() -> None:
 
 
 def complete_kubectl() -> None:
-    """Print how a line of ``run_kubectl schedulerlog`` may continue."""
+    """Print how a line of ``kubectl schedulerlog`` may continue."""
     _find_packages()
     from cli.terminal.kubectl import complete
 

@@ -80,7 +80,9 @@ def show_timeline(screen: Screen, moments: Sequence[Mapping[str, Any]]) -> None:
     if not moments:
         return
     screen.skip_line()
-    rows = [[format_time(moment["at"]), format_took(moment["seconds"]), moment["text"]["en"]] for moment in moments]
+    rows = [
+        [format_time(moment["at"]), format_took(moment["after_seconds"]), moment["text"]["en"]] for moment in moments
+    ]
     screen.print_table(["AT (UTC)", "#TOOK", "EVENT"], rows)
 
 
@@ -94,5 +96,5 @@ def show_current_wait(screen: Screen, diagnosis: Mapping[str, Any]) -> None:
     current = next((wait for wait in diagnosis.get("waits") or () if wait["until"] is None), None)
     if current:
         screen.print_line(
-            f"Waits for {LAYER_WORDS[current['layer']]} for {format_duration(current['seconds'])}.", "dim"
+            f"Waits for {LAYER_WORDS[current['layer']]} for {format_duration(current['waited_seconds'])}.", "dim"
         )

@@ -63,5 +63,5 @@ def _show_timeline(screen: Screen, stages: Sequence[Mapping[str, Any]]) -> None:
 def _to_stage_row(stage: Mapping[str, Any]) -> list[str]:
     others = f" and {format_count(stage['count'] - 1, 'other')}" if stage["count"] > 1 else ""
     until = f" to {format_time(stage['last_at'])[11:]}" if stage["last_at"][:19] != stage["at"][:19] else ""
-    took = format_took(stage["seconds"])
+    took = format_took(stage["after_seconds"])
     return [stage["event"], f"{format_time(stage['at'])}{until}", took, f"{stage['subject']}{others}"]

@@ -90,7 +90,7 @@ def _to_answer(stage: _Stage, before: datetime | None) -> TimelineStage:
         event=stage.event,
         at=format_rfc3339(stage.first),
         last_at=format_rfc3339(max(stage.times.values())),
-        seconds=round(max((stage.first - before).total_seconds(), 0.0), 3) if before else None,
+        after_seconds=round(max((stage.first - before).total_seconds(), 0.0), 3) if before else None,
         subject=subject,
         count=len(stage.times),
     )

@@ -86,7 +86,7 @@ def _to_wait(layer: Layer, since: datetime, until: datetime | None, now: datetim
         layer=layer,
         since=format_rfc3339(since),
         until=format_rfc3339(until) if until else None,
-        seconds=round(max(((until or now) - since).total_seconds(), 0.0), 3),
+        waited_seconds=round(max(((until or now) - since).total_seconds(), 0.0), 3),
     )
 
 

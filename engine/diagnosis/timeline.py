@@ -66,7 +66,7 @@ def _to_answer(moment: Moment, before: datetime | None) -> TimelineMoment:
     return TimelineMoment(
         event=moment.event,
         at=format_rfc3339(moment.time),
-        seconds=round(max((moment.time - before).total_seconds(), 0.0), 3) if before else None,
+        after_seconds=round(max((moment.time - before).total_seconds(), 0.0), 3) if before else None,
         text=write_phrase(f"moment_{moment.event.replace(' ', '_')}", **words),
         record=moment.record,
     )

@@ -75,7 +75,7 @@ class TimelineMoment(Answer):
 
     event: TimelineEvent
     at: str
-    seconds: float | None = Field(description="Seconds since the moment before; null for the first one.")
+    after_seconds: float | None = Field(description="Seconds since the moment before; null for the first one.")
     text: InBothLanguages
     record: str = Field(description="The record or the object of the API server that has the time.")
 
@@ -89,7 +89,7 @@ class LayerWait(Answer):
     )
     since: str
     until: str | None = Field(description="Null while it waits there.")
-    seconds: float
+    waited_seconds: float
 
 
 class Diagnosis(Answer):

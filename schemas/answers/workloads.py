@@ -14,7 +14,7 @@ class TimelineStage(Answer):
     event: TimelineEvent
     at: str = Field(description="Time of the first object.")
     last_at: str = Field(description="Time of the last object.")
-    seconds: float | None = Field(description="Seconds since the event before; null for the first one.")
+    after_seconds: float | None = Field(description="Seconds since the event before; null for the first one.")
     subject: str = Field(description="The object, or the first of several, as `Pod/train-0`.")
     count: int = Field(description="Number of objects.")
 

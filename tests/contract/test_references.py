@@ -27,6 +27,8 @@ OURS = (".py", ".toml", ".proto")
 """Endings of files of the project; the others belong to users, too."""
 
 FOREIGN = {
+    "kubernetes.aio": "a package of Kubernetes' own client",
+    "kubernetes.aio.watch.Watch": "a class of it",
     "errors.NewForbidden": "apimachinery's, in Go",
     "expected.pod_request": "a key of a recorded case",
     "name.toml": "a name that differs",

@@ -79,10 +79,10 @@ def test_devices_of_node2_are_drawn_before_those_of_node10() -> None:
 
 def test_waits_fill_their_line_in_their_order() -> None:
     waits = [
-        {"layer": "queue", "seconds": 30.0},
-        {"layer": "nodes", "seconds": 90.0},
-        {"layer": "bind", "seconds": 0.0},
+        {"layer": "queue", "waited_seconds": 30.0},
+        {"layer": "nodes", "waited_seconds": 90.0},
+        {"layer": "bind", "waited_seconds": 0.0},
     ]
     bars = [(bar.wait["layer"], bar.x, bar.width) for bar in draw_waits(waits)]
     assert bars == [("queue", 0.0, 250.0), ("nodes", 250.0, 750.0), ("bind", 1000.0, 0.0)]
-    assert draw_waits([{"layer": "bind", "seconds": 0.0}]) == draw_waits([]) == []
+    assert draw_waits([{"layer": "bind", "waited_seconds": 0.0}]) == draw_waits([]) == []

@@ -10,7 +10,7 @@ from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 from ingest.cases.answers import explain_pod
 from ingest.cases.read_case import list_pod_names, read_case
-from tests.unit.cli.direct.test_transport import DIAGNOSIS, Server
+from tests.support.fakes.small_cluster import DIAGNOSIS, SmallCluster
 
 NAMES = {
     "train-0": "pod-1", "train": "job-1", "n0": "node-1", "n1": "node-2", "n2": "node-3", "ml": "namespace-1",
@@ -19,7 +19,7 @@ NAMES = {
 
 @pytest.mark.parametrize("refused", [(), ("/api/v1/nodes", "/api/v1/pods")])
 def test_the_answer_is_the_live_one_up_to_names(tmp_path: Path, refused: tuple[str, ...]) -> None:
-    transport = DirectTransport(ObjectReader(Server(*refused).fetch), lambda: "ml", lambda _: None)
+    transport = DirectTransport(ObjectReader(SmallCluster(*refused).fetch), lambda: "ml", lambda _: None)
     live = transport.get(DIAGNOSIS)
     assert isinstance(live, dict)
     file = tmp_path / "case.tgz"
@@ -33,7 +33,7 @@ def test_the_answer_is_the_live_one_up_to_names(tmp_path: Path, refused: tuple[s
 
 
 def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
-    transport = DirectTransport(ObjectReader(Server().fetch), lambda: "ml", lambda _: None)
+    transport = DirectTransport(ObjectReader(SmallCluster().fetch), lambda: "ml", lambda _: None)
     transport.get(DIAGNOSIS)
     file = tmp_path / "case.tgz"
     file.write_text("mine")

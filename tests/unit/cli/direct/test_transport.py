@@ -1,8 +1,6 @@
 """Answers from a cluster's objects, by an API server that refuses what its user may not read."""
 
 import json
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -12,74 +10,16 @@ from cli.client.kubectl import INSTALL, parse_kubectl_problem
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
-
-POD = {
-    "metadata": {"name": "train-0", "namespace": "ml", "creationTimestamp": "2026-01-01T10:00:00Z"},
-    "spec": {
-        "schedulerName": "default-scheduler",
-        "containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}, "limits": {"cpu": "8"}}}],
-    },
-    "status": {"phase": "Pending"},
-}
-NODES = [
-    {"metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
-    for index in range(3)
-]
-JOB = {
-    "metadata": {"name": "train", "namespace": "ml", "creationTimestamp": "2026-01-01T10:00:00Z"},
-    "spec": {"parallelism": 1, "template": {"spec": POD["spec"]}},
-}
-OWNED = {
-    **POD,
-    "metadata": {
-        "name": "train-0",
-        "namespace": "ml",
-        "creationTimestamp": "2026-01-01T10:00:00Z",
-        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}],
-    },
-}
-GROUPS = [{"name": "batch", "preferredVersion": {"version": "v1"}, "versions": [{"version": "v1"}]}]
-OBJECTS: dict[str, Any] = {
-    "/apis": {"groups": GROUPS},
-    "/apis/batch/v1/namespaces/ml/jobs/train": JOB,
-    "/apis/batch/v1/namespaces/ml/jobs": [JOB],
-    "/api/v1/namespaces/ml/pods/train-0": OWNED,
-    "/api/v1/nodes": NODES,
-    "/api/v1/pods": [OWNED],
-    "/api/v1/namespaces/ml/pods": [OWNED],
-}
-DIAGNOSIS = "/namespaces/ml/pods/train-0/diagnosis"
+from tests.support.fakes.small_cluster import DIAGNOSIS, POD, SmallCluster
 
 
-class Server:
-    """An API server of few objects, whose user may not read some paths. Lists come in pages of two."""
-
-    def __init__(self, *refused: str) -> None:
-        self.refused = refused
-        self.paths: list[str] = []
-
-    def fetch(self, address: str) -> bytes | Problem:
-        url = urlsplit(address)
-        self.paths.append(url.path)
-        if url.path in self.refused:
-            return parse_kubectl_problem('Error from server (Forbidden): nodes is forbidden: User "u" cannot list')
-        resource = OBJECTS.get(url.path)
-        if resource is None:
-            return parse_kubectl_problem(f'Error from server (NotFound): "{url.path}" not found')
-        if not isinstance(resource, list):
-            return json.dumps(resource).encode()
-        start = int(parse_qs(url.query).get("continue", ["0"])[0])
-        more = str(start + 2) if start + 2 < len(resource) else ""
-        return json.dumps({"items": resource[start : start + 2], "metadata": {"continue": more}}).encode()
-
-
-def create_transport(server: Server, notes: list[str]) -> DirectTransport:
+def create_transport(server: SmallCluster, notes: list[str]) -> DirectTransport:
     return DirectTransport(ObjectReader(server.fetch), lambda: "ml", notes.append)
 
 
 def test_a_pod_is_diagnosed_on_all_pages_of_nodes() -> None:
     notes: list[str] = []
-    answer = create_transport(Server(), notes).get(DIAGNOSIS)
+    answer = create_transport(SmallCluster(), notes).get(DIAGNOSIS)
     assert isinstance(answer, dict)
     assert (answer["namespace"], answer["name"]) == ("ml", "train-0")
     nodes = {node for obstacle in [answer["obstacle"], *answer["other_obstacles"]] for node in obstacle["nodes"]}
@@ -90,7 +30,7 @@ def test_a_pod_is_diagnosed_on_all_pages_of_nodes() -> None:
 
 def test_what_the_user_may_not_read_is_named_with_what_it_would_add() -> None:
     notes: list[str] = []
-    answer = create_transport(Server("/api/v1/nodes", "/api/v1/pods"), notes).get(DIAGNOSIS)
+    answer = create_transport(SmallCluster("/api/v1/nodes", "/api/v1/pods"), notes).get(DIAGNOSIS)
     assert isinstance(answer, dict)
     assert "You may not read: Node, Pod" in notes[0]
     assert "which node or device refuses the pod" in notes[0]
@@ -98,19 +38,19 @@ def test_what_the_user_may_not_read_is_named_with_what_it_would_add() -> None:
 
 
 def test_a_pod_that_does_not_exist_has_similar_names() -> None:
-    answer = create_transport(Server(), []).get("/namespaces/ml/pods/trian-0/diagnosis")
+    answer = create_transport(SmallCluster(), []).get("/namespaces/ml/pods/trian-0/diagnosis")
     assert isinstance(answer, NotFound)
     assert "ml/train-0" in answer.next_step
 
 
 def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
-    answer = create_transport(Server("/api/v1/namespaces/ml/pods/train-0"), []).get(DIAGNOSIS)
+    answer = create_transport(SmallCluster("/api/v1/namespaces/ml/pods/train-0"), []).get(DIAGNOSIS)
     assert isinstance(answer, Problem)
 
 
 @pytest.mark.parametrize("path", ["/trends", "/namespaces/ml/pods/train-0/scores"])
 def test_answers_of_records_need_the_api(path: str) -> None:
-    answer = create_transport(Server(), []).get(path)
+    answer = create_transport(SmallCluster(), []).get(path)
     assert isinstance(answer, Unreachable)
     assert answer.next_step == INSTALL
 
@@ -118,7 +58,7 @@ def test_answers_of_records_need_the_api(path: str) -> None:
 def test_the_cluster_is_asked_itself_only_where_the_api_is_not_installed() -> None:
     missing = parse_kubectl_problem("Error from server (NotFound): the server could not find the requested resource")
     assert missing.next_step == INSTALL
-    server = Server()
+    server = SmallCluster()
 
     class Missing(DirectTransport):
         def get(self, path: str, query: object = None) -> Problem:
@@ -133,7 +73,7 @@ def test_the_cluster_is_asked_itself_only_where_the_api_is_not_installed() -> No
 @pytest.mark.parametrize(("has_api", "answers"), [(False, True), (True, False)])
 def test_a_refusal_counts_only_where_the_api_is_installed(has_api: bool, answers: bool) -> None:
     refusal = parse_kubectl_problem('Error from server (Forbidden): pods.schedulerlog.io "p" is forbidden')
-    server = Server()
+    server = SmallCluster()
 
     class Refusing(DirectTransport):
         def get(self, path: str, query: object = None) -> Problem:
@@ -146,7 +86,7 @@ def test_a_refusal_counts_only_where_the_api_is_installed(has_api: bool, answers
 
 def test_a_pod_is_simulated_on_the_cluster_as_it_is() -> None:
     notes: list[str] = []
-    answer = create_transport(Server(), notes).post("/simulate", json.dumps({"kind": "Pod", **POD}).encode())
+    answer = create_transport(SmallCluster(), notes).post("/simulate", json.dumps({"kind": "Pod", **POD}).encode())
     assert isinstance(answer, dict)
     assert (answer["state"], answer["nodes"], answer["fit_nodes"]) == ("refused", 3, 0)
     assert "cpu" in answer["sentence"]["en"]
@@ -154,7 +94,7 @@ def test_a_pod_is_simulated_on_the_cluster_as_it_is() -> None:
 
 
 def test_what_would_help_is_worked_out_on_the_objects() -> None:
-    transport = create_transport(Server(), [])
+    transport = create_transport(SmallCluster(), [])
     answer = transport.get("/namespaces/ml/pods/train-0/suggestions")
     assert isinstance(answer, dict)
     assert answer["state"] == "refused"
@@ -162,7 +102,7 @@ def test_what_would_help_is_worked_out_on_the_objects() -> None:
 
 
 def test_pods_cannot_be_simulated_without_the_right_to_list_nodes() -> None:
-    answer = create_transport(Server("/api/v1/nodes"), []).post(
+    answer = create_transport(SmallCluster("/api/v1/nodes"), []).post(
         "/simulate", json.dumps({"kind": "Pod", **POD}).encode()
     )
     assert isinstance(answer, Problem)
@@ -170,19 +110,19 @@ def test_pods_cannot_be_simulated_without_the_right_to_list_nodes() -> None:
 
 
 def test_waiting_pods_are_listed_with_their_obstacle() -> None:
-    answer = create_transport(Server(), []).get("/pending", {"namespace": "", "group_by": "pod", "limit": "50"})
+    answer = create_transport(SmallCluster(), []).get("/pending", {"namespace": "", "group_by": "pod", "limit": "50"})
     assert isinstance(answer, dict)
     (item,) = answer["items"]
     assert (item["namespace"], item["name"], item["obstacle"]["code"]) == ("ml", "train-0", "ResourceNeverEnough")
-    grouped = create_transport(Server(), []).get("/pending", {"group_by": "obstacle"})
+    grouped = create_transport(SmallCluster(), []).get("/pending", {"group_by": "obstacle"})
     assert isinstance(grouped, dict)
     assert [(row["obstacle"]["code"], row["pods"]) for row in grouped["items"]] == [("ResourceNeverEnough", 1)]
-    searched = create_transport(Server(), []).get("/pending", {"since": "2h"})
+    searched = create_transport(SmallCluster(), []).get("/pending", {"since": "2h"})
     assert isinstance(searched, Unreachable)
 
 
 def test_each_diagnosis_reads_the_cluster_again_and_its_suggestions_do_not() -> None:
-    server = Server()
+    server = SmallCluster()
     transport = create_transport(server, [])
     transport.get(DIAGNOSIS)
     reads = len(server.paths)
@@ -193,7 +133,7 @@ def test_each_diagnosis_reads_the_cluster_again_and_its_suggestions_do_not() -> 
 
 
 def test_a_diagnosis_has_the_verdict_on_each_node_and_the_time_line() -> None:
-    answer = create_transport(Server(), []).get(DIAGNOSIS)
+    answer = create_transport(SmallCluster(), []).get(DIAGNOSIS)
     assert isinstance(answer, dict)
     reasons = {node["name"]: node["containers"][0]["reason"] for node in answer["nodes"]}
     assert reasons == dict.fromkeys(("n0", "n1", "n2"), "Insufficient cpu")
@@ -201,7 +141,7 @@ def test_a_diagnosis_has_the_verdict_on_each_node_and_the_time_line() -> None:
 
 
 def test_a_job_is_answered_by_its_pods() -> None:
-    transport = create_transport(Server(), [])
+    transport = create_transport(SmallCluster(), [])
     answer = transport.get("/namespaces/ml/workloads/job/train")
     assert isinstance(answer, dict)
     assert (answer["kind"], answer["state"], answer["waiting"]) == ("Job.batch", "waiting", 1)
@@ -212,26 +152,26 @@ def test_a_job_is_answered_by_its_pods() -> None:
 
 
 def test_a_job_that_does_not_exist_has_similar_names() -> None:
-    answer = create_transport(Server(), []).get("/namespaces/ml/workloads/job/trian")
+    answer = create_transport(SmallCluster(), []).get("/namespaces/ml/workloads/job/trian")
     assert isinstance(answer, NotFound)
     assert "ml/train" in answer.next_step
 
 
 @pytest.mark.parametrize("word", ["vcjob", "deployment"])
 def test_a_kind_that_the_cluster_does_not_have_is_named(word: str) -> None:
-    answer = create_transport(Server(), []).get(f"/namespaces/ml/workloads/{word}/train")
+    answer = create_transport(SmallCluster(), []).get(f"/namespaces/ml/workloads/{word}/train")
     assert isinstance(answer, NotFound)
     assert word in answer.cause
 
 
 def test_a_word_that_is_no_kind_is_a_mistake() -> None:
-    answer = create_transport(Server(), []).get("/namespaces/ml/workloads/joob/train")
+    answer = create_transport(SmallCluster(), []).get("/namespaces/ml/workloads/joob/train")
     assert isinstance(answer, WrongRequest)
     assert "job" in answer.next_step
 
 
 def test_nodes_are_listed_and_described_from_one_reading() -> None:
-    server = Server()
+    server = SmallCluster()
     transport = create_transport(server, [])
     listed = transport.get("/nodes", {"limit": "200"})
     assert isinstance(listed, dict)
@@ -249,12 +189,12 @@ def test_nodes_are_listed_and_described_from_one_reading() -> None:
 
 
 def test_nodes_need_the_right_to_list_nodes_and_pods() -> None:
-    answer = create_transport(Server("/api/v1/pods"), []).get("/nodes")
+    answer = create_transport(SmallCluster("/api/v1/pods"), []).get("/nodes")
     assert isinstance(answer, NotAllowed)
 
 
 def test_a_watch_of_a_pod_reads_the_cluster_again() -> None:
-    server = Server()
+    server = SmallCluster()
     changes = create_transport(server, []).stream("/namespaces/ml/pods/train-0/schedulerlog", {})
     change = next(changes)
     assert isinstance(change, WatchedChange)

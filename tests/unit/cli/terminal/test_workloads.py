@@ -104,7 +104,7 @@ def test_a_table_names_workloads_without_pods(run: Run, tmp_path: Path) -> None:
     objects = tmp_path / "objects.json"
     suspended = {**JOB, "spec": {**JOB["spec"], "suspend": True}}
     objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [suspended, NODE]}))
-    outcome = run("explain", str(objects))
+    outcome = run("explain", str(objects), COLUMNS="400")
     assert outcome.exit_code == 0
     assert "1 workload without any pod." in outcome.output
     assert "ml/job/train" in outcome.output

@@ -60,11 +60,11 @@ def a_running_pod(**metadata: Any) -> Json:
 
 
 def list_events(diagnosis: Diagnosis) -> list[tuple[str, float | None]]:
-    return [(moment.event, moment.seconds) for moment in diagnosis.timeline]
+    return [(moment.event, moment.after_seconds) for moment in diagnosis.timeline]
 
 
 def list_waits_by_layer(diagnosis: Diagnosis) -> list[tuple[str, float, bool]]:
-    return [(wait.layer, wait.seconds, wait.until is None) for wait in diagnosis.waits]
+    return [(wait.layer, wait.waited_seconds, wait.until is None) for wait in diagnosis.waits]
 
 
 def test_a_pod_of_a_job_has_the_moments_of_all_layers() -> None:
@@ -181,9 +181,9 @@ MOMENTS = st.lists(
 def test_no_wait_is_negative_and_only_the_present_layer_is_open(moments: list[Moment], layer: Layer | None) -> None:
     timeline = build_timeline(moments)
     assert sorted(moment.event for moment in timeline) == sorted(moment.event for moment in moments)
-    assert all(moment.seconds is None or moment.seconds >= 0 for moment in timeline)
+    assert all(moment.after_seconds is None or moment.after_seconds >= 0 for moment in timeline)
     waits = list_waits(moments, layer, NOW)
-    assert all(wait.seconds >= 0 for wait in waits)
+    assert all(wait.waited_seconds >= 0 for wait in waits)
     assert [wait.layer for wait in waits if wait.until is None] in ([], [layer])
 
 

@@ -126,10 +126,10 @@ def test_a_suspended_job_waits_for_its_queue() -> None:
     for word, name in (("job", "train"), ("workload", "job-train-1"), ("wl", "job-train-1")):
         answer = ask(case, word, name)
         assert list_codes(answer) == [("not made", 2, "KueueWaitsForQuota")]
-    assert [(stage.event, stage.seconds) for stage in answer.timeline] == [("owner created", None), ("queued", 0)]
+    assert [(stage.event, stage.after_seconds) for stage in answer.timeline] == [("owner created", None), ("queued", 0)]
     diagnosis = answer.groups[0].diagnosis
     assert diagnosis
-    assert [(wait.layer, wait.until, wait.seconds) for wait in diagnosis.waits] == [("queue", None, 600)]
+    assert [(wait.layer, wait.until, wait.waited_seconds) for wait in diagnosis.waits] == [("queue", None, 600)]
 
 
 def test_a_suspended_job_without_a_queue_is_named_as_such() -> None:
@@ -190,7 +190,7 @@ def test_the_time_line_says_how_long_each_step_took() -> None:
     tried = an_event("Pod", "train-a", "FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu.")
     case = read(a_node("n0"), a_job(), pod, tried)
     expected = [("owner created", None), ("created", 60), ("tried", 60), ("bound", 120), ("started", 300)]
-    assert [(stage.event, stage.seconds) for stage in ask(case, "job", "train").timeline] == expected
+    assert [(stage.event, stage.after_seconds) for stage in ask(case, "job", "train").timeline] == expected
 
 
 def test_an_event_of_several_pods_has_its_first_and_its_last_time() -> None:

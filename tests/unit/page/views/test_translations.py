@@ -84,7 +84,13 @@ def list_phrases(path: str) -> set[str]:
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "_list_gaps")
     tables = [node for node in ast.walk(function) if isinstance(node, ast.Dict)]
     keys = [key for table in tables for key in table.keys]
-    return {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+    constants = {
+        node.target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    texts = [constants.get(key.id) if isinstance(key, ast.Name) else key for key in keys]
+    return {text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str)}
 
 
 def test_every_phrase_of_a_reader_has_its_chinese_and_no_other_has() -> None:
