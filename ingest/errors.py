@@ -2,6 +2,7 @@
 
 ReadingError
 ├── MistakeError            the caller asked for something impossible: the line says what to change
+│   └── UnknownLogError     a file is not the log of a scheduler that is known
 ├── KafkaUnavailableError   Kafka did not take the events
 ├── UnreadableFileError     a log can't be read (ingest.sources.pieces)
 └── CheckpointError         a checkpoint can't be read or written (ingest.reading.checkpoint)
@@ -14,6 +15,10 @@ class ReadingError(Exception):
 
 class MistakeError(ReadingError):
     """A mistake of the caller; the text says what to change."""
+
+
+class UnknownLogError(MistakeError):
+    """A file without a line of a scheduler that is known: in a folder, one of many that are about something else."""
 
 
 class KafkaUnavailableError(ReadingError):

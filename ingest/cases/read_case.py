@@ -1,5 +1,6 @@
 """Files, folders and archives of Kubernetes objects and schedulers' logs, read into one case."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
 from ingest.cases.read_log import read_log, read_log_text, read_standard_input
-from ingest.errors import MistakeError
+from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
 from ingest.sources.follow import STANDARD_INPUT
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SAVED_CASE: Final = "SavedCase.schedulerlog.io"
 """Kind of the object that says when a saved cluster was read (``creationTimestamp``) and what was not (``unread``)."""
 MAX_FILES: Final = 20_000
+MAX_NAMED_FILES: Final = 2
+"""Limit of the files about something else that are named one by one."""
 MAX_OBJECT_BYTES: Final = 1024**3
 """Largest text of objects that is parsed."""
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
@@ -172,7 +175,9 @@ class _CaseReading:
             try:
                 case.counts = read_log(log, case.pods.add, facts, head=self._input_head)
             except MistakeError as error:
-                self._errors.append(error)
+                # The folder into which an archive was unpacked is nothing to its owner.
+                unpacked = re.escape(str(self._folder)) + r"/archive-\d+/"
+                self._errors.append(type(error)(re.sub(unpacked, "", str(error))))
             except UnreadableFileError as error:
                 # A log that is torn (a truncated gzip) still answers for what was before the tear.
                 torn = len(case.pods.pods) > pods
@@ -184,8 +189,18 @@ class _CaseReading:
         if self._errors and not has_read:
             first, *others = self._errors
             raise MistakeError(f"{first}; nor can {len(others):,} more files be read") if others else first
-        case.problems = [str(error) for error in self._errors]
+        case.problems = list(self._list_problems())
         return case
+
+    def _list_problems(self) -> Iterator[str]:
+        """List the parts that could not be read; of a folder, files that are about something else are one problem."""
+        others = [error for error in self._errors if isinstance(error, UnknownLogError)]
+        for error in self._errors:
+            if len(others) <= MAX_NAMED_FILES or error not in others:
+                yield str(error)
+        if len(others) > MAX_NAMED_FILES:
+            names = ", ".join(str(error).partition(": no line")[0] for error in others[:MAX_NAMED_FILES])
+            yield f"{len(others):,} files hold neither objects nor a scheduler's log, such as {names}"
 
     def _add_nodes(self) -> LogFacts:
         """Add the nodes of the case to the facts about its logs, where no other list of nodes was named."""

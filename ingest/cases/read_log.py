@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
-from ingest.errors import MistakeError
+from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.copies import restore_order
@@ -101,7 +101,7 @@ class _Reading:
             raise MistakeError(f"{self._name} is empty{hint}")
         if not self._readers:
             schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
-            raise MistakeError(
+            raise UnknownLogError(
                 f"{self._name}: no line is from a scheduler that is known ({schedulers}). "
                 "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
             )

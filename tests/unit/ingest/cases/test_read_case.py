@@ -110,6 +110,25 @@ def test_a_file_that_cannot_be_read_is_a_problem_of_the_case(tmp_path: Path) -> 
     assert ["notes.txt" in problem for problem in case.problems] == [True]
 
 
+def test_files_about_something_else_are_one_problem_of_a_folder(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"container-{number}.log").write_text("epoch 1\n")
+    write_json(tmp_path, "pods.json", POD)
+    (problem,) = read_case([tmp_path]).problems
+    assert problem.startswith("5 files hold neither objects nor a scheduler's log, such as ")
+    assert "container-0.log" in problem
+
+
+def test_files_of_an_archive_are_named_as_in_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing of interest\n")
+    file = write_json(tmp_path, "pods.json", POD)
+    with tarfile.open(tmp_path / "case.tgz", "w:gz") as archive:
+        archive.add(file, "case/pods.json")
+        archive.add(tmp_path / "notes.txt", "case/notes.txt")
+    (problem,) = read_case([tmp_path / "case.tgz"]).problems
+    assert problem.startswith("case/notes.txt: no line is from a scheduler")
+
+
 def test_a_folder_without_anything_readable_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.txt").write_text("two\n")
