@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from engine.hami.reason_codes import ReasonCode
 from schemas.json_types import Json
 
 _FIELD: Final = re.compile(r"^(?P<name>[A-Z][\w./ -]*?):(?:\s+(?P<text>.*))?$")
@@ -30,9 +31,12 @@ _KINDS: Final = {
     "podgroup": "PodGroup", "workload": "Workload", "persistentvolumeclaim": "PersistentVolumeClaim",
     "resourceclaim": "ResourceClaim",
 }  # fmt: skip
+_HAMI_EVENTS: Final = (
+    ReasonCode.FILTERING_FAILED, ReasonCode.FILTERING_SUCCEED, ReasonCode.BINDING_FAILED, ReasonCode.BINDING_SUCCEED
+)  # fmt: skip
 _REPORTERS: Final = {
     **dict.fromkeys(("FailedScheduling", "Scheduled", "Preempted"), "the scheduler"),
-    **dict.fromkeys(("FilteringFailed", "FilteringSucceed", "BindingFailed", "BindingSucceed"), "hami-scheduler"),
+    **dict.fromkeys(map(str, _HAMI_EVENTS), "hami-scheduler"),
     **dict.fromkeys(("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp"), "cluster-autoscaler"),
     **dict.fromkeys(("UnexpectedAdmissionError", "Evicted", "FailedMount", "Failed", "BackOff"), "kubelet"),
     **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),

@@ -25,7 +25,7 @@ from tests.fuzz import (
     sniffer,
     topics,
 )
-from tests.fuzz.limits import Usage, guard
+from tests.fuzz.limits import BLOCK, LARGE_PIECES, Usage, guard
 
 Suite = Callable[[int, int], Iterator[str]]
 """Function from a count and a seed to the outcome of every piece. Raises what its reader raises."""
@@ -51,7 +51,7 @@ SUITES: Final[dict[str, Suite]] = {
 
 def run(name: str, count: int, seed: int) -> tuple[Counter[str], Usage]:
     """Count the outcomes of a suite, and measure what they took; with progress on standard error."""
-    seen, usage = Counter[str](), Usage()
+    seen, usage = Counter[str](), Usage(block=LARGE_PIECES.get(name, BLOCK))
     with Progress(*Progress.get_default_columns(), TimeRemainingColumn(), transient=True) as progress:
         task = progress.add_task(name, total=count)
         for outcome in guard(SUITES[name](count, seed), usage):

@@ -11,6 +11,8 @@ from dev.bench.cpu import read_resident_mib
 
 BLOCK: Final = 500
 """Pieces."""
+LARGE_PIECES: Final = {"simulations": 50}
+"""Pieces of a block by suite, where each one is more than a line: a simulation with its suggestions."""
 SLOWEST_SECONDS: Final = 5.0
 """CPU time of a block. One piece of 64 KiB whose time grows with its square takes longer."""
 MEMORY_MIB: Final = 64
@@ -29,9 +31,11 @@ class Usage:
     """CPU time of a block."""
     grown_mib: float = 0.0
     """By how much the process has grown behind a block; what making the pieces needs, and modules, included."""
+    block: int = BLOCK
+    """Pieces of a block."""
 
     def __str__(self) -> str:
-        return f"{self.grown_mib:.1f} MiB grown at most, {BLOCK} pieces within {self.slowest_seconds:.2f} s"
+        return f"{self.grown_mib:.1f} MiB grown at most, {self.block} pieces within {self.slowest_seconds:.2f} s"
 
 
 def guard(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
@@ -39,7 +43,7 @@ def guard(outcomes: Iterator[str], usage: Usage) -> Iterator[str]:
     # Not traced: that takes two thirds of the time, and does not see what is allocated outside of Python.
     before = read_resident_mib(os.getpid())
     begun = time.process_time()
-    while block := list(islice(outcomes, BLOCK)):
+    while block := list(islice(outcomes, usage.block)):
         usage.slowest_seconds = max(usage.slowest_seconds, time.process_time() - begun)
         usage.grown_mib = max(usage.grown_mib, read_resident_mib(os.getpid()) - before)
         if usage.slowest_seconds > SLOWEST_SECONDS or usage.grown_mib > MEMORY_MIB:

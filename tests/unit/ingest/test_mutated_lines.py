@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.fuzz.__main__ import SUITES
-from tests.fuzz.limits import Usage, guard
+from tests.fuzz.limits import BLOCK, LARGE_PIECES, Usage, guard
 from tests.support.stress import count_examples
 
 pytestmark = pytest.mark.usefixtures("quiet_log")
@@ -23,6 +23,7 @@ OFTEN = {
     "placements-and-alerts": ("used", "rejected"),
     "snapshot": ("unfit", "fits", "pod rejected"),
     "claims": ("fits", "refused before the nodes", "claim rejected"),
+    "simulations": ("refused, not judged", "fits, not judged", "refused, gang counted"),
 }
 """Outcomes that a suite without them would not be worth its time."""
 
@@ -34,7 +35,8 @@ def test_every_suite_but_that_of_the_worker_is_here() -> None:
 @pytest.mark.stress
 @pytest.mark.parametrize("name", OFTEN)
 def test_m11_broken_input_stops_nothing_fills_nothing_and_takes_no_longer(name: str) -> None:
-    count = count_examples(500)
-    seen = Counter(guard(SUITES[name](count, 1), Usage()))
+    block = LARGE_PIECES.get(name, BLOCK)
+    count = count_examples(500) * block // BLOCK
+    seen = Counter(guard(SUITES[name](count, 1), Usage(block=block)))
     assert seen.total() == count
     assert min(seen[outcome] for outcome in OFTEN[name]) > count / 50, seen

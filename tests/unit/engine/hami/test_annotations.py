@@ -24,5 +24,6 @@ def test_no_other_package_writes_a_name_of_hami_out(package: str) -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and NAME.fullmatch(node.value)
     ]
-    # A label of NVIDIA's GPU feature discovery, which only KAI reads.
-    assert [line for line in written if "'nvidia.com/gpu.memory'" not in line] == [], "use engine.hami.annotations"
+    # Labels of NVIDIA's GPU feature discovery, which HAMi does not read.
+    discovered = ("'nvidia.com/gpu.memory'", "'nvidia.com/gpu.product'")
+    assert [line for line in written if not line.endswith(discovered)] == [], "use engine.hami.annotations"
