@@ -93,8 +93,10 @@ def _is_untried(event: PodObserved) -> bool:
     scheduled = next((condition for condition in event.conditions if condition.type == "PodScheduled"), None)
     # The report of a problem has no phase.
     is_waiting = event.phase == "Pending" and not event.node and not event.bind_phase
-    # Every other condition is that of an attempt.
-    return is_waiting and (scheduled is None or scheduled.reason == "SchedulingGated")
+    # Every other condition is that of an attempt. Without one, only its age separates the pod from one that was tried.
+    if scheduled is None:
+        return is_waiting and bool(event.description and event.description.created_at)
+    return is_waiting and scheduled.reason == "SchedulingGated"
 
 
 def _is_refused_by_node(event: PodObserved) -> bool:

@@ -95,8 +95,19 @@ def derive_state_after_observation(event: PodObserved, wait: PodWait | None = No
         **build_description_fields(event.description),
         **(_build_untried_fields(event, wait) if wait else {}),
     }
-    version = count_microseconds(event.observed_at) * 4 + _OBSERVED
+    version = count_microseconds(_find_time_of_fact(event, wait)) * 4 + _OBSERVED
     return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
+
+
+def _find_time_of_fact(event: PodObserved, wait: PodWait | None) -> datetime:
+    """Find the time of the observed fact: a pod without a word of its scheduler waits since it was made.
+
+    An attempt of it is always later, whenever the pod is observed again before its scheduler writes on it.
+    """
+    is_silent = not any(condition.type == "PodScheduled" for condition in event.conditions)
+    created = event.description.created_at if event.description else None
+    is_waiting = wait is not None and not event.node
+    return min(created, event.observed_at) if created and is_waiting and is_silent else event.observed_at
 
 
 def _build_untried_fields(event: PodObserved, wait: PodWait) -> dict[str, Any]:

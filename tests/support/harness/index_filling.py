@@ -25,6 +25,7 @@ from schemas.events import (
     BindOutcome,
     DevicesJudged,
     FindingReported,
+    LockHolder,
     NodeStateChanged,
     PodObserved,
     PodRef,
@@ -71,9 +72,9 @@ def an_attempt(
     bind = None
     if bound is not None:
         error = "" if bound else f"node {chosen} has been locked within 5m0s: node lock contention"
-        bind = BindOutcome(
-            node=chosen or "", bound=bound, error=error, ended_at=started_at + timedelta(milliseconds=40)
-        )
+        ended_at = started_at + timedelta(milliseconds=40)
+        holder = None if bound else LockHolder()
+        bind = BindOutcome(node=chosen or "", bound=bound, error=error, ended_at=ended_at, lock_holder=holder)
     name_of_attempt = derive_attempt_id("default", "hami-scheduler", uid, started_at)
     ended_at = started_at + timedelta(milliseconds=13)
     summary = AttemptSummarized(

@@ -54,6 +54,20 @@ def test_a_pod_that_no_scheduler_tries_waits_since_it_was_created_until_its_firs
     assert document.version < judge_attempt(0).version
 
 
+def test_an_observation_without_a_word_of_the_scheduler_replaces_no_attempt() -> None:
+    """The condition of an attempt comes after it, and the pod may be observed in between."""
+    silent = PodObserved(cluster="default", pod=POD, observed_at=STARTED + timedelta(seconds=60), phase="Pending",
+                         scheduler="kube-scheduler", description=TRAIN)  # fmt: skip
+    document = derive_state_after_observation(silent, WAIT)
+    assert document
+    assert document.version < judge_attempt(1).version
+    # Its node's refusal is later than every attempt.
+    refused = silent.model_copy(update={"phase": "Failed", "node": "n-1"})
+    document = derive_state_after_observation(refused, WAIT)
+    assert document
+    assert document.version > judge_attempt(59).version
+
+
 def judge_attempt(seconds: float, **fields: Any) -> PodStateDocument:
     return derive_state_after_attempt(a_summary(pod=POD, started_at=STARTED + timedelta(seconds=seconds), **fields))
 

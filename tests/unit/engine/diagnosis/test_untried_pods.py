@@ -44,6 +44,8 @@ def test_a_pod_without_any_word_waits_too() -> None:
     assert wait
     assert wait.code in (NOT_TRIED, "NotYetSeen")
     assert wait.sentence_en
+    # Without its age it can't be separated from a pod that was tried a moment ago.
+    assert derive(description=None) is None
 
 
 def test_a_pod_that_its_kubelet_refused_waits_for_its_owner() -> None:
