@@ -14,7 +14,9 @@ from engine.hami.node_events import to_node_checked
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
 from runtime.kubernetes.object_fields import (
+    CONTAINER_STATUSES,
     NEVER_RAN,
+    STARTING,
     Fields,
     get_object,
     get_text,
@@ -28,9 +30,6 @@ HANDSHAKE_LIMIT: Final = timedelta(seconds=300)
 """Limit from HAMi's guide for troubleshooting."""
 _CREATE_FAILED: Final = frozenset(("FailedCreate", "FailedCreatePod"))
 _KUBELET: Final = "kubelet"
-_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
-_STARTING: Final = ("", "ContainerCreating", "PodInitializing")
-"""Reasons of a waiting container that every pod has at its start."""
 
 
 def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
@@ -69,7 +68,7 @@ def _has_run(status: Fields) -> bool:
     """Tell whether a container runs, or has run and ended."""
     return any(
         get_text(container, *state, "startedAt") and get_text(container, *state, "reason") not in NEVER_RAN
-        for kind in _STATUSES
+        for kind in CONTAINER_STATUSES
         for container in iterate_objects(status, kind)
         for state in (("state", "running"), ("state", "terminated"), ("lastState", "terminated"))
     )
@@ -80,10 +79,10 @@ def _list_container_problems(pod: Fields) -> list[ObjectProblem]:
     started = parse_moment(get_text(pod, "status", "startTime"))
     since = started or parse_moment(get_text(pod, "metadata", "creationTimestamp"))
     problems = []
-    for kind in _STATUSES:
+    for kind in CONTAINER_STATUSES:
         for container in iterate_objects(pod, "status", kind):
             reason = get_text(container, "state", "waiting", "reason")
-            if since is None or reason in _STARTING:
+            if since is None or reason in STARTING:
                 continue
             words = f"container {get_text(container, 'name')}: {_describe_end(container)}"
             problems.append(ObjectProblem(reason=reason, message=words, at=since, reported_by=_KUBELET))

@@ -10,10 +10,10 @@ from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTAINERS: Final = ("initContainers", "containers")
 _CONTAINER: Final = ("name", "resources", "ports", "restartPolicy")
-_FILES: Final = frozenset(("configMap", "secret", "projected", "downwardAPI", "emptyDir", "hostPath", "image"))
+FILE_VOLUMES: Final = frozenset(("configMap", "secret", "projected", "downwardAPI", "emptyDir", "hostPath", "image"))
 """Kinds of volumes that every node can provide."""
 _UNREAD_NODE_STATUS: Final = ("images", "nodeInfo", "addresses", "daemonEndpoints", "volumesInUse", "volumesAttached")
 _RUNNING_STATUS: Final = ("phase", "reason", "message", "startTime", "resources", "resourceClaimStatuses",
@@ -34,8 +34,8 @@ def trim_object(kind: str, value: Fields) -> Json:
 def _trim_metadata(metadata: Fields) -> Json:
     trimmed = _omit(metadata, ("managedFields", "generation", "selfLink"))
     annotations = metadata.get("annotations")
-    if isinstance(annotations, Mapping) and _LAST_APPLIED in annotations:
-        trimmed["annotations"] = _omit(annotations, (_LAST_APPLIED,))
+    if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
+        trimmed["annotations"] = _omit(annotations, (LAST_APPLIED,))
     return trimmed
 
 
@@ -45,7 +45,7 @@ def _trim_pod(pod: Json) -> Json:
         if name in spec:
             spec[name] = [_pick(container, _CONTAINER) for container in iterate_objects(spec, name)]
     if "volumes" in spec:
-        spec["volumes"] = [volume for volume in iterate_objects(spec, "volumes") if _FILES.isdisjoint(volume)]
+        spec["volumes"] = [volume for volume in iterate_objects(spec, "volumes") if FILE_VOLUMES.isdisjoint(volume)]
     trimmed = {**pod, "spec": spec}
     if get_text(spec, "nodeName") and get_text(pod, "status", "phase") == "Running" and not _has_restarted(pod):
         trimmed["status"] = _pick(get_object(pod, "status"), _RUNNING_STATUS)

@@ -8,6 +8,9 @@ from schemas.events import Condition
 
 Fields = Mapping[str, Any]
 
+CONTAINER_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
+STARTING: Final = ("", "ContainerCreating", "PodInitializing")
+"""Reasons of a waiting container that every pod has at its start."""
 NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContainerError"))
 """Reasons of a container that ended without having run: its runtime or its devices refused it."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from engine.snapshot import kinds
+from engine.snapshot.trimming import FILE_VOLUMES, LAST_APPLIED
 from runtime.kubernetes.object_fields import get_object, iterate_objects
 from schemas.json_types import Json, JsonView
 
@@ -15,7 +16,6 @@ _METADATA: Final = (
     "name", "namespace", "uid", "labels", "annotations", "deletionTimestamp", "creationTimestamp", "ownerReferences",
 )  # fmt: skip
 _POD_METADATA: Final = ("name", "namespace", "uid", "labels", "deletionTimestamp", "creationTimestamp")
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _WAITING_SPEC: Final = (
     "schedulerName", "priority", "preemptionPolicy", "overhead", "resources", "nodeSelector", "affinity", "tolerations",
     "topologySpreadConstraints", "schedulingGates", "resourceClaims", "hostNetwork", "hostUsers",
@@ -23,8 +23,6 @@ _WAITING_SPEC: Final = (
 _PLACED_SPEC: Final = ("nodeName", "schedulerName", "priority", "overhead", "resources")
 """Fields of a pod on a node, whose constraints bind nobody any more, except its anti-affinity."""
 _CONTAINER: Final = ("name", "resources", "ports", "restartPolicy", "restartPolicyRules")
-_FILES: Final = frozenset(("configMap", "secret", "projected", "downwardAPI", "emptyDir", "hostPath", "image"))
-"""Kinds of volumes that every node can provide."""
 _STATUS: Final = (
     "phase", "nominatedNodeName", "startTime", "resources", "allocatedResources", "resourceClaimStatuses",
     "extendedResourceClaimStatus",
@@ -75,7 +73,7 @@ def _reduce_containers(spec: JsonView) -> Json:
 
 
 def _reduce_volumes(spec: JsonView) -> Json:
-    volumes = [volume for volume in iterate_objects(spec, "volumes") if _FILES.isdisjoint(volume)]
+    volumes = [volume for volume in iterate_objects(spec, "volumes") if FILE_VOLUMES.isdisjoint(volume)]
     return {"volumes": volumes} if "volumes" in spec else {}
 
 
@@ -94,8 +92,8 @@ def _reduce_namespace(namespace: JsonView) -> Json:
 def _reduce_other(value: JsonView) -> Json:
     metadata = _pick(get_object(value, "metadata"), _METADATA)
     annotations = metadata.get("annotations")
-    if isinstance(annotations, Mapping) and _LAST_APPLIED in annotations:
-        metadata["annotations"] = {name: text for name, text in annotations.items() if name != _LAST_APPLIED}
+    if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
     return {**value, "metadata": metadata}
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final
 
-from runtime.kubernetes.object_fields import NEVER_RAN, get_text, iterate_objects, parse_moment
+from runtime.kubernetes.object_fields import (
+    CONTAINER_STATUSES,
+    NEVER_RAN,
+    STARTING,
+    get_text,
+    iterate_objects,
+    parse_moment,
+)
 from schemas.events import ObjectProblem
 from schemas.json_types import JsonView
-
-_NO_PROBLEMS: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
-"""Reasons of a waiting container that every pod has at its start."""
-_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 
 
 def find_start(pod: JsonView) -> datetime | None:
@@ -32,7 +34,7 @@ def list_problems(pod: JsonView) -> list[ObjectProblem]:
     if since is None:
         return []
     problems = [(get_text(pod, "status", "reason"), get_text(pod, "status", "message"), since)]
-    problems += [problem for name in _STATUSES for status in iterate_objects(pod, "status", name)
+    problems += [problem for name in CONTAINER_STATUSES for status in iterate_objects(pod, "status", name)
               for problem in _iterate_container_problems(status, since)]  # fmt: skip
     return [
         ObjectProblem(reason=reason, message=message, at=began_at) for reason, message, began_at in problems if reason
@@ -42,7 +44,7 @@ def list_problems(pod: JsonView) -> list[ObjectProblem]:
 def _iterate_container_problems(status: JsonView, since: datetime) -> Iterator[tuple[str, str, datetime]]:
     name = get_text(status, "name")
     waits = get_text(status, "state", "waiting", "reason")
-    if waits not in _NO_PROBLEMS:
+    if waits not in STARTING:
         yield waits, _describe_container(name, get_text(status, "state", "waiting", "message")), since
     for state in ("state", "lastState"):
         reason = get_text(status, state, "terminated", "reason")
