@@ -8,7 +8,8 @@ changes         the changes of a watch, line by line
 url             over HTTP, by a URL and a bearer token
 fallback        another transport where the cluster has no API
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in
+proxy           by one ``kubectl proxy`` for many requests, on a socket that only its owner can open
 ==============  =====================================================================================
 
-It starts at once: nothing here needs more than the standard library.
+It starts at once: nothing here but the proxy needs more than the standard library.
 """

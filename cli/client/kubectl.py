@@ -50,7 +50,7 @@ class KubectlTransport:
         return not isinstance(self.read_raw(AGGREGATED.rpartition("/")[0]), NotFound | Unreachable)
 
     def stream(self, path: str, query: Query = NO_QUERY) -> Iterator[WatchedChange | Problem]:
-        command = [self.program, *self._options(), "get", *self._to_arguments(path, query)]
+        command = self.build_command("get", *self._to_arguments(path, query))
         try:
             running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
@@ -69,9 +69,9 @@ class KubectlTransport:
         """Get the default namespace, else the one of the context, as kubectl does."""
         if self.default_namespace:
             return self.default_namespace
-        command = [*self._options(), "config", "view", "--minify", "-o", "jsonpath={..namespace}"]
+        command = self.build_command("config", "view", "--minify", "-o", "jsonpath={..namespace}")
         try:
-            done = subprocess.run([self.program, *command], capture_output=True, text=True, check=False, timeout=10)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return "default"
         return done.stdout.strip() or "default"
@@ -79,12 +79,16 @@ class KubectlTransport:
     def _to_arguments(self, path: str, query: Query) -> list[str]:
         return ["--raw", with_query(*to_aggregated(path, query))]
 
+    def build_command(self, *arguments: str) -> list[str]:
+        """Build the command line of kubectl for the same cluster and user."""
+        return [self.program, *self._options(), *arguments]
+
     def _options(self) -> list[str]:
         options = (("--context", self.context), ("--kubeconfig", self.kubeconfig))
         return [f"{flag}={value}" for flag, value in options if value]
 
     def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> bytes | Problem:
-        command = [self.program, *self._options(), *arguments]
+        command = self.build_command(*arguments)
         try:
             # Never this process's own standard input, which may be a protocol (``schedulerlog mcp``).
             done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_SECONDS, input=stdin)

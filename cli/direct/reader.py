@@ -13,7 +13,7 @@ from engine.snapshot.needed_kinds import API_GROUPS, GroupVersions, ListedKind, 
 from schemas.json_types import Json
 
 PAGE: Final = 2_000
-"""Objects of a page: each page costs a start of kubectl."""
+"""Objects of a page: pages are read one after the other, and each costs a way to the API server and back."""
 MAX_PAGES: Final = 50
 """Limit of 100,000 objects of a kind."""
 _AT_ONCE: Final = 8
@@ -39,8 +39,10 @@ class ReadObjects:
 class ObjectReader:
     """Reads objects by their paths."""
 
-    def __init__(self, fetch: FetchRaw) -> None:
+    def __init__(self, fetch: FetchRaw, prepare: Callable[[], None] = lambda: None) -> None:
+        """Create a reader. ``prepare`` is called once, while the API server answers: imports for what follows."""
         self._fetch = fetch
+        self._prepare: Callable[[], None] | None = prepare
 
     def get(self, path: str) -> Json | Problem:
         """Get one object."""
@@ -63,7 +65,11 @@ class ObjectReader:
         """List the objects of several kinds at the same time."""
         read = ReadObjects()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for part in pool.map(self._list_kind, listed):
+            parts = pool.map(self._list_kind, listed)
+            if prepare := self._prepare:
+                self._prepare = None
+                prepare()
+            for part in parts:
                 read.add(part)
         return read
 

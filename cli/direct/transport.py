@@ -1,12 +1,13 @@
 """The paths of the API answered from a live cluster: diagnosis of a pod or workload, pods that wait, nodes."""
 
+import importlib
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from cli.client.changes import WatchedChange
@@ -19,31 +20,28 @@ from cli.direct.reader import ObjectReader
 from cli.direct.rungs import describe_log, describe_rung
 from cli.direct.saved_case import save_case
 from cli.direct.similar_names import list_similar_names
-from cli.direct.simulation import simulate_on_cluster
-from cli.direct.waiting_groups import group_by_obstacle, group_by_workload
-from cli.direct.waiting_pods import list_waiting
 from cli.direct.workload_case import read_workload_case
-from engine.cases.node_answers import CaseNodes
-from engine.cases.simulating import suggest_changes
 from engine.snapshot import kinds
-from ingest.cases.answers import explain_pod
-from ingest.cases.workload_answers import diagnose_workload
-from schemas.answers.diagnosis import Diagnosis
-from schemas.answers.waiting import Pending, PendingObstacles, PodsWaiting
 from schemas.json_types import Json
+
+# The judge is imported while the first lists are on their way (``import_judge``): both take half a second.
+if TYPE_CHECKING:
+    from schemas.answers.diagnosis import Diagnosis
 
 _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
 _WORKLOAD: Final = re.compile(r"/namespaces/([^/]+)/workloads/([^/]+)/([^/]+)")
 _WATCHED_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/schedulerlog")
 _NODE: Final = re.compile(r"/nodes(?:/([^/]+)(/occupancy)?)?")
-_GROUPINGS: Final[Mapping[str, Callable[[PodsWaiting], Pending | PendingObstacles]]] = {
-    "workload": group_by_workload,
-    "obstacle": group_by_obstacle,
-}
 _SIMULATE: Final = "/simulate"
 _PENDING: Final = "/pending"
 ShowNote = Callable[[str], None]
 """Shows a person a note about the answer."""
+
+
+def import_judge() -> None:
+    """Import the modules that judge and explain pods."""
+    importlib.import_module("ingest.cases.workload_answers")
+    importlib.import_module("ingest.readers.kube.reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class DirectTransport:
     reader: ObjectReader
     namespace: Callable[[], str]
     show_note: ShowNote
-    _diagnosed: dict[tuple[str, str], tuple[LiveCase, Diagnosis]] = field(default_factory=dict)
+    _diagnosed: "dict[tuple[str, str], tuple[LiveCase, Diagnosis]]" = field(default_factory=dict)
     """The latest case by namespace and name of its pod, for the question that follows its diagnosis."""
     _nodes: dict[str, LiveCase] = field(default_factory=dict)
     """The latest case by the name of its node."""
@@ -86,13 +84,15 @@ class DirectTransport:
         read = read_workload_case(self.reader, namespace, word, name)
         if isinstance(read, Problem):
             return read
+        from ingest.cases.workload_answers import diagnose_workload
+
         live, key = read
         answer = diagnose_workload(live.case, key)
         self._keep(live, [group.diagnosis for group in answer.groups if group.diagnosis])
         self.show_note(describe_rung(live.problems))
         return answer.model_dump(mode="json")
 
-    def _keep(self, live: LiveCase, diagnoses: Iterable[Diagnosis]) -> None:
+    def _keep(self, live: LiveCase, diagnoses: Iterable["Diagnosis"]) -> None:
         """Keep the latest case only: a process that answers for days would hold every cluster that it has read."""
         self._diagnosed.clear()
         self._diagnosed.update({(entry.namespace, entry.name): (live, entry) for entry in diagnoses})
@@ -102,6 +102,8 @@ class DirectTransport:
         live = self._nodes.pop(name, None) or read_nodes_case(self.reader)
         if problem := live.problems.get(kinds.NODE) or live.problems.get(kinds.POD):
             return NotAllowed(problem.cause, "Nodes are answered with the right to list nodes and pods.")
+        from engine.cases.node_answers import CaseNodes
+
         nodes = CaseNodes(live.case.objects, live.case.read_at or datetime.now(UTC))
         if not name:
             return nodes.list_nodes().model_dump(mode="json", by_alias=True)
@@ -118,6 +120,9 @@ class DirectTransport:
     def _list_waiting(self, query: Query) -> Json | Problem:
         if query.get("reason") or query.get("since"):
             return Unreachable("reasons and times are searched for in the records of schedulerlog", INSTALL)
+        from cli.direct.waiting_groups import group_waiting
+        from cli.direct.waiting_pods import list_waiting
+
         live = read_waiting_case(self.reader, query.get("namespace", ""))
         self.show_note(describe_rung(live.problems))
         limit, grouping = query.get("limit", ""), query.get("group_by", "pod")
@@ -125,8 +130,7 @@ class DirectTransport:
         waiting = list_waiting(live, int(limit)) if is_limited else list_waiting(live)
         if isinstance(waiting, Problem):
             return waiting
-        answer = _GROUPINGS[grouping](waiting) if grouping in _GROUPINGS else waiting
-        return answer.model_dump(mode="json", by_alias=True)
+        return group_waiting(waiting, grouping).model_dump(mode="json", by_alias=True)
 
     def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:  # noqa: ARG002 - the protocol's
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
@@ -135,6 +139,8 @@ class DirectTransport:
         """Simulate pods on the cluster as it is now."""
         if path != _SIMULATE:
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
+        from cli.direct.simulation import simulate_on_cluster
+
         live = read_waiting_case(self.reader)
         self.show_note(describe_rung(live.problems))
         count = int(query["count"]) if query.get("count", "").isdecimal() else None
@@ -161,6 +167,8 @@ class DirectTransport:
         return diagnosed if isinstance(diagnosed, Problem) else diagnosed[1].model_dump(mode="json")
 
     def _list_quietly(self, query: Query) -> Json | Problem:
+        from cli.direct.waiting_pods import list_waiting
+
         waiting = list_waiting(read_waiting_case(self.reader, query["namespace"]))
         return waiting if isinstance(waiting, Problem) else waiting.model_dump(mode="json", by_alias=True)
 
@@ -172,13 +180,15 @@ class DirectTransport:
         live, _ = next(iter(self._diagnosed.values()))
         return save_case(live, file)
 
-    def _diagnose(self, namespace: str, name: str) -> tuple[LiveCase, Diagnosis] | Problem:
+    def _diagnose(self, namespace: str, name: str) -> "tuple[LiveCase, Diagnosis] | Problem":
         """Read a case about the pod as it is now, and diagnose it."""
         live = read_pod_case(self.reader, namespace, name)
         if isinstance(live, Problem):
             return live
         if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
             return _explain_absence(live, namespace, name)
+        from ingest.cases.answers import explain_pod
+
         answer = explain_pod(live.case, f"{namespace}/{name}")
         if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), answer.differing):
             self.show_note(text)
@@ -189,6 +199,8 @@ class DirectTransport:
         diagnosed = self._diagnosed.get((namespace, name)) or self._diagnose(namespace, name)
         if isinstance(diagnosed, Problem):
             return diagnosed
+        from engine.cases.simulating import suggest_changes
+
         live, diagnosis = diagnosed
         suggestions = suggest_changes(live.case.objects, diagnosis, live.case.read_at or datetime.now(UTC))
         return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")

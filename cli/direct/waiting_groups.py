@@ -8,6 +8,16 @@ from schemas.answers.waiting import ObstacleWaiting, Pending, PendingObstacles, 
 _EXAMPLES = 3
 
 
+def group_waiting(waiting: PodsWaiting, grouping: str) -> PodsWaiting | Pending | PendingObstacles:
+    """Group the pods by ``workload`` or ``obstacle``; another grouping leaves them as they are."""
+    match grouping:
+        case "workload":
+            return group_by_workload(waiting)
+        case "obstacle":
+            return group_by_obstacle(waiting)
+    return waiting
+
+
 def group_by_workload(waiting: PodsWaiting) -> Pending:
     """Group the pods by their workloads, those with the most pods first."""
     groups = _group(waiting.items, lambda pod: (pod.namespace, _name_workload(pod)))

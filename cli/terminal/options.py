@@ -1,5 +1,6 @@
 """The options that all commands share, each declared once."""
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -80,6 +81,12 @@ class ApiConnection:
         Path | None,
         typer.Option(envvar="SCHEDULERLOG_API_CA_FILE", metavar="FILE", help="Authority of the API's certificate."),
     ] = None
+    _open: contextlib.ExitStack = dataclasses.field(default_factory=contextlib.ExitStack, init=False, compare=False)
+    """Ends what transports started, at the end of the command."""
+
+    def close(self) -> None:
+        """End what the transports of this command started."""
+        self._open.close()
 
     def create_transport(self) -> Transport:
         """Create the transport that the options name; imports only that one."""
@@ -104,14 +111,20 @@ class ApiConnection:
         return KubectlTransport(self.context, self.kubeconfig, self.namespace)
 
     def _create_direct(self, kubectl: "KubectlTransport") -> "DirectTransport":
+        from cli.client.proxy import ProxiedKubectl
+
+        proxied = ProxiedKubectl(kubectl)
+        # It starts while the modules below are imported.
+        proxied.start()
+        self._open.callback(proxied.stop)
         # Imported late: it brings the engine, which an answer of the API does without.
         from cli.direct.reader import ObjectReader
-        from cli.direct.transport import DirectTransport
+        from cli.direct.transport import DirectTransport, import_judge
         from cli.terminal.screen import complain
         from ingest.reading.protocol import collect_garbage_seldom
 
         collect_garbage_seldom()
-        return DirectTransport(ObjectReader(kubectl.read_raw), kubectl.get_namespace, complain)
+        return DirectTransport(ObjectReader(proxied.read_raw, import_judge), kubectl.get_namespace, complain)
 
     def parse_pod(self, text: str) -> tuple[str, str]:
         """Parse ``NAME``, ``pod/NAME`` or ``NAMESPACE/NAME`` into namespace and name."""
@@ -156,6 +169,7 @@ def with_api_options(command: Callable[..., None]) -> Callable[..., None]:
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
         for field in dataclasses.fields(kind)
+        if field.init
     ]
     parameters = [
         *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in command_parameters),
@@ -165,7 +179,10 @@ def with_api_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def call(**arguments: Any) -> None:
         asking = kind(**{parameter.name: arguments.pop(parameter.name) for parameter in shared})
-        command(asking, **arguments)
+        try:
+            command(asking, **arguments)
+        finally:
+            asking.close()
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -17,6 +17,7 @@ page                     the page of a pod of 5,000 nodes: server, bytes, first 
 api_load                 200 readers of the API, with OpenSearch and while it is stopped
 start                    commands that read a file, from start to end
 judging, claims          kube-scheduler's filters and resource claims on a snapshot of a fleet
+asking                   a question to a large cluster without the API, next to ``kubectl get``
 refusals                 refused pods read from events and judged, with and without equal ones
 anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs

@@ -11,6 +11,7 @@ from rich.console import Console
 from dev.bench import api, backlog, ingest, report, retries, stages, steady, worker
 from dev.bench.anchor import measure_anchor
 from dev.bench.api_load import measure_api_load
+from dev.bench.asking import measure_asking
 from dev.bench.away import measure_index_away
 from dev.bench.backends import FOLDER
 from dev.bench.claims import measure_claims
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "refusals": measure_refusals,
     "anchor": measure_anchor,
     "start": measure_start,
+    "why": measure_asking,
     "wire": measure_wire,
     "worker": worker.measure_worker,
     "overrides": measure_overrides,

@@ -18,7 +18,7 @@ from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest, derive_uid
 from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
 from engine.simulation.cluster import SimulationCluster, build_cluster
-from engine.simulation.hami_release import HamiRelease
+from engine.simulation.hami_release import LATEST, observe_release
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
 from engine.snapshot import kinds
@@ -137,8 +137,14 @@ def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:
     """Build the judge of a case; None if no node was read."""
     if not objects.has_read(kinds.NODE):
         return None
-    cluster = build_cluster(build_manifest(objects), device_config.read_shipped(), HamiRelease())
-    return CaseJudge(cluster, now, objects.unread)
+    return CaseJudge(objects.derive(build_case_cluster), now, objects.unread)
+
+
+def build_case_cluster(objects: CaseObjects) -> SimulationCluster:
+    """Build the simulated cluster of a case, as the release of HAMi that runs there reads it."""
+    manifest = build_manifest(objects)
+    release = observe_release(manifest.pods.values()) or LATEST
+    return build_cluster(manifest, device_config.read_shipped(), release)
 
 
 def build_manifest(objects: CaseObjects) -> Manifest:

@@ -6,11 +6,8 @@ from typing import Final
 
 import orjson
 
-from engine.cases.judging import build_manifest
-from engine.fit import device_config
+from engine.cases.judging import build_case_cluster
 from engine.fit.manifests import ManifestError
-from engine.simulation.cluster import build_cluster
-from engine.simulation.hami_release import LATEST, observe_release
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodRejectedError
@@ -27,9 +24,7 @@ NODES_OPEN: Final = "NodesOpen"
 
 def simulate_on_case(objects: CaseObjects, pods: bytes, namespace: str, count: int | None, now: datetime) -> Json:
     """Simulate the pods of a text; ``count``: copies of each, None for one. Raises ``ManifestError``."""
-    manifest = build_manifest(objects)
-    release = observe_release(manifest.pods.values()) or LATEST
-    cluster = build_cluster(manifest, device_config.read_shipped(), release)
+    cluster = objects.derive(build_case_cluster)
     try:
         return simulate_workloads(cluster, read_workloads(pods, _PODS, namespace), count, SimulationSetting(now))
     except PodRejectedError as error:

@@ -1,14 +1,15 @@
 """Objects of a cluster at one moment, by kind, and the Kubernetes events about each of them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
 
+Derived = TypeVar("Derived")
 Key = tuple[str, str]
 """Namespace and name; the namespace of what belongs to none is ""."""
 EVENT_KINDS: Final = ("Event", "Event.events.k8s.io")
@@ -85,6 +86,17 @@ class CaseObjects:
     def list_event_subjects(self, kind: str) -> list[Key]:
         """List the objects of the kind that events are about, as (namespace, name), whether they were read or not."""
         return [(namespace, name) for subject, namespace, name in self._events if subject == kind]
+
+    def derive(self, build: Callable[["CaseObjects"], Derived]) -> Derived:
+        """Derive a value from the objects, once for each function: an answer and its suggestions share a cluster."""
+        if build not in self._derived:
+            self._derived[build] = build(self)
+        value: Derived = self._derived[build]
+        return value
+
+    @cached_property
+    def _derived(self) -> dict[Callable[["CaseObjects"], Any], Any]:
+        return {}
 
     @cached_property
     def _events(self) -> Mapping[tuple[str, str, str], list[ObjectEvent]]:

@@ -36,8 +36,6 @@ MAX_OBJECT_BYTES: Final = 1024**3
 """Largest text of objects that is parsed."""
 MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _READ_IN_ORDER: "Final[tuple[tuple[str, ObjectKind], ...]]" = (
-    (kinds.NODE, "node"),
-    (kinds.RESOURCE_CLAIM, "claim"),
     (kinds.POD, "pod"),
     *((kind, "event") for kind in EVENT_KINDS),
     ("PodGroup.scheduling.run.ai", "pod group"),
