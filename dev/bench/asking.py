@@ -38,7 +38,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-class Times(NamedTuple):
+class CommandTimes(NamedTuple):
     """Times of one command."""
 
     seconds: float
@@ -119,12 +119,12 @@ def _create(client: httpx.Client, path: str, body: Json) -> None:
 
 def _measure_commands(cluster: ControlPlane) -> Iterator[Figure]:
     environment = _build_environment(cluster.folder / "bin", cluster.kubeconfig)
-    least: dict[str, Times] = {}
+    least: dict[str, CommandTimes] = {}
     for _ in range(RUNS):
         for name, words in WORDS.items():
             times = _run(words, environment)
             former = least.get(name, times)
-            least[name] = Times(*map(min, times, former))
+            least[name] = CommandTimes(*map(min, times, former))
     first = next(iter(least.values()))
     for name, times in least.items():
         yield Figure(name, round(times.seconds, 2), "s", round(times.seconds / first.seconds, 2))
@@ -139,7 +139,7 @@ def _build_environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
     return environment | {"KUBECONFIG": str(kubeconfig), "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def _run(words: Sequence[str], environment: dict[str, str]) -> Times:
+def _run(words: Sequence[str], environment: dict[str, str]) -> CommandTimes:
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     run = subprocess.run(words, env=environment, check=False, capture_output=True)
     seconds = time.monotonic() - begun
@@ -147,4 +147,4 @@ def _run(words: Sequence[str], environment: dict[str, str]) -> Times:
     if run.returncode not in (0, 1):
         raise subprocess.CalledProcessError(run.returncode, run.args, run.stdout, run.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Times(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return CommandTimes(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
