@@ -11,5 +11,5 @@ kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts
 proxy           by one ``kubectl proxy`` for many requests, on a socket that only its owner can open
 ==============  =====================================================================================
 
-It starts at once: nothing here but the proxy needs more than the standard library.
+It starts at once: nothing here needs more than the standard library.
 """

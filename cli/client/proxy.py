@@ -5,6 +5,7 @@ proxy refuses methods that write. Where it can't run, every request starts a kub
 """
 
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -15,8 +16,6 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-import orjson
 
 from cli.client.kubectl import KubectlTransport, parse_kubectl_problem
 from cli.client.problems import Problem, Unreachable
@@ -137,8 +136,8 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 def _parse_status(code: int, body: bytes) -> Problem | None:
     """Parse the API server's error; None for an answer of the proxy or of another server before it."""
     try:
-        status = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        status = json.loads(body)
+    except ValueError:
         return None
     if code == http.client.UNAUTHORIZED or not isinstance(status, dict) or status.get("kind") != "Status":
         return None

@@ -145,6 +145,6 @@ def _run(words: Sequence[str], environment: dict[str, str]) -> CommandTimes:
     seconds = time.monotonic() - begun
     # 1 is the answer that a pod waits, not a failure.
     if run.returncode not in (0, 1):
-        raise subprocess.CalledProcessError(run.returncode, run.args, run.stdout, run.stderr)
+        raise RuntimeError(f"{' '.join(words)} ended with {run.returncode}: {run.stderr.decode()[-400:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return CommandTimes(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
