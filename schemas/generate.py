@@ -58,6 +58,10 @@ _REASON_HEADS: Final = {
 }
 _SCOPES: Final = {
     "device": {"en": "Devices, counted as `X/Y Code`", "zh": "按卡统计：`X/Y Code`"},
+    "claim": {
+        "en": "Devices of resource claims, counted as `X/Y Code`",
+        "zh": "资源声明的设备，按设备统计：`X/Y Code`",
+    },
     "node": {"en": "Nodes", "zh": "针对节点"},
     "pod": {"en": "Attempts", "zh": "针对整次调度"},
 }

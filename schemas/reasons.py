@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Language = Literal["en", "zh"]
-Scope = Literal["device", "node", "pod"]
+Scope = Literal["device", "claim", "node", "pod"]
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 _SOURCE: Final = Path(__file__).with_name("reasons.toml")
@@ -40,7 +40,8 @@ class Reason(_Entry):
     """A code of the catalogue."""
 
     scope: Scope
-    """Subject of the code. ``device``: counted device by device as ``X/Y Code``; ``node``; ``pod``."""
+    """Subject of the code. ``device``: counted device by device as ``X/Y Code``; ``claim``: so counted for the devices
+    of a resource claim; ``node``; ``pod``."""
     en: Texts
     zh: Texts
 

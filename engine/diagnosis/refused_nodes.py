@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import Final, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.diagnosis.texts import OTHER_WORDS, Kind, find_obstacle_of_reason, get_kind
+from engine.diagnosis.texts import OTHER_WORDS, Kind, find_obstacle_of_reason, get_counted_code, get_kind
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
+from schemas.reasons import read_catalogue
 
 KINDS: Final[Mapping[Kind, int]] = {kind: rank for rank, kind in enumerate(get_args(Kind))}
 """Rank of each kind, the most important first; ``engine.diagnosis.tree`` has the reason for the order."""
@@ -120,20 +122,25 @@ def _group_judged(attempt: AttemptSummarized) -> list[RefusedNodes]:
     """Group the nodes that the attempt names and those that it counts.
 
     A count by the scheduler holds against nodes whose verdicts a reader worked out: these only name the nodes of a
-    group of the same size.
+    group of the same size, and divide it where the scheduler has one reason for several.
     """
     named, counted = list(_group_named(attempt)), list(_list_counted(attempt))
     if attempt.reconstruction is None or not counted:
         return [*named, *counted]
-    rows: dict[str, list[RowNames]] = {}
+    members: dict[str, list[RefusedNodes]] = {}
     for group in named:
-        rows.setdefault(group.code, []).append(group.names)
-    joined = {code: names[0].join(*names[1:]) for code, names in rows.items()}
-    return [_with_names(group, joined.get(group.code, _UNNAMED)) for group in counted]
+        members.setdefault(get_counted_code(group.code), []).append(group)
+    return [divided for group in counted for divided in _divide_counted(group, members.get(group.code, []))]
 
 
-def _with_names(group: RefusedNodes, names: RowNames) -> RefusedNodes:
-    return replace(group, names=names) if len(names) == group.count else group
+def _divide_counted(counted: RefusedNodes, named: Sequence[RefusedNodes]) -> list[RefusedNodes]:
+    """Divide a group that the scheduler counts by the reasons of as many named nodes; otherwise keep it unnamed."""
+    if sum(group.count for group in named) != counted.count:
+        return [counted]
+    names: dict[str, RowNames] = {}
+    for group in named:
+        names[group.code] = names[group.code].join(group.names) if group.code in names else group.names
+    return [replace(counted, code=code, count=len(rows), names=rows) for code, rows in names.items()]
 
 
 def _encode_request(group: RefusedNodes) -> str:
@@ -226,12 +233,20 @@ def find_deciding_reason(refusal: Refusal, weights: Weights | None = None) -> tu
     def rank(reason: tuple[str, str]) -> tuple[int, ...]:
         nodes, devices = (weights or {}).get(reason[0], (0, 0))
         kind = KINDS[get_kind(reason[0])]
-        return kind, -nodes, -devices, -counts[reason], -_CHECK_ORDER.get(reason[0], 0)
+        nearest = -_rank_claim_reasons().get(reason[0], 0)
+        return nearest, kind, -nodes, -devices, -counts[reason], -_CHECK_ORDER.get(reason[0], 0)
 
     # Of two reasons of a kind, that of more nodes decides, then that of more devices; then the one checked later,
     # which is nearer to a fit.
     code, details = min(counts, key=rank)
     return code, (details,) if details else ()
+
+
+@cache
+def _rank_claim_reasons() -> Mapping[str, int]:
+    """Rank the reasons of claims' devices; a device with a later one is nearer to a fit."""
+    codes = [code for code, reason in read_catalogue().items() if reason.scope == "claim"]
+    return {code: rank for rank, code in enumerate(codes)}
 
 
 def find_refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_by: int) -> Request | None:

@@ -23,6 +23,8 @@ CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes
 _NOT_READY_TAINTS: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
 _NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
+CLAIMS_NOT_ALLOCATED: Final = "DevicesNotAllocatable"
+"""Obstacle of "cannot allocate all claims", which is kube-scheduler's reason for whatever devices of claims lack."""
 OTHER_WORDS: Final = "RefusedInOtherWords"
 """Obstacle of a reason that no entry of the words begins."""
 _SOURCE: Final = Path(__file__).with_name("texts.toml")
@@ -193,6 +195,12 @@ def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
 
     # kube-scheduler counts only what nodes offer, and no node offers what HAMi's extender counts.
     return "ResourceOfExtender" if is_counted_by_extender(details) else code, details
+
+
+def get_counted_code(code: str) -> str:
+    """Return the obstacle under which kube-scheduler counts the nodes of another one: all of claims are one to it."""
+    reason = read_catalogue().get(code)
+    return CLAIMS_NOT_ALLOCATED if reason and reason.scope == "claim" else code
 
 
 def find_obstacle_of_taint(key: str) -> str:

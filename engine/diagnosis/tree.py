@@ -299,7 +299,7 @@ _EXPLAINED_DEVICES: Final = (
 _COUNTED_AS: Final = {
     OUT_OF_REACH: "VolumeElsewhere",
     ELSEWHERE: "ClaimNotOnNode",
-    **dict.fromkeys(_EXPLAINED_DEVICES, "DevicesNotAllocatable"),
+    **dict.fromkeys(_EXPLAINED_DEVICES, texts.CLAIMS_NOT_ALLOCATED),
 }
 """Obstacle of the scheduler's count of nodes, by the obstacle that names the object that it is about."""
 _DETAILS: Final = ("resource", "asked", "count", "request", "terms", "constraints")
@@ -324,7 +324,7 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
         first = {key: obstacle for key, obstacle in first.items() if obstacle.code != SCHEDULER_WORDS}
     # A layer names the object that the scheduler's count is about.
     counted = {_COUNTED_AS.get(obstacle.code, "") for obstacle in first.values()}
-    first = {key: obstacle for key, obstacle in first.items() if obstacle.code not in counted}
+    first = {key: obstacle for key, obstacle in first.items() if texts.get_counted_code(obstacle.code) not in counted}
     return sorted(first.values(), key=_rank_obstacle)
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine.cases.refused_pods import ClusterToJudge, RefusedPod, judge_refused_pod
 from engine.claims.reasons import DeviceReason
 from engine.diagnosis.refused_nodes import group_refused_nodes
-from engine.diagnosis.texts import find_obstacle_of_reason
+from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_code
 from engine.filters.judge import compose_outside_reason
 from engine.filters.release import SchedulerRelease
 from engine.snapshot import kinds
@@ -300,7 +300,7 @@ def test_devices_of_a_claim_have_their_reasons() -> None:
     assert [(request.container, request.vendor, request.count) for request in attempt.requests] == [("main", "gpu", 1)]
     assert attempt.complete, attempt.missing
     groups = {group.code: list(group.names) for group in group_refused_nodes(attempt)}
-    assert groups == {"DevicesNotAllocatable": ["n1", "n2"]}
+    assert groups == {"SelectorNotMatched": ["n1", "n2"]}
     states = {event.node: event for event in events if isinstance(event, NodeStateChanged)}
     assert states["n1"].uuid == ["gpu.nvidia.com/n1/gpu-0", "gpu.nvidia.com/n1/gpu-1"]
     assert states["n1"].slots_used.tolist() == [1, 0]
@@ -314,6 +314,15 @@ def test_a_device_that_others_hold_has_another_reason_than_one_of_another_kind()
     cluster.put(two, claims.a_claim(name="more", status=claims.an_allocation("gpu-0", "gpu-1", node="n2")))
     attempt = read_attempt(cluster, "0/2 nodes are available: 2 cannot allocate all claims.", pod)
     assert list_reasons(attempt) == {"n1": "1/2 DeviceInUse, 1/2 TooFewDevices", "n2": "2/2 DeviceInUse"}
+    groups = {group.code: (group.count, list(group.names)) for group in group_refused_nodes(attempt)}
+    assert groups == {"DeviceInUse": (1, ["n2"]), "TooFewDevices": (1, ["n1"])}
+
+
+def test_another_count_of_the_scheduler_is_not_divided_by_reasons_of_devices() -> None:
+    message = "0/2 nodes are available: 1 cannot allocate all claims, 1 Insufficient cpu."
+    attempt = read_attempt(a_claim_cluster(), message, a_claiming_pod())
+    groups = {group.code: (group.count, len(group.names)) for group in group_refused_nodes(attempt)}
+    assert groups == {"DevicesNotAllocatable": (1, 0), "InsufficientResource": (1, 0)}
 
 
 def test_every_record_can_be_written_and_read() -> None:
@@ -328,8 +337,9 @@ def test_every_record_can_be_written_and_read() -> None:
 
 
 @pytest.mark.parametrize("reason", DeviceReason)
-def test_every_reason_of_a_device_has_the_obstacle_of_the_claims_count(reason: DeviceReason) -> None:
-    assert find_obstacle_of_reason(reason.value) == find_obstacle_of_reason("cannot allocate all claims")
+def test_every_reason_of_a_device_is_counted_as_the_scheduler_counts_claims(reason: DeviceReason) -> None:
+    assert find_obstacle_of_reason(reason.value) == (reason.value, "")
+    assert get_counted_code(reason.value) == find_obstacle_of_reason("cannot allocate all claims")[0]
 
 
 @pytest.mark.parametrize("release", [SchedulerRelease(30), SchedulerRelease(36)])
