@@ -7,7 +7,7 @@ controllers wrote about the pod's own namespace keeps its words without the name
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from api.answers.fact_collector import CollectedFacts
 from engine.diagnosis.facts import DiagnosisFacts
@@ -18,6 +18,8 @@ from runtime.kubernetes.object_fields import Fields, get_object, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
 Hide = Callable[[str], str]
+HIDDEN_HOLDER: Final = InBothLanguages(en="in use by a claim of another namespace", zh="被其他命名空间的声明占用")
+"""Replacement for a claim that the caller may not read."""
 
 
 def hide_others(collected: CollectedFacts) -> CollectedFacts:
@@ -25,7 +27,7 @@ def hide_others(collected: CollectedFacts) -> CollectedFacts:
     facts = collected.facts
     hide = partial(hide_other_pods, namespace=facts.namespace)
     hidden_facts = _hide_in_facts(facts, hide)
-    judged = _hide_in_judged(collected.judged, hide) if collected.judged else None
+    judged = _hide_in_judged(collected.judged, facts.namespace, hide) if collected.judged else None
     if hidden_facts is facts and judged == collected.judged:
         return collected
     return CollectedFacts(hidden_facts, judged)
@@ -71,17 +73,50 @@ def _hide_in_fields(entry: Fields, names: tuple[str, ...], hide: Hide) -> Fields
     return entry if hidden == texts else {**entry, **hidden}
 
 
-def _hide_in_judged(judged: JudgedPod, hide: Hide) -> JudgedPod:
-    return judged._replace(obstacles=[_hide_in_obstacle(obstacle, hide) for obstacle in judged.obstacles])
+def _hide_in_judged(judged: JudgedPod, namespace: str, hide: Hide) -> JudgedPod:
+    obstacles = [_hide_holders(obstacle, namespace) for obstacle in judged.obstacles]
+    return judged._replace(obstacles=[_hide_in_obstacle(obstacle, hide) for obstacle in obstacles])
+
+
+def _hide_holders(obstacle: FoundObstacle, namespace: str) -> FoundObstacle:
+    """Hide claims of other namespaces that hold devices, with the names of their pods; otherwise the same obstacle."""
+    hidden: dict[str, InBothLanguages] = {}
+    devices = []
+    for of_reason in obstacle.devices:
+        examples = []
+        for example in of_reason.examples:
+            if example.holder_namespace not in ("", namespace):
+                hidden[example.text.en] = HIDDEN_HOLDER
+                example = example._replace(text=HIDDEN_HOLDER)
+            examples.append(example)
+        devices.append(of_reason._replace(examples=examples))
+    if not hidden:
+        return obstacle
+    words = {name: _replace_word(word, hidden) for name, word in obstacle.words.items()}
+    return obstacle._replace(words=words, devices=devices)
+
+
+def _replace_word(word: Word, replaced: Mapping[str, InBothLanguages]) -> Word:
+    return replaced.get(word.en, word) if isinstance(word, InBothLanguages) else word
 
 
 def _hide_in_obstacle(obstacle: FoundObstacle, hide: Hide) -> FoundObstacle:
     words = {name: _hide_in_word(word, hide) for name, word in obstacle.words.items()}
     evidence = [source._replace(words=hide(source.words)) for source in obstacle.evidence]
-    return obstacle._replace(words=words, evidence=evidence)
+    devices = [
+        of_reason._replace(
+            examples=[example._replace(text=_hide_in_text(example.text, hide)) for example in of_reason.examples]
+        )
+        for of_reason in obstacle.devices
+    ]
+    return obstacle._replace(words=words, evidence=evidence, devices=devices)
 
 
 def _hide_in_word(word: Word, hide: Hide) -> Word:
     if isinstance(word, InBothLanguages):
-        return InBothLanguages(en=hide(word.en), zh=hide(word.zh))
+        return _hide_in_text(word, hide)
     return hide(word) if isinstance(word, str) else word
+
+
+def _hide_in_text(text: InBothLanguages, hide: Hide) -> InBothLanguages:
+    return InBothLanguages(en=hide(text.en), zh=hide(text.zh))

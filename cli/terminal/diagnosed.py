@@ -16,6 +16,8 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
     if obstacle := diagnosis["obstacle"]:
         screen.skip_line()
         show_obstacle(screen, obstacle)
+    if comparison := diagnosis.get("comparison"):
+        screen.print_line(comparison["text"]["en"], "dim")
     if isinstance(suggestions, dict) and suggestions["items"]:
         show_suggestions(screen, suggestions)
     elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
@@ -43,8 +45,24 @@ def show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
     screen.print_line(obstacle["likely_cause"]["en"], indent=2)
     screen.print_line(f"Remedy, by {who}", "bold")
     screen.print_line(obstacle["remedy"]["en"], indent=2)
+    show_claim_devices(screen, obstacle.get("devices") or [])
     if records := [evidence["record"] for evidence in obstacle["evidence"]]:
         screen.print_line(f"Evidence: {', '.join(records)}", "dim")
+
+
+def show_claim_devices(screen: Screen, reasons: list[dict[str, Any]]) -> None:
+    """Show the devices of a claim by reason, with the values of some of them, and the remedy of each reason."""
+    if not reasons:
+        return
+    total = sum(reason["devices"] for reason in reasons)
+    screen.print_line("Devices by reason, the nearest to a fit first", "bold")
+    for reason in reasons:
+        screen.print_line(f"{reason['devices']}/{total} {reason['reason']}: {reason['meaning']['en']}", indent=2)
+        for example in reason["examples"]:
+            more = f" (and {example['devices'] - 1} alike)" if example["devices"] > 1 else ""
+            screen.print_line(f"{example['device']} on {example['node']}: {example['text']['en']}{more}", indent=4)
+        if len(reasons) > 1:
+            screen.print_line(reason["remedy"]["en"], "dim", indent=4)
 
 
 def show_suggestions(screen: Screen, suggestions: Json) -> None:

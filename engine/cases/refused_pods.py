@@ -9,19 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
-from engine.claims.explanation import (
-    ExplainedDevice,
-    ExplainedRequest,
-    PooledDevice,
-    explain_node,
-    iterate_pooled_devices,
-)
+from engine.claims.equal_nodes import NodeExplainer
+from engine.claims.explanation import ExplainedDevice, ExplainedNode, ExplainedRequest, PooledDevice
 from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
 from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
-from engine.claims.node_keys import NodeKey, NodeKeyMaker
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
-from engine.claims.pools import collect_pools
 from engine.claims.reasons import DeviceReason
 from engine.claims.slices import DeviceId, SliceDevice
 from engine.diagnosis.judged_steps import sum_by_obstacle
@@ -162,24 +155,20 @@ def _create_finder(inventory: Inventory, judgement: Judgement) -> "_ShortageFind
 
 
 class _ShortageFinder:
-    """Explains the devices of nodes, of equal nodes once."""
+    """Finds the requests that nodes cannot meet, of equal nodes once."""
 
     def __init__(self, judge: ClaimsJudge) -> None:
-        self._judge = judge
-        self._keys = NodeKeyMaker(judge.inventory, judge.matcher, judge.pod_claims, with_held=True)
-        self._explained: dict[NodeKey, ExplainedRequest | None] = {}
-        self._budget = MAX_EXPLAINED
+        self._explainer = NodeExplainer(judge, MAX_EXPLAINED)
+        self._allocated = judge.inventory.allocated
+        self._unmet: dict[str, ExplainedRequest | None] = {}
 
     def find(self, node: Node) -> DeviceShortage | None:
         """Find the first request that a node cannot meet; None if there is none, or none was explained."""
-        try:
-            pools, claims = collect_pools(self._judge.inventory, node), self._judge.list_asked(node) or ()
-            unmet = self._explain(node, self._keys.make_key(claims, pools))
-        except FieldError:
+        node_devices = self._explainer.explain(node)
+        unmet = self._find_unmet(node_devices.explained) if node_devices else None
+        if node_devices is None or unmet is None:
             return None
-        if unmet is None:
-            return None
-        devices = zip(iterate_pooled_devices(pools), unmet.devices, strict=False)
+        devices = zip(node_devices.devices, unmet.devices, strict=False)
         request = unmet.request
         return DeviceShortage(
             unmet.claim,
@@ -189,24 +178,18 @@ class _ShortageFinder:
             tuple(self._build_device(pooled, explained) for pooled, explained in devices),
         )
 
-    def _explain(self, node: Node, key: NodeKey | None) -> ExplainedRequest | None:
-        if key is not None and key in self._explained:
-            return self._explained[key]
-        if not self._budget:
-            return None
-        self._budget -= 1
-        requests = explain_node(self._judge, node).requests
-        unmet = next(
-            (request for request in requests if request.devices and all(map(_is_refused, request.devices))), None
-        )
-        if key is not None:
-            self._explained[key] = unmet
-        return unmet
+    def _find_unmet(self, explained: ExplainedNode) -> ExplainedRequest | None:
+        if explained.node not in self._unmet:
+            self._unmet[explained.node] = next(
+                (
+                    request
+                    for request in explained.requests
+                    if request.devices and all(device.findings for device in request.devices)
+                ),
+                None,
+            )
+        return self._unmet[explained.node]
 
     def _build_device(self, pooled: PooledDevice, explained: ExplainedDevice) -> UnsuitableDevice:
-        is_held = self._judge.inventory.allocated.is_allocated(pooled.id)
+        is_held = self._allocated.is_allocated(pooled.id)
         return UnsuitableDevice(pooled.id, pooled.device, explained.findings[0].reason, is_held)
-
-
-def _is_refused(device: ExplainedDevice) -> bool:
-    return bool(device.findings)

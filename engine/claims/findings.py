@@ -81,7 +81,12 @@ def describe_facts(
     for taint in facts.taints:
         yield describe_refusal(taint, request)
     if facts.holder:
-        yield DeviceFinding(DeviceReason.IN_USE, f"in use by {facts.holder.to_text()}", facts.holder)
+        yield describe_holder(facts.holder)
+
+
+def describe_holder(holder: DeviceHolder) -> DeviceFinding:
+    """Describe the claim that has a device for itself."""
+    return DeviceFinding(DeviceReason.IN_USE, f"in use by {holder.to_text()}", holder)
 
 
 def _describe_selector(
@@ -146,13 +151,14 @@ def _describe_conflict(conflict: Conflict) -> str:
     spec = conflict.spec
     if conflict.value is None:
         return f"{spec.kind} {spec.attribute}: the device does not have it"
-    value, others = _print(conflict.value), list(dict.fromkeys(map(_print, conflict.others)))
+    value, others = format_attribute(conflict.value), list(dict.fromkeys(map(format_attribute, conflict.others)))
     if spec.kind == "matchAttribute":
         return f"matchAttribute {spec.attribute}: {value}, the devices taken before it have {' and '.join(others)}"
     return f"distinctAttribute {spec.attribute}: {value}, which a device taken before it has as well"
 
 
-def _print(value: AttributeValue) -> str:
+def format_attribute(value: AttributeValue) -> str:
+    """Format the value of an attribute that a constraint compares."""
     kind, content = value
     if not kind:
         return "a list, which constraints do not compare"

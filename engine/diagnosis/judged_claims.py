@@ -1,20 +1,17 @@
 """Obstacles of resource claims (DRA): per request the devices by reason, and of the nearest one what it fails.
 
-Devices are explained on the nodes that the pod may use, on a limited number of them: equal nodes have equal reasons.
+Devices are explained on the nodes that the pod may use, or on all if it may use none.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
-from engine.claims.explanation import ExplainedDevice, explain_node
-from engine.claims.findings import DeviceFinding
 from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
 from engine.claims.judge import ClaimsJudge
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
 from engine.claims.reasons import DeviceReason
+from engine.diagnosis.claim_devices import RequestDevices, RequestKey, collect_request_devices
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
@@ -22,8 +19,6 @@ from engine.filters import node_affinity, node_unschedulable, taint_toleration
 from engine.filters.verdicts import StatusCode
 from engine.snapshot.fields import FieldError
 
-MAX_EXPLAINED: Final = 40
-"""Limit of the nodes whose devices are explained."""
 _CLOSING: Final = (node_unschedulable.NAME, taint_toleration.NAME, node_affinity.NAME)
 _CODES: Final[Mapping[DeviceReason, str]] = {
     DeviceReason.POOL_OUTDATED: "DevicesUnusable",
@@ -39,25 +34,6 @@ _CODES: Final[Mapping[DeviceReason, str]] = {
     DeviceReason.TOO_FEW: "DevicesTooFew",
 }
 """Obstacle of the reason of the nearest device; all other reasons are that the device is of another kind."""
-_RANKS: Final = {reason: rank for rank, reason in enumerate(DeviceReason)}
-
-
-@dataclass(slots=True)
-class _Request:
-    """A request over all nodes: reasons by device, and the findings of one device for each reason."""
-
-    wanted: int | None
-    reasons: dict[tuple[str, str, str], DeviceReason] = field(default_factory=dict)
-    examples: dict[DeviceReason, tuple[str, ExplainedDevice]] = field(default_factory=dict)
-    texts: Counter[str] = field(default_factory=Counter)
-
-    def add(self, node: str, device: ExplainedDevice) -> None:
-        """Count a device once, although several nodes may reach it."""
-        reason = device.reason
-        if reason and device.id not in self.reasons:
-            self.reasons[device.id] = reason
-            self.examples.setdefault(reason, (node, device))
-            self.texts[_write_finding(device.findings[0])] += 1
 
 
 def describe_claims(cluster: JudgedCluster, refusals: Refusals) -> Iterator[FoundObstacle]:
@@ -74,22 +50,14 @@ def describe_claims(cluster: JudgedCluster, refusals: Refusals) -> Iterator[Foun
         # Without any device there is nothing to explain.
         yield _describe_unpublished(cluster, refused)
     for (claim, name), request in requests.items():
-        if request.reasons:
-            yield _describe_request(cluster, claim, name, request, refused)
+        yield _describe_request(cluster, claim, name, request, refused)
 
 
-def _explain_requests(cluster: JudgedCluster, refused: Refusals) -> dict[tuple[str, str], _Request]:
+def _explain_requests(cluster: JudgedCluster, refused: Refusals) -> Mapping[RequestKey, RequestDevices]:
     judge = _build_judge(cluster)
     if judge is None:
         return {}
-    requests: dict[tuple[str, str], _Request] = {}
-    for name in _select_nodes(cluster, refused):
-        for explained in explain_node(judge, cluster.get_node(name).node).requests:
-            key = (explained.claim, explained.request.full_name)
-            request = requests.setdefault(key, _Request(explained.wanted))
-            for device in explained.devices:
-                request.add(name, device)
-    return {key: request for key, request in requests.items() if request.reasons}
+    return collect_request_devices(judge, (cluster.get_node(name).node for name in _select_nodes(cluster, refused)))
 
 
 def _build_judge(cluster: JudgedCluster) -> ClaimsJudge | None:
@@ -104,7 +72,7 @@ def _build_judge(cluster: JudgedCluster) -> ClaimsJudge | None:
 def _select_nodes(cluster: JudgedCluster, refused: Refusals) -> list[str]:
     """Select nodes to explain: those that the pod may use, otherwise any."""
     meant = cluster.list_open_nodes(_CLOSING)
-    return [name for name in refused if name in meant][:MAX_EXPLAINED] or list(refused)[:MAX_EXPLAINED]
+    return [name for name in refused if name in meant] or list(refused)
 
 
 def _describe_unpublished(cluster: JudgedCluster, refused: Refusals) -> FoundObstacle:
@@ -116,26 +84,25 @@ def _describe_unpublished(cluster: JudgedCluster, refused: Refusals) -> FoundObs
 
 
 def _describe_request(
-    cluster: JudgedCluster, claim: str, name: str, request: _Request, refused: Refusals
+    cluster: JudgedCluster, claim: str, name: str, request: RequestDevices, refused: Refusals
 ) -> FoundObstacle:
-    counts = Counter(request.reasons.values())
+    devices = request.list_reasons()
     # The reason that is nearest to a fit decides: what another kind of device has does not matter.
-    nearest = max(counts, key=lambda reason: _RANKS[reason])
-    node, device = request.examples[nearest]
-    total = len(request.reasons)
+    nearest, total = devices[0], len(request.reasons)
+    example = nearest.examples[0]
+    counts = {of_reason.reason: of_reason.devices for of_reason in devices}
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
     words: dict[str, Word] = {
         "claim": claim.rpartition("/")[2],
+        "class": request.request.class_name,
         "request": name,
         "wanted": request.wanted or 1,
         "devices": total,
-        "counts": shorten_list([f"{count}/{total} {reason.value}" for reason, count in counts.most_common()]),
-        "device": f"{device.id[2]} on {node}",
-        "example": _write_finding(device.findings[0]),
+        "counts": shorten_list([f"{count}/{total} {reason}" for reason, count in ordered]),
+        "device": f"{example.device.rpartition('/')[2]} on {example.node}",
+        "example": example.text,
     }
-    numbers = {"devices": total, "devices_asked": request.wanted or 1, **{r.value: n for r, n in counts.items()}}
-    code = _CODES.get(nearest, "DevicesNotMatched")
-    return cluster.build_obstacle(code, refused, words, numbers=numbers, reasons=refused)
-
-
-def _write_finding(finding: DeviceFinding) -> str:
-    return finding.text.rstrip(".")
+    numbers = {"devices": total, "devices_asked": request.wanted or 1, **counts}
+    code = _CODES.get(DeviceReason(nearest.reason), "DevicesNotMatched")
+    obstacle = cluster.build_obstacle(code, refused, words, numbers=numbers, reasons=refused)
+    return obstacle._replace(devices=devices)

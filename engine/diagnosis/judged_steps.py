@@ -1,16 +1,21 @@
 """Questions that the cluster's objects answer: whether a node would take the pod, and why the others would not."""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
-from engine.diagnosis.texts import find_obstacle_of_reason
+from engine.diagnosis.texts import find_obstacle_of_reason, write_phrase
 from engine.diagnosis.wording import shorten_list
+from schemas.answers.diagnosis import CountComparison
 from schemas.events import AttemptSummarized
+from schemas.reasons import read_catalogue
 
+Agreement = Literal["equal", "different", "not compared"]
 _AGREES: Final = "kube-scheduler counted the same nodes under the same reasons"
+_JUDGED: Final = "judged"
+"""Kind of the evidence that verdicts were worked out on the cluster's objects."""
 _TAINTED: Final = "TaintNotTolerated"
 _TAINT_CODES: Final = ("NodeNotReady", "NodeConditionTaint", _TAINTED)
 _DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"
@@ -20,19 +25,62 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
     """Check whether a node would take the pod now, and hold the counts against those that the scheduler wrote."""
     attempt = facts.attempt
     counts = attempt.refused_nodes if attempt else {}
-    evidence = [
-        Evidence("judged", "", facts.now, numbers={"nodes": judged.total, "fitting_nodes": len(judged.fitting)})
-    ]
+    evidence = [Evidence(_JUDGED, "", facts.now, numbers={"nodes": judged.total, "fitting_nodes": len(judged.fitting)})]
     if counts:
         is_same = sum_by_obstacle(counts) == sum_by_obstacle(judged.counts)
-        listed = ", ".join(f"{number} {reason}" for reason, number in counts.items())
-        words = _AGREES if is_same else _DIFFERS.format(counts=listed)
+        words = _AGREES if is_same else _DIFFERS.format(counts=_list_counts(counts))
         evidence.append(Evidence("attempt", attempt.attempt_id if attempt else "", facts.now, words=words))
     obstacles = _select_counted(judged, counts) if judged.fitting else list(judged.obstacles)
     if judged.fitting and judged.is_certain and attempt and not attempt.chosen:
         obstacles.append(_describe_fit(judged, attempt))
     is_open = bool(judged.fitting) if judged.is_certain or not judged.fitting else None
     return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
+
+
+def uses_judged(steps: Iterable[TreeStep]) -> bool:
+    """Tell whether the answer stands on verdicts that were worked out on the cluster's objects."""
+    return any(evidence.kind == _JUDGED for step in steps for evidence in step.evidence)
+
+
+def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> CountComparison | None:
+    """Compare verdicts on the objects with the scheduler's counts; those of a reader where none are given now."""
+    attempt = facts.attempt
+    theirs = dict(attempt.refused_nodes) if attempt else {}
+    if judged:
+        of_filters = {reason: count for reason, count in theirs.items() if not is_of_extender(reason)}
+        is_equal = sum_by_obstacle(of_filters) == sum_by_obstacle(judged.counts)
+        is_compared = bool(theirs) and judged.is_certain
+        agreement: Agreement = "not compared" if not is_compared else "equal" if is_equal else "different"
+        return _write_comparison(agreement, judged.counts, theirs)
+    if attempt is None or attempt.reconstruction is None:
+        return None
+    reconstruction = attempt.reconstruction
+    return _write_comparison(reconstruction.agreement, reconstruction.counts, theirs, reconstruction.unread)
+
+
+def _write_comparison(
+    agreement: Agreement, ours: Mapping[str, int], theirs: Mapping[str, int], unread: Sequence[str] = ()
+) -> CountComparison:
+    name = {"equal": "counts_equal", "different": "counts_differ"}.get(agreement, "counts_not_compared")
+    if unread:
+        name = "counts_unread"
+    words: dict[str, Word] = {
+        "ours": _list_counts(ours) if ours else write_phrase("no_refusal"),
+        "theirs": _list_counts(theirs) if theirs else write_phrase("no_counts"),
+        "unread": shorten_list(list(unread)),
+    }
+    return CountComparison(
+        agreement=agreement, counts=dict(ours), scheduler_counts=dict(theirs), text=write_phrase(name, **words)
+    )
+
+
+def is_of_extender(reason: str) -> bool:
+    """Tell whether an extender such as HAMi gave the reason: it looks at the nodes that the filters let pass."""
+    return find_obstacle_of_reason(reason)[0] in read_catalogue()
+
+
+def _list_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {reason}" for reason, number in counts.items())
 
 
 def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundObstacle]:

@@ -12,6 +12,25 @@ Word = str | int | InBothLanguages
 """Value that fills a placeholder of a text."""
 
 
+class DeviceExample(NamedTuple):
+    """A device that a request of a claim cannot have, for all with the same words."""
+
+    device: str
+    node: str
+    text: InBothLanguages
+    devices: int
+    holder_namespace: str = ""
+    """Namespace of the claim that holds it; empty if none does."""
+
+
+class DevicesOfReason(NamedTuple):
+    """Devices that one reason keeps from a request of a claim."""
+
+    reason: str
+    devices: int
+    examples: Sequence[DeviceExample]
+
+
 class FoundObstacle(NamedTuple):
     """Something that keeps the pod from a node; ``code`` has its texts, whose placeholders ``words`` fill."""
 
@@ -26,6 +45,8 @@ class FoundObstacle(NamedTuple):
     """Names of further clauses of its sentence: those whose numbers are reported."""
     is_aside: bool = False
     """True if it closes only nodes that the pod was not meant for, while others refuse it for other reasons."""
+    devices: Sequence[DevicesOfReason] = ()
+    """Devices by reason, for a request of a claim; the nearest to a fit first."""
 
 
 class JudgedPod(NamedTuple):

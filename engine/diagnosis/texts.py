@@ -155,6 +155,18 @@ def write_remedy(obstacle: FoundObstacle, namespace: str, pod: str) -> InBothLan
     return InBothLanguages(en=_fill_names(text.en, names), zh=_fill_names(text.zh, names))
 
 
+def write_meaning(code: str) -> InBothLanguages:
+    """Write the meaning of a reason code of the catalogue."""
+    reason = read_catalogue()[code]
+    return InBothLanguages(en=reason.en.meaning, zh=reason.zh.meaning)
+
+
+def write_catalogue_remedy(code: str, names: Mapping[str, str]) -> InBothLanguages:
+    """Write the remedy of a reason code of the catalogue, with names in its commands."""
+    reason = read_catalogue()[code]
+    return InBothLanguages(en=_fill_names(reason.en.remedy, names), zh=_fill_names(reason.zh.remedy, names))
+
+
 def _fill_names(text: str, names: Mapping[str, str]) -> str:
     for placeholder, name in names.items():
         text = text.replace(placeholder, name)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from engine.diagnosis import texts
+from engine.diagnosis.answer_parts import MAX_NODES, to_not_known, to_obstacle, to_step
 from engine.diagnosis.attempt_steps import answer_attempt_questions
 from engine.diagnosis.bind_steps import answer_bind_questions
 from engine.diagnosis.cluster_steps import (
@@ -20,8 +21,14 @@ from engine.diagnosis.cluster_steps import (
     check_registered_devices,
     find_closed_nodes,
 )
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
-from engine.diagnosis.judged_steps import check_judged, counts_only, list_unexplained
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.judged_steps import (
+    check_judged,
+    compare_with_scheduler,
+    counts_only,
+    list_unexplained,
+    uses_judged,
+)
 from engine.diagnosis.layer_waits import derive_layer, find_layer, list_waits
 from engine.diagnosis.layers import kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
@@ -34,30 +41,20 @@ from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
 from engine.diagnosis.texts import OTHER_WORDS, get_kind
 from engine.diagnosis.timeline import build_timeline, list_moments
-from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
 from engine.diagnosis.wording import (
     describe_age,
     describe_devices,
-    get_requests,
     get_scheduler,
     quote,
     to_condition_evidence,
 )
 from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
-from schemas.answers.diagnosis import (
-    Diagnosis,
-    DiagnosisEvidence,
-    DiagnosisStep,
-    InBothLanguages,
-    NotKnown,
-    Obstacle,
-)
+from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
-MAX_NODES: Final = 20
 
 
 def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: JudgedPod | None = None) -> Diagnosis:
@@ -66,14 +63,16 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: Jud
     ``attempt_path``: the path at which the API serves the attempt among the facts. ``judged``: what was worked out
     about the pod on the cluster's objects.
     """
-    return build_diagnosis(facts, list(_walk(_ask_questions(facts, judged))), attempt_path)
+    steps = list(_walk(_ask_questions(facts, judged)))
+    comparison = compare_with_scheduler(facts, judged if judged and uses_judged(steps) else None)
+    return build_diagnosis(facts, steps, attempt_path).model_copy(update={"comparison": comparison})
 
 
 def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_path: str | None = None) -> Diagnosis:
     """Build the answer from steps that were walked."""
     ranked = rank_obstacles(obstacle for step in steps for obstacle in step.obstacles)
     state = derive_state(facts, steps)
-    obstacles = [_to_obstacle(obstacle, facts) for obstacle in ranked]
+    obstacles = [to_obstacle(obstacle, facts) for obstacle in ranked]
     moments = list_moments(facts)
     is_starting = state == "placed" and facts.pod is not None and facts.pod.phase == "Pending"
     layer = find_layer(steps, ranked[0]) if ranked else derive_layer(state, is_starting=is_starting)
@@ -90,8 +89,8 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
         layer=layer,
         timeline=build_timeline(moments),
         waits=list_waits(moments, layer, facts.now),
-        steps=[_to_step(step) for step in steps],
-        not_known=_to_not_known(facts.unknown),
+        steps=[to_step(step) for step in steps],
+        not_known=to_not_known(facts.unknown),
     )
 
 
@@ -246,48 +245,6 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
         words["devices"] = describe_devices(attempt.picked)
         return texts.write_state_sentence("placed with devices", words)
     return texts.write_state_sentence(state, words)
-
-
-def _to_obstacle(obstacle: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
-    vendor = find_requested_vendor(get_requests(facts) or (), facts.vendors)
-    return Obstacle(
-        code=obstacle.code,
-        sentence=texts.write_sentence(obstacle),
-        likely_cause=write_for_vendor(texts.write_likely_cause(obstacle), vendor),
-        remedy=write_for_vendor(texts.write_remedy(obstacle, facts.namespace, facts.name), vendor),
-        who_acts=texts.list_actors(obstacle),
-        numbers=dict(obstacle.numbers),
-        nodes=list(obstacle.nodes[:MAX_NODES]),
-        evidence=_to_evidence(obstacle.evidence),
-    )
-
-
-def _to_step(step: TreeStep) -> DiagnosisStep:
-    return DiagnosisStep(
-        step=step.question,
-        question=texts.write_question(step.question),
-        answer=step.answer,
-        evidence=_to_evidence(step.evidence),
-        not_known=_to_not_known(step.not_known),
-    )
-
-
-def _to_evidence(sources: Sequence[Evidence]) -> list[DiagnosisEvidence]:
-    return [
-        DiagnosisEvidence(
-            kind=evidence.kind,
-            record=evidence.record,
-            at=format_rfc3339(evidence.time) if evidence.time else None,
-            reported_by=evidence.reported_by,
-            numbers=dict(evidence.numbers),
-            words=evidence.words,
-        )
-        for evidence in sources
-    ]
-
-
-def _to_not_known(missing: Sequence[Unknown]) -> list[NotKnown]:
-    return [NotKnown(subject=fact.subject, cause=fact.cause, text=texts.write_unknown(fact)) for fact in missing]
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"

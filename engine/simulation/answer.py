@@ -6,9 +6,10 @@ from typing import Final
 
 import orjson
 
+from engine.diagnosis.answer_parts import MAX_NODES
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.texts import write_phrase, write_sentence
-from engine.diagnosis.tree import MAX_NODES, diagnose_judged, rank_obstacles
+from engine.diagnosis.tree import diagnose_judged, rank_obstacles
 from engine.diagnosis.wording import shorten_list
 from engine.hami.annotations import DEVICE_POLICY
 from engine.simulation.picked_devices import TriedDevice

@@ -48,6 +48,28 @@ class DiagnosisStep(Answer):
     not_known: list[NotKnown] = Field(description="Facts that could not be known for this step.")
 
 
+class ClaimDevice(Answer):
+    """A device that a request of a claim cannot have, as an example of those with the same values."""
+
+    device: str = Field(description="driver/pool/device, as in its ResourceSlice.")
+    node: str = Field(description="A node that reaches it.")
+    text: InBothLanguages = Field(
+        description="The device's value and what was asked (`memory 46068Mi, asked at least 80Gi`), its taint, or the "
+        "claim that holds it."
+    )
+    devices: int = Field(description="Number of devices with these values.")
+
+
+class ClaimDevices(Answer):
+    """Devices that one reason keeps from a request of a resource claim."""
+
+    reason: str = Field(description="A reason code (docs/reasons.md).")
+    meaning: InBothLanguages
+    remedy: InBothLanguages
+    devices: int = Field(description="Number of devices with this reason.")
+    examples: list[ClaimDevice] = Field(description="Devices with different values, the most frequent first.")
+
+
 class Obstacle(Answer):
     """Something that keeps the pod from a node."""
 
@@ -58,7 +80,23 @@ class Obstacle(Answer):
     who_acts: list[Actor] = Field(description="Actors who can do something about it, the most likely first.")
     numbers: dict[str, int] = Field(description=f"Numbers of the sentence. {NUMBERS}")
     nodes: list[str] = Field(description="The nodes that it is about, as far as they are named; at most 20.")
+    devices: list[ClaimDevices] = Field(
+        default_factory=list,
+        description="Devices by reason, for a request of a claim, the nearest to a fit first; empty otherwise.",
+    )
     evidence: list[DiagnosisEvidence]
+
+
+class CountComparison(Answer):
+    """Verdicts that were worked out on the cluster's objects, next to the scheduler's own counts."""
+
+    agreement: Literal["equal", "different", "not compared"] = Field(
+        description="equal: the scheduler counted as many nodes for each reason, which proves the verdicts. different: "
+        "it counted otherwise. not compared: it left no counts, or objects that decide could not be read."
+    )
+    counts: dict[str, int] = Field(description="Reason to number of nodes as worked out.")
+    scheduler_counts: dict[str, int] = Field(description="Reason to number of nodes in the scheduler's message.")
+    text: InBothLanguages = Field(description="The comparison in one sentence.")
 
 
 TimelineEvent = Literal[
@@ -129,6 +167,11 @@ class Diagnosis(Answer):
         None,
         description="Verdict on each node with its reasons, of the latest attempt or worked out on the cluster's "
         "objects. Null where nodes are answered elsewhere (`/schedulerlog`), or none is known.",
+    )
+    comparison: CountComparison | None = Field(
+        None,
+        description="Proof of verdicts that were worked out on the cluster's objects. Null where the verdicts are the "
+        "scheduler's own, or none was needed.",
     )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
     not_known: list[NotKnown] = Field(description="Facts that could not be known, of all steps.")

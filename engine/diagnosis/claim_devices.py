@@ -1,0 +1,102 @@
+"""Devices of the requests of a pod's claims over all nodes: by reason, with the values of some of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.claims.allocated import AllocatedDevices, DeviceHolder
+from engine.claims.equal_nodes import NodeExplainer
+from engine.claims.explanation import ExplainedDevice
+from engine.claims.findings import DeviceFinding, describe_holder
+from engine.claims.judge import ClaimsJudge
+from engine.claims.reasons import DeviceReason
+from engine.claims.requests import ClaimRequest
+from engine.claims.slices import DeviceId
+from engine.diagnosis.claim_findings import write_finding
+from engine.diagnosis.outcome import DeviceExample, DevicesOfReason
+from engine.snapshot.nodes import Node
+
+MAX_EXPLAINED: Final = 200
+"""Limit of the nodes whose devices are explained, equal ones counted once."""
+MAX_EXAMPLES: Final = 8
+"""Limit of the devices that are shown for one reason."""
+_RANKS: Final = {reason: rank for rank, reason in enumerate(DeviceReason)}
+
+RequestKey = tuple[str, str]
+"""Claim and request."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A device with the finding that many have alike."""
+
+    id: DeviceId
+    node: str
+    finding: DeviceFinding
+
+
+@dataclass(slots=True)
+class RequestDevices:
+    """Devices of one request, each once, although several nodes may reach it."""
+
+    request: ClaimRequest
+    wanted: int | None
+    reasons: dict[DeviceId, DeviceReason] = field(default_factory=dict)
+    _examples: dict[DeviceReason, dict[str, _Example]] = field(default_factory=dict)
+    _counts: Counter[tuple[DeviceReason, str]] = field(default_factory=Counter)
+
+    def add(self, device_id: DeviceId, node: str, device: ExplainedDevice, allocated: AllocatedDevices) -> None:
+        """Count a device; ``device``: the explanation of it, or of an equal one."""
+        if not device.findings or device_id in self.reasons:
+            return
+        finding = _find_own_holder(device.findings[0], device_id, allocated)
+        reason = self.reasons[device_id] = finding.reason
+        self._counts[reason, finding.text] += 1
+        self._examples.setdefault(reason, {}).setdefault(finding.text, _Example(device_id, node, finding))
+
+    def list_reasons(self) -> list[DevicesOfReason]:
+        """List the devices by reason, the nearest to a fit first."""
+        # What another kind of device lacks does not matter to the reader.
+        counts = Counter(self.reasons.values())
+        return [
+            DevicesOfReason(reason.value, counts[reason], self._list_examples(reason))
+            for reason in sorted(counts, key=_RANKS.__getitem__, reverse=True)
+        ]
+
+    def _list_examples(self, reason: DeviceReason) -> list[DeviceExample]:
+        examples = sorted(self._examples[reason].items(), key=lambda item: -self._counts[reason, item[0]])
+        return [
+            DeviceExample(
+                "/".join(example.id),
+                example.node,
+                write_finding(example.finding),
+                self._counts[reason, text],
+                _get_namespace(example.finding),
+            )
+            for text, example in examples[:MAX_EXAMPLES]
+        ]
+
+
+def _find_own_holder(finding: DeviceFinding, device: DeviceId, allocated: AllocatedDevices) -> DeviceFinding:
+    """Find the holder of this device, where the finding is that of a device of an equal node."""
+    holder = allocated.find_holder(device) if isinstance(finding.cause, DeviceHolder) else None
+    return describe_holder(holder) if holder else finding
+
+
+def _get_namespace(finding: DeviceFinding) -> str:
+    return finding.cause.claim.namespace if isinstance(finding.cause, DeviceHolder) else ""
+
+
+def collect_request_devices(judge: ClaimsJudge, nodes: Iterable[Node]) -> Mapping[RequestKey, RequestDevices]:
+    """Collect the devices of every request for which some are refused."""
+    explainer, allocated = NodeExplainer(judge, MAX_EXPLAINED), judge.inventory.allocated
+    requests: dict[RequestKey, RequestDevices] = {}
+    for node in nodes:
+        node_devices = explainer.explain(node)
+        for explained in node_devices.explained.requests if node_devices else ():
+            key = explained.claim, explained.request.full_name
+            request = requests.setdefault(key, RequestDevices(explained.request, explained.wanted))
+            for pooled, device in zip(node_devices.devices if node_devices else (), explained.devices, strict=False):
+                request.add(pooled.id, node.name, device, allocated)
+    return {key: request for key, request in requests.items() if request.reasons}
