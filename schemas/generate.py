@@ -6,6 +6,7 @@ test does the same, so no model changes without its documents.
 
 import difflib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +32,7 @@ from .answers import (
 )
 from .events import EVENTS
 from .ids import build_schema_id
-from .reasons import Reason, read_catalogue
+from .reasons import Reason, Scope, read_catalogue
 
 ROOT: Final = Path(__file__).parent.parent
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
@@ -51,12 +52,46 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
 
 _GENERATED: Final = Path("schemas/generated")
 _GOLDEN: Final = ROOT / "tests" / "contract" / "golden"
-_REASON_PAGES: Final = {"en": Path("docs/reasons.md"), "zh": Path("docs/reasons.zh.md")}
-_REASON_HEADS: Final = {
-    "en": "# Reason codes of pending pods\n\n[中文](reasons.zh.md)",
-    "zh": "# Pod 等待原因码\n\n[English](reasons.md)",
-}
-_SCOPES: Final = {
+
+
+@dataclass(frozen=True, slots=True)
+class _ReasonPage:
+    """One page of the catalogue."""
+
+    path: Path
+    language: str
+    head: str
+    scopes: tuple[Scope, ...]
+
+
+_OF_SCHEDULERS: Final[tuple[Scope, ...]] = ("device", "node", "pod")
+_REASON_PAGES: Final = (
+    _ReasonPage(
+        Path("docs/reasons.md"),
+        "en",
+        "# Reason codes of pending pods\n\n[中文](reasons.zh.md) · [devices of resource claims](reasons-claims.md)",
+        _OF_SCHEDULERS,
+    ),
+    _ReasonPage(
+        Path("docs/reasons.zh.md"),
+        "zh",
+        "# Pod 等待原因码\n\n[English](reasons.md) · [资源声明的设备](reasons-claims.zh.md)",
+        _OF_SCHEDULERS,
+    ),
+    _ReasonPage(
+        Path("docs/reasons-claims.md"),
+        "en",
+        "# Reason codes of the devices of claims (DRA)\n\n[中文](reasons-claims.zh.md) · [other reasons](reasons.md)",
+        ("claim",),
+    ),
+    _ReasonPage(
+        Path("docs/reasons-claims.zh.md"),
+        "zh",
+        "# 资源声明（DRA）设备的原因码\n\n[English](reasons-claims.md) · [其他原因码](reasons.zh.md)",
+        ("claim",),
+    ),
+)
+_SCOPES: Final[Mapping[Scope, Mapping[str, str]]] = {
     "device": {"en": "Devices, counted as `X/Y Code`", "zh": "按卡统计：`X/Y Code`"},
     "claim": {
         "en": "Devices of resource claims, counted as `X/Y Code`",
@@ -79,7 +114,7 @@ def list_files() -> Mapping[Path, str]:
     }
     texts = {_GENERATED / name: _to_json(schema) for name, schema in schemas.items()}
     texts[_GENERATED / "asyncapi.yaml"] = write_asyncapi()
-    texts |= {path: write_reasons(read_catalogue(), language) for language, path in _REASON_PAGES.items()}
+    texts |= {page.path: _write_reasons(read_catalogue(), page) for page in _REASON_PAGES}
     return texts
 
 
@@ -122,16 +157,17 @@ def write_asyncapi() -> str:
     return yaml.safe_dump(asyncapi.build_document(examples), sort_keys=False, allow_unicode=True, width=110)
 
 
-def write_reasons(reasons: Mapping[str, Reason], language: str) -> str:
-    """Write the catalogue as Markdown, a section for each code. ``language``: en or zh."""
-    return "\n".join(_write_reason_lines(reasons, language)) + "\n"
+def _write_reasons(reasons: Mapping[str, Reason], page: _ReasonPage) -> str:
+    """Write a page of the catalogue as Markdown, a section for each code."""
+    return "\n".join(_write_reason_lines(reasons, page)) + "\n"
 
 
-def _write_reason_lines(reasons: Mapping[str, Reason], language: str) -> Iterator[str]:
-    yield _REASON_HEADS[language]
+def _write_reason_lines(reasons: Mapping[str, Reason], page: _ReasonPage) -> Iterator[str]:
+    language = page.language
+    yield page.head
     yield "\n<!-- written by `python -m schemas generate` from schemas/reasons.toml -->"
-    for scope, titles in _SCOPES.items():
-        yield f"\n## {titles[language]}"
+    for scope in page.scopes:
+        yield f"\n## {_SCOPES[scope][language]}"
         for code in (code for code, reason in reasons.items() if reason.scope == scope):
             texts = getattr(reasons[code], language)
             yield f"\n### `{code}`\n"

@@ -61,8 +61,7 @@ def show_claim_devices(screen: Screen, reasons: list[dict[str, Any]]) -> None:
         for example in reason["examples"]:
             more = f" (and {example['devices'] - 1} alike)" if example["devices"] > 1 else ""
             screen.print_line(f"{example['device']} on {example['node']}: {example['text']['en']}{more}", indent=4)
-        if len(reasons) > 1:
-            screen.print_line(reason["remedy"]["en"], "dim", indent=4)
+        screen.print_line(reason["remedy"]["en"], "dim", indent=4)
 
 
 def show_suggestions(screen: Screen, suggestions: Json) -> None:

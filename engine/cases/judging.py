@@ -11,6 +11,7 @@ from engine.diagnosis.facts import DiagnosisFacts, JudgedGang
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod
 from engine.diagnosis.texts import write_sentence
 from engine.diagnosis.tree import rank_obstacles
+from engine.diagnosis.wording import cut_first_line
 from engine.filters import node_affinity
 from engine.fit import device_config
 from engine.fit.events.attempt import Identity
@@ -82,6 +83,7 @@ class CaseJudge:
             total=verdict.total,
             counts=verdict.judgement.counts if verdict.judgement else {},
             is_certain=self._is_certain(verdict),
+            unread=_list_open_kinds(verdict),
         )
 
     def list_nodes(self, pod: Mapping[str, Any]) -> list[NodeLog]:
@@ -90,13 +92,15 @@ class CaseJudge:
         if verdict is None or verdict.judgement is None:
             return []
         judgement, attempt = verdict.judgement, verdict.attempt
-        rows = {name: "; ".join(refusal.reasons) for name, refusal in judgement.refused.items()}
+        rows = {name: "; ".join(map(cut_first_line, refusal.reasons)) for name, refusal in judgement.refused.items()}
         rows |= dict.fromkeys(judgement.outside, node_affinity.REASON)
         logs = {name: _to_refused(name, reason) for name, reason in rows.items()}
         if attempt:
             listed = orjson.loads(encode_schedulerlog(attempt))["filter"]["nodes"]
             logs |= {log["name"]: NodeLog.model_validate(log) for log in listed}
-        passing = [name for name in verdict.fitting if name not in logs]
+        # A node whose verdict is open neither takes the pod nor refuses it.
+        fitting = () if judgement.unjudged else set(verdict.fitting) - judgement.undecided.keys()
+        passing = [name for name in fitting if name not in logs]
         logs |= {name: NodeLog(name=name, status="passed", score=0, containers=[]) for name in passing}
         return [logs[name] for name in sorted(logs)]
 
@@ -125,6 +129,15 @@ class CaseJudge:
         )
         steps = answer_attempt_questions(facts, attempt, {})
         return [obstacle._replace(evidence=()) for step in steps for obstacle in step.obstacles]
+
+
+def _list_open_kinds(verdict: PodVerdict) -> frozenset[str]:
+    """List the kinds of objects that the case does not have and without which some verdict is open."""
+    judgement = verdict.judgement
+    if judgement is None:
+        return frozenset()
+    causes = (*judgement.unjudged, *(cause for causes in judgement.undecided.values() for cause in causes))
+    return frozenset(kind for cause in causes for kind in cause.kinds)
 
 
 def _write_part(obstacle: FoundObstacle) -> InBothLanguages:

@@ -4,6 +4,7 @@ inventory        slices, classes and claims of a snapshot, read once for all pod
 pod_claims       the claims of a pod, and the refusals before the nodes
 judge            node after node: the verdict, and the devices that the claims would get
 explanation      one node: its pools, and for every request and device why the device is not picked
+equal_nodes      explanations of many nodes, of equal ones once
 filter_plugin    the judge among the filters of `engine.filters`
 
 Objects

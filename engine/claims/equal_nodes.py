@@ -11,7 +11,7 @@ from engine.snapshot.fields import FieldError
 from engine.snapshot.nodes import Node
 
 
-class NodeDevices(NamedTuple):
+class NodeExplanation(NamedTuple):
     """Devices of a node, in the order of the devices of an explanation that holds for them by their reasons."""
 
     explained: ExplainedNode
@@ -29,7 +29,7 @@ class NodeExplainer:
         self._explained: dict[NodeKey, ExplainedNode] = {}
         self._budget = limit
 
-    def explain(self, node: Node) -> NodeDevices | None:
+    def explain(self, node: Node) -> NodeExplanation | None:
         """Explain a node; None if it can't be read, or if the limit is reached."""
         try:
             pools, claims = collect_pools(self.judge.inventory, node), self.judge.list_asked(node) or ()
@@ -44,4 +44,4 @@ class NodeExplainer:
             explained = explain_node(self.judge, node)
             if key is not None:
                 self._explained[key] = explained
-        return NodeDevices(explained, tuple(iterate_pooled_devices(pools)))
+        return NodeExplanation(explained, tuple(iterate_pooled_devices(pools)))

@@ -8,6 +8,7 @@ objects          objects of the API server as facts
 logged_facts     facts of a log's lines that are no verdicts
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
+answer_parts     obstacles, devices of claims and steps as parts of the answer
 timeline         moments of the pod's way through the layers
 layer_waits      time that it spent in each layer
 waiting          fields of an attempt in lists of waiting pods: its obstacle, and the nodes that lacked least
@@ -29,6 +30,8 @@ judged_nodes     obstacles behind them, in the order of the filters
 judged_labels, judged_resources, judged_neighbours, judged_volumes, judged_claims, judged_pod
                  what each filter compared: labels, resources, other pods, volumes, claims, the pod as such
 judged_cluster   a judgement with its snapshot, and the obstacle of some nodes out of all
+claim_devices    devices of a claim's requests over all nodes, by reason
+claim_findings   the value of a device and what was asked, in both languages
 
 Layers
 

@@ -37,7 +37,7 @@ class _Example:
 
 
 @dataclass(slots=True)
-class RequestDevices:
+class RequestTally:
     """Devices of one request, each once, although several nodes may reach it."""
 
     request: ClaimRequest
@@ -88,15 +88,15 @@ def _get_namespace(finding: DeviceFinding) -> str:
     return finding.cause.claim.namespace if isinstance(finding.cause, DeviceHolder) else ""
 
 
-def collect_request_devices(judge: ClaimsJudge, nodes: Iterable[Node]) -> Mapping[RequestKey, RequestDevices]:
+def collect_request_devices(judge: ClaimsJudge, nodes: Iterable[Node]) -> Mapping[RequestKey, RequestTally]:
     """Collect the devices of every request for which some are refused."""
     explainer, allocated = NodeExplainer(judge, MAX_EXPLAINED), judge.inventory.allocated
-    requests: dict[RequestKey, RequestDevices] = {}
+    tallies: dict[RequestKey, RequestTally] = {}
     for node in nodes:
-        node_devices = explainer.explain(node)
-        for explained in node_devices.explained.requests if node_devices else ():
+        explanation = explainer.explain(node)
+        for explained in explanation.explained.requests if explanation else ():
             key = explained.claim, explained.request.full_name
-            request = requests.setdefault(key, RequestDevices(explained.request, explained.wanted))
-            for pooled, device in zip(node_devices.devices if node_devices else (), explained.devices, strict=False):
-                request.add(pooled.id, node.name, device, allocated)
-    return {key: request for key, request in requests.items() if request.reasons}
+            tally = tallies.setdefault(key, RequestTally(explained.request, explained.wanted))
+            for pooled, device in zip(explanation.devices if explanation else (), explained.devices, strict=False):
+                tally.add(pooled.id, node.name, device, allocated)
+    return {key: tally for key, tally in tallies.items() if tally.reasons}

@@ -3,7 +3,7 @@
 Devices are explained on the nodes that the pod may use, or on all if it may use none.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from engine.claims.gates import select_gates
@@ -11,10 +11,11 @@ from engine.claims.inventory import Inventory, read_inventory
 from engine.claims.judge import ClaimsJudge
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
 from engine.claims.reasons import DeviceReason
-from engine.diagnosis.claim_devices import RequestDevices, RequestKey, collect_request_devices
+from engine.diagnosis.claim_devices import RequestKey, RequestTally, collect_request_devices
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
-from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.diagnosis.wording import shorten_list
+from engine.diagnosis.outcome import DevicesOfReason, FoundObstacle, Word
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import cut_first_line, shorten_list
 from engine.filters import node_affinity, node_unschedulable, taint_toleration
 from engine.filters.verdicts import StatusCode
 from engine.snapshot.fields import FieldError
@@ -30,6 +31,7 @@ _CODES: Final[Mapping[DeviceReason, str]] = {
     DeviceReason.IN_USE: "DevicesInUse",
     DeviceReason.CAPACITY_EXHAUSTED: "DevicesInUse",
     DeviceReason.COUNTERS_EXHAUSTED: "DevicesInUse",
+    DeviceReason.CONSTRAINT_NOT_MET: "DevicesTooFew",
     DeviceReason.TAKEN_BY_POD: "DevicesTooFew",
     DeviceReason.TOO_FEW: "DevicesTooFew",
 }
@@ -38,26 +40,39 @@ _CODES: Final[Mapping[DeviceReason, str]] = {
 
 def describe_claims(cluster: JudgedCluster, refusals: Refusals) -> Iterator[FoundObstacle]:
     """Describe every request of a claim for which nodes have no devices."""
+    judge = _build_judge(cluster)
     errors = {name: refusal for name, refusal in refusals.items() if refusal.code is StatusCode.ERROR}
     for words in dict.fromkeys(refusal.reasons[0] for refusal in errors.values()):
         nodes = [name for name, refusal in errors.items() if refusal.reasons[0] == words]
-        yield cluster.build_obstacle("ClaimError", nodes, {"words": words}, reasons=refusals)
+        obstacle = cluster.build_obstacle("ClaimError", nodes, {"words": cut_first_line(words)}, reasons=refusals)
+        yield obstacle._replace(devices=_list_failing_devices(cluster, judge, nodes))
     refused = {name: refusal for name, refusal in refusals.items() if name not in errors}
     if not refused:
         return
-    requests = _explain_requests(cluster, refused)
-    if not requests:
+    tallies = _collect(cluster, judge, _select_nodes(cluster, refused))
+    if judge is None or not tallies:
         # Without any device there is nothing to explain.
         yield _describe_unpublished(cluster, refused)
-    for (claim, name), request in requests.items():
-        yield _describe_request(cluster, claim, name, request, refused)
+        return
+    for (claim, _), tally in tallies.items():
+        yield _describe_request(cluster, _write_subject(judge, claim, tally), tally, refused)
 
 
-def _explain_requests(cluster: JudgedCluster, refused: Refusals) -> Mapping[RequestKey, RequestDevices]:
-    judge = _build_judge(cluster)
-    if judge is None:
-        return {}
-    return collect_request_devices(judge, (cluster.get_node(name).node for name in _select_nodes(cluster, refused)))
+def _collect(
+    cluster: JudgedCluster, judge: ClaimsJudge | None, nodes: Iterable[str]
+) -> Mapping[RequestKey, RequestTally]:
+    return collect_request_devices(judge, (cluster.get_node(name).node for name in nodes)) if judge else {}
+
+
+def _list_failing_devices(
+    cluster: JudgedCluster, judge: ClaimsJudge | None, nodes: Iterable[str]
+) -> list[DevicesOfReason]:
+    """List the devices on which a selector fails, of the first request that has some."""
+    for tally in _collect(cluster, judge, nodes).values():
+        failing = [item for item in tally.list_reasons() if item.reason == DeviceReason.SELECTOR_ERROR]
+        if failing:
+            return failing
+    return []
 
 
 def _build_judge(cluster: JudgedCluster) -> ClaimsJudge | None:
@@ -83,26 +98,46 @@ def _describe_unpublished(cluster: JudgedCluster, refused: Refusals) -> FoundObs
     return obstacle._replace(clauses=clauses)
 
 
+def _write_subject(judge: ClaimsJudge, claim: str, tally: RequestTally) -> dict[str, Word]:
+    """Write which request the devices are for: that of a claim, or a resource for which kube-scheduler makes one up."""
+    name, request = claim.rpartition("/")[2], tally.request
+    words: dict[str, Word] = {"claim": name, "request": request.full_name, "class": request.class_name}
+    extended = judge.pod_claims.extended
+    if extended is None or name != extended.name:
+        return words | {"subject": write_phrase("request_of_claim", claim=name, request=request.full_name)}
+    resources = [resource for resource in extended.amounts if extended.classes.get(resource) == request.class_name] or [
+        request.full_name
+    ]
+    phrase = write_phrase("request_of_resource", resource=", ".join(resources), class_name=request.class_name)
+    return words | {"subject": phrase}
+
+
 def _describe_request(
-    cluster: JudgedCluster, claim: str, name: str, request: RequestDevices, refused: Refusals
+    cluster: JudgedCluster, subject: Mapping[str, Word], tally: RequestTally, refused: Refusals
 ) -> FoundObstacle:
-    devices = request.list_reasons()
-    # The reason that is nearest to a fit decides: what another kind of device has does not matter.
-    nearest, total = devices[0], len(request.reasons)
-    example = nearest.examples[0]
+    devices = tally.list_reasons()
+    deciding, total = _choose_deciding(devices), len(tally.reasons)
+    example = deciding.examples[0]
     counts = {of_reason.reason: of_reason.devices for of_reason in devices}
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     words: dict[str, Word] = {
-        "claim": claim.rpartition("/")[2],
-        "class": request.request.class_name,
-        "request": name,
-        "wanted": request.wanted or 1,
+        **subject,
+        "wanted": tally.wanted or 1,
         "devices": total,
         "counts": shorten_list([f"{count}/{total} {reason}" for reason, count in ordered]),
         "device": f"{example.device.rpartition('/')[2]} on {example.node}",
         "example": example.text,
     }
-    numbers = {"devices": total, "devices_asked": request.wanted or 1, **counts}
-    code = _CODES.get(DeviceReason(nearest.reason), "DevicesNotMatched")
+    numbers = {"devices": total, "devices_asked": tally.wanted or 1, **counts}
+    code = _CODES.get(DeviceReason(deciding.reason), "DevicesNotMatched")
     obstacle = cluster.build_obstacle(code, refused, words, numbers=numbers, reasons=refused)
     return obstacle._replace(devices=devices)
+
+
+def _choose_deciding(devices: Sequence[DevicesOfReason]) -> DevicesOfReason:
+    """Choose the reason that is nearest to a fit: what another kind of device has does not matter.
+
+    A constraint is why too few devices fit together.
+    """
+    constrained = [item for item in devices if item.reason == DeviceReason.CONSTRAINT_NOT_MET]
+    return constrained[0] if constrained and devices[0].reason == DeviceReason.TOO_FEW else devices[0]

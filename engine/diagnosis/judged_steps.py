@@ -7,7 +7,7 @@ from typing import Final, Literal
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.texts import find_obstacle_of_reason, write_phrase
-from engine.diagnosis.wording import shorten_list
+from engine.diagnosis.wording import cut_first_line, shorten_list
 from schemas.answers.diagnosis import CountComparison
 from schemas.events import AttemptSummarized
 from schemas.reasons import read_catalogue
@@ -51,7 +51,7 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
         is_equal = sum_by_obstacle(of_filters) == sum_by_obstacle(judged.counts)
         is_compared = bool(theirs) and judged.is_certain
         agreement: Agreement = "not compared" if not is_compared else "equal" if is_equal else "different"
-        return _write_comparison(agreement, judged.counts, theirs)
+        return _write_comparison(agreement, judged.counts, theirs, sorted(judged.unread))
     if attempt is None or attempt.reconstruction is None:
         return None
     reconstruction = attempt.reconstruction
@@ -63,7 +63,7 @@ def _write_comparison(
 ) -> CountComparison:
     name = {"equal": "counts_equal", "different": "counts_differ"}.get(agreement, "counts_not_compared")
     if unread:
-        name = "counts_unread"
+        name = "counts_unread" if ours else "counts_open"
     words: dict[str, Word] = {
         "ours": _list_counts(ours) if ours else write_phrase("no_refusal"),
         "theirs": _list_counts(theirs) if theirs else write_phrase("no_counts"),
@@ -80,7 +80,7 @@ def is_of_extender(reason: str) -> bool:
 
 
 def _list_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {reason}" for reason, number in counts.items())
+    return ", ".join(f"{number} {cut_first_line(reason)}" for reason, number in counts.items())
 
 
 def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundObstacle]:

@@ -61,6 +61,8 @@ class JudgedPod(NamedTuple):
     """Nodes by reason, as kube-scheduler counts them."""
     is_certain: bool
     """True if everything that decides was read."""
+    unread: frozenset[str] = frozenset()
+    """Kinds of objects that were not read, without which some verdict is open."""
 
 
 class TreeStep(NamedTuple):

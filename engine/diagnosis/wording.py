@@ -29,6 +29,12 @@ def describe_duration(duration: timedelta) -> InBothLanguages:
     return write_phrase("seconds", n=seconds)
 
 
+def cut_first_line(words: str) -> str:
+    """Cut words of several lines after the first one: compilers draw below it where an error is."""
+    first, newline, _ = words.partition("\n")
+    return f"{first} …" if newline else first
+
+
 def shorten_list(names: Sequence[str]) -> InBothLanguages:
     """List the first ``names``, with the number of the others."""
     more = len(names) - MAX_NAMES

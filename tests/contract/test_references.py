@@ -49,6 +49,9 @@ FOREIGN = {
     "status.capacity": "a field of Kubernetes' nodes",
     "resources.limits": "a field of Kubernetes' containers",
     "resources.requests": "a field of Kubernetes' containers",
+    "capacity.requests": "a field of Kubernetes' claims",
+    "spec.pool.generation": "a field of Kubernetes' slices",
+    "spec.pool.resourceSliceCount": "a field of Kubernetes' slices",
     "index.default_pipeline": "a setting of OpenSearch's indices",
 }
 

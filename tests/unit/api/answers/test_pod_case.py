@@ -10,15 +10,16 @@ from api.answers.case_judges import CaseJudges
 from api.answers.circumstances import read_circumstances
 from api.answers.fact_collector import CollectedFacts
 from api.answers.object_lists import MAX_EVENTS, ObjectLists
-from api.handlers.fact_redaction import hide_others
+from api.handlers.fact_redaction import HIDDEN_HOLDER, hide_others
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layer_waits import find_layer_of_code
+from engine.diagnosis.outcome import DeviceExample, DevicesOfReason, FoundObstacle, JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.needed_kinds import ListedKind
 from ingest.cases.answers import diagnose_pods
 from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.errors import KubeApiError
-from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.json_types import Json
 from tests.support.builders.layer_objects import NOW, a_node, a_pod, an_event
 from tests.support.fakes.cluster_objects import ClusterObjects
@@ -240,3 +241,18 @@ def test_others_leave_the_facts_before_anything_is_worded() -> None:
 def test_facts_without_others_are_the_same_object() -> None:
     collected = collect(ClusterObjects(KUEUE), NOW)
     assert hide_others(collected) is collected
+
+
+def test_a_claim_of_another_namespace_that_holds_a_device_is_not_named() -> None:
+    def hold(namespace: str) -> FoundObstacle:
+        text = InBothLanguages(en=f"in use by claim {namespace}/held, reserved for pod crown", zh="")
+        example = DeviceExample("d/p/gpu", "n1", text, 1, namespace)
+        return FoundObstacle("DevicesInUse", {"example": text}, devices=[DevicesOfReason("DeviceInUse", 1, [example])])
+
+    collected = collect(ClusterObjects([a_pod(), a_node("n1")]), NOW)
+    judged = JudgedPod([hold("vault"), hold("lab")], (), 1, {}, is_certain=True)
+    hidden = hide_others(CollectedFacts(collected.facts, judged)).judged
+    assert hidden
+    theirs, ours = hidden.obstacles
+    assert theirs.words["example"] == theirs.devices[0].examples[0].text == HIDDEN_HOLDER
+    assert (ours.words, ours.devices) == (hold("lab").words, hold("lab").devices)
