@@ -205,7 +205,7 @@ async def assemble(
     )
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
     parts = (columns, cluster.api, claims, binder, records, get_now)
-    scheduler = Scheduler(identity, policy, *parts, settings.bind_timeout)
+    scheduler = Scheduler(identity, policy, *parts, settings.bind_timeout, spool.advance_epoch())
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
 
     def review(body: bytes) -> bytes:

@@ -11,6 +11,7 @@ from .topics import (
     ALERTS,
     ATTEMPT_COUNTS,
     ATTEMPTS,
+    CLOCK,
     DEAD_LETTER_HEADERS,
     DEAD_LETTERS,
     DECISIONS,
@@ -98,8 +99,17 @@ _OPERATIONS: Final = (
     ("publishAttemptCounts", "send", ATTEMPT_COUNTS, "The pipeline publishes what each attempt adds to its minute."),
     ("countAttempts", "receive", ATTEMPT_COUNTS, "The pipeline adds them up."),
     ("publishTrends", "send", TRENDS, "The pipeline publishes the counts of each minute."),
+    (
+        "probeClock",
+        "send",
+        CLOCK,
+        "Each process of the pipeline that judges times asks the broker for its own.",
+    ),
     ("deadLetter", "send", DEAD_LETTERS, "The pipeline publishes records that it can't process."),
 )
+
+# Raw lines are other programs' JSON, dead letters any bytes, and a probe has none: they have no event type to name.
+_OTHER_MESSAGES: Final = {RAW_LOGS.name: "RawLine", DEAD_LETTERS.name: "DeadLetter", CLOCK.name: "Probe"}
 
 _SECURITY_SCHEMES: Final = {
     "clientCertificate": {"type": "X509", "description": "TLS with a certificate of the client."},
@@ -152,8 +162,7 @@ def _name(topic: Topic) -> str:
 
 
 def _list_messages(topic: Topic) -> Sequence[str]:
-    # Raw lines are other programs' JSON and dead letters are any bytes: neither has an event type to name.
-    return [event.__name__ for event in topic.events] or ["RawLine" if topic is RAW_LOGS else "DeadLetter"]
+    return [event.__name__ for event in topic.events] or [_OTHER_MESSAGES[topic.name]]
 
 
 def _describe_channel(topic: Topic) -> dict[str, Any]:
@@ -204,7 +213,7 @@ def _describe_message(event: type[Event], example: Any) -> dict[str, Any]:
 
 def _list_other_messages() -> dict[str, Any]:
     """Build the messages of the topics without events."""
-    return {"RawLine": _describe_raw_line(), "DeadLetter": _describe_dead_letter()}
+    return {"RawLine": _describe_raw_line(), "DeadLetter": _describe_dead_letter(), "Probe": _describe_probe()}
 
 
 def _describe_dead_letter() -> dict[str, Any]:
@@ -216,6 +225,16 @@ def _describe_dead_letter() -> dict[str, Any]:
         "headers": {"type": "object", "required": list(headers), "properties": headers},
         "payload": {"description": "The value as it came, byte for byte."},
         "bindings": {"kafka": _describe_key(DEAD_LETTERS)},
+    }
+
+
+def _describe_probe() -> dict[str, Any]:
+    return {
+        "name": "probe",
+        "summary": "An empty record: its timestamp tells its sender the broker's time.",
+        "contentType": "application/octet-stream",
+        "payload": {"description": "Nothing.", "type": "string", "maxLength": 0},
+        "bindings": {"kafka": _describe_key(CLOCK)},
     }
 
 

@@ -49,8 +49,6 @@ class Topic:
     usually a GiB."""
     partitioned_as: str = ""
     """Another topic: this one has as many partitions, and what is made of a record lies in the same one."""
-    has_broker_time: bool = False
-    """Records have the time at which the broker took them, and not that of their producer's clock."""
 
 
 DECISIONS: Final = Topic(
@@ -58,8 +56,6 @@ DECISIONS: Final = Topic(
     description="Every decision of schedulers about pods, in order per pod",
     key="cluster/namespace/name of the pod",
     events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
-    # The pipeline counts by it (``AttemptCounted.recorded_at``): a producer's clock may be wrong by years.
-    has_broker_time=True,
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",
@@ -167,6 +163,16 @@ DEAD_LETTERS: Final = Topic(
     max_message_bytes=16 * 1024 * 1024,
 )
 
+CLOCK: Final = Topic(
+    name="schedulerlog.clock",
+    description="A record a minute of each process that judges times: by its timestamp the process compares its own "
+    "clock with the broker's",
+    key="the word probe",
+    events=(),
+    partitions=1,
+    retention=timedelta(days=1),
+)
+
 RAW_LOGS: Final = Topic(
     name="schedulerlog.raw-logs",
     description="Lines of schedulers' logs as Fluent Bit, Vector or the OpenTelemetry Collector ship them",
@@ -192,6 +198,7 @@ TOPICS: Final = (
     TRENDS,
     ALERTS,
     RAW_LOGS,
+    CLOCK,
     DEAD_LETTERS,
 )
 

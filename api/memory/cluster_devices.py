@@ -16,11 +16,13 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from runtime.errors import NotProvisionedError
 from runtime.kafka.consumer import Connection, connected, create_consumer, keep_reconnecting
+from runtime.kafka.record import record_time
 from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import Rejected, decode, decode_value
 from schemas.events import NodeStateChanged
+from schemas.events.node_states import StateRank, rank_state
 from schemas.topics import NODE_STATES
 
 MAX_BYTES: Final = 32 * 1024**2
@@ -55,8 +57,6 @@ POLL_MS: Final = 1_000
 MAX_POLL_RECORDS: Final = 200
 PAUSE_SECONDS: Final = 30.0
 
-_Rank = tuple[int, datetime, int]
-
 
 @dataclass(slots=True)
 class ClusterDevices:
@@ -72,22 +72,22 @@ class ClusterDevices:
     """Cluster to the number of its devices' changes."""
     lost: dict[str, set[str]] = field(default_factory=dict)
     """Cluster to nodes that registered devices and now register none, or that are deleted."""
-    _ranks: dict[tuple[str, str], _Rank] = field(default_factory=dict)
+    _ranks: dict[tuple[str, str], StateRank] = field(default_factory=dict)
 
     def find_columns(self, cluster: str) -> ClusterColumns | None:
         """Find the present devices of a cluster; None if they are not known yet."""
         # During the replay, nodes that are still missing would count as full.
         return self.columns.get(cluster) if self.is_caught_up else None
 
-    def take(self, state: NodeStateChanged) -> None:
-        """Replace the state of its node, unless that is newer."""
+    def take(self, state: NodeStateChanged, recorded_at: datetime) -> None:
+        """Replace the state of its node, unless that is newer. ``recorded_at``: the broker's time of the record."""
         # A state without a node has devices whose node a log does not name.
         if not state.node:
             return
-        key, rank = (state.cluster, state.node), (state.epoch, state.observed_at, state.revision)
+        key, rank = (state.cluster, state.node), rank_state(state, recorded_at)
         previous = self._ranks.get(key)
-        # As long as it writes, the scheduler itself precedes readers of logs, whose epoch is 0.
-        if previous and rank < previous and state.observed_at - previous[1] < WRITTEN_AGAIN:
+        # A scheduler that has not written for long is gone, and what a reader of logs says counts again.
+        if previous and rank < previous and rank.written_at - previous.written_at < WRITTEN_AGAIN:
             return
         self._ranks[key] = rank
         self.revisions[state.cluster] += 1
@@ -135,7 +135,7 @@ class NodeStatesTopic:
         # A tombstone has no value: only compaction writes it, for a deleted node.
         event = decode(record.value, record.headers) if record.value is not None else None
         if isinstance(event, NodeStateChanged):
-            self._devices.take(event)
+            self._devices.take(event, record_time(record))
             self._recent.put(event, record.value)
         elif isinstance(event, Rejected):
             self._rejects.note("records that are not node states are left out", event)

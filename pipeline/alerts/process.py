@@ -17,11 +17,12 @@ from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
 from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import record_time
-from runtime.kafka.topics import administration, list_partitions
+from runtime.kafka.topics import administration, list_partitions, list_topic_names, require
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
@@ -29,7 +30,7 @@ from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.logs import identify_subject
 from schemas.codec.records import decode, encode, format_rfc3339
 from schemas.events import AlertChanged
-from schemas.topics import ALERTS, NODES
+from schemas.topics import ALERTS, CLOCK, NODES
 
 logger = logging.getLogger(__name__)
 
@@ -60,13 +61,17 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics, connection = Metrics(), Connection()
-    topics = create_topics_sink(settings.kafka, TopicsMetrics("alerts", metrics.registry))
+    topics_metrics = TopicsMetrics("alerts", metrics.registry)
+    topics = create_topics_sink(settings.kafka, topics_metrics)
+    clock = BrokerClock(topics)
+    topics_metrics.watch_clock(clock)
 
     waiting = WAITING
 
     async def run_session() -> None:
         """Wait until no other process evaluates the rules, then do so until another one takes over."""
         nonlocal waiting
+        require([CLOCK.name], await list_topic_names(settings.kafka))
         async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
             connection.note_contact()
             await held.wait_until_held()
@@ -78,16 +83,18 @@ async def _work(settings: Settings) -> None:
     async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
         nonlocal waiting
+        await clock.wait_until_right()
         async with followed(create_consumer(settings.kafka, group=settings.group), connection) as consumer:
             reader = await _Reader.open(settings, consumer)
             waiting = ""
-            await reader.work(topics, metrics)
+            await reader.work(topics, metrics, clock)
 
-    with serving(
-        settings.metrics_address, metrics.registry, report_no_problem, lambda: connection.describe_wait() or waiting
-    ):
+    def check_ready() -> str:
+        return clock.waiting.describe_wait() or connection.describe_wait() or waiting
+
+    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
-            await keep_reconnecting(run_session, connection)
+            await run_until_first_ends(keep_reconnecting(run_session, connection), clock.follow())
         finally:
             await topics.close()
 
@@ -125,8 +132,10 @@ class _Reader:
         logger.info("reading from %s before %s; %d alerts fire", back, format_rfc3339(until), len(alerts.firing))
         return cls(consumer, alerts, ends, until - back)
 
-    async def work(self, topics: TopicsSink, metrics: Metrics) -> None:
+    async def work(self, topics: TopicsSink, metrics: Metrics, clock: BrokerClock) -> None:
         while True:
+            # Ticks are times of this machine: by a wrong one alerts would fire, or end, that should not.
+            await clock.wait_until_right()
             for partition, records in (await self._consumer.getmany(timeout_ms=500, max_records=5_000)).items():
                 if partition == _ALERTS:
                     continue

@@ -9,7 +9,7 @@ from datetime import datetime
 from engine.diagnosis.waiting import derive_wait_without_attempt
 from engine.summaries.messages import build_search_text
 from pipeline.sinks.bulk import Document, encode_source
-from runtime.kafka.record import DecodedRecord, Record
+from runtime.kafka.record import DecodedRecord, Record, record_time
 from schemas.documents.attempts import build_attempt_document, build_finding_document, build_repeated_document
 from schemas.documents.devices import DevicesJudgedHead, build_devices_document, build_node_state_document
 from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
@@ -97,7 +97,7 @@ def make_node_state_document(event: NodeStateChanged, read: DecodedRecord[Event]
     """Make the document of a state, in the index of the day on which it was written."""
     # By the record's own time and not by the clock: read again, it is the same document. Without a version: a revision
     # never changes, so the index keeps the first document of an id.
-    json = encode_source(build_node_state_document(event, event.observed_at, read.value))
+    json = encode_source(build_node_state_document(event, record_time(read.record), read.value))
     return Document(NODE_STATES.name(event.observed_at), event.id, json, None, (read.record,))
 
 

@@ -5,7 +5,7 @@ The offsets of a batch may be committed when ``write`` has returned. A batch tha
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -15,6 +15,7 @@ from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document, WriteResult
+from runtime.kafka.broker_clock import trust_own_clock
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import EncodedRecord
 from schemas.indices import NODE_STATES
@@ -49,16 +50,21 @@ class IndexWriter:
         topics: DeadLetterTopic,
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
+        wait_for_right_time: Callable[[], Awaitable[None]] = trust_own_clock,
         tracing: Tracing = NO_TRACING,
     ) -> None:
+        """``clock`` returns seconds since 1970; ``wait_for_right_time`` returns while that is right."""
         self._tracing = tracing
         self._index, self._topics, self._metrics, self._clock = index, topics, metrics, clock
+        self._wait_for_right_time = wait_for_right_time
         self._dead_letter_log = DeadLetterLog(logger)
 
     async def write(self, batch: Batch) -> None:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
         # One each, of the same time: a bulk request holds attempts of many traces.
         spans = [self._tracing.begin(_SPAN, parent, kind="consumer") for parent in batch.traces]
+        # By a wrong time the index would refuse good documents as those of an impossible day.
+        await self._wait_for_right_time()
         result = await self._index.write(batch.documents)
         for span in spans:
             span.end()

@@ -22,6 +22,7 @@ from pipeline.settings import IndexSettings
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
+from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import (
     Connection,
     TopicPartition,
@@ -40,7 +41,7 @@ from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.documents.devices import DevicesJudgedHead
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
+from schemas.topics import ATTEMPTS, CLOCK, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,10 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     topics = create_topics_sink(settings, metrics.topics, longest_pause)
     builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_size)
     audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
-    reader = TopicsReader(builder, IndexWriter(index, topics, metrics, tracing=tracing), audit)
+    clock = BrokerClock(topics, longest_pause)
+    metrics.topics.watch_clock(clock)
+    writer = IndexWriter(index, topics, metrics, wait_for_right_time=clock.wait_until_right, tracing=tracing)
+    reader = TopicsReader(builder, writer, audit)
     connection = Connection(longest_pause)
 
     def on_lost(names: Sequence[str]) -> None:
@@ -101,7 +105,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     metrics.watch("incomplete_summaries", lambda: len(parts))
 
     async def run_session() -> None:
-        require([topic.name for topic in (*READ, DEAD_LETTERS)], await list_topic_names(settings))
+        require([topic.name for topic in (*READ, DEAD_LETTERS, CLOCK)], await list_topic_names(settings))
         consumer = create_consumer(
             settings,
             group=group,
@@ -114,14 +118,18 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
             await reader.work(consumer)
 
     def check_ready() -> str:
-        return index.waiting.describe_wait() or topics.waiting.describe_wait() or connection.describe_wait()
+        waits = (index.waiting, topics.waiting, clock.waiting, connection)
+        return next(filter(None, (wait.describe_wait() for wait in waits)), "")
 
     with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             await run_until_first_ends(
-                keep_reconnecting(run_session, connection), audit_until_cancelled(audit), watch_until_cancelled(watch)
+                keep_reconnecting(run_session, connection),
+                audit_until_cancelled(audit),
+                watch_until_cancelled(watch),
+                clock.follow(),
             )
         finally:
             await topics.close()

@@ -19,6 +19,7 @@ from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
+from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import (
     Connection,
     TopicPartition,
@@ -37,7 +38,7 @@ from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import report_no_problem, serving
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
+from schemas.topics import ATTEMPTS, CLOCK, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Settings:
 @dataclass(slots=True)
 class _State:
     index: OpenSearchSink
+    clock: BrokerClock
     connection: Connection = field(default_factory=Connection)
     occupancy: OccupancyState = field(default_factory=OccupancyState)
     audited_until: datetime | None = None
@@ -76,8 +78,8 @@ class _State:
         return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
 
     def check_ready(self) -> str:
-        waiting = self.index.waiting.describe_wait() or self.connection.describe_wait()
-        return waiting or self.not_ready
+        waits = (self.index.waiting, self.clock.waiting, self.connection)
+        return next(filter(None, (wait.describe_wait() for wait in waits)), self.not_ready)
 
 
 async def run(settings: Settings) -> None:
@@ -94,7 +96,8 @@ async def _work(settings: Settings) -> None:
     store = create_client(settings.opensearch)
     index = OpenSearchSink(store, metrics.index)
     topics = create_topics_sink(settings.kafka, metrics.topics)
-    state = _State(index)
+    state = _State(index, BrokerClock(topics))
+    metrics.topics.watch_clock(state.clock)
     metrics.watch("lag_seconds", state.measure_lag)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
@@ -104,7 +107,9 @@ async def _work(settings: Settings) -> None:
             await index.check()
             reading = _read(settings, index, topics, metrics, state)
             await run_until_first_ends(
-                reading, watch_until_cancelled(IndexWatch(store, index.forget_indices, lambda: index.written_indices))
+                reading,
+                watch_until_cancelled(IndexWatch(store, index.forget_indices, lambda: index.written_indices)),
+                state.clock.follow(),
             )
         finally:
             await topics.close()
@@ -115,7 +120,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
     """Process what is not committed yet and what is added, while this process holds the lease; until cancelled."""
 
     async def run_session() -> None:
-        written = [FINDINGS.name, DEAD_LETTERS.name]
+        written = [FINDINGS.name, DEAD_LETTERS.name, CLOCK.name]
         async with administration(settings.kafka) as admin:
             partitions = await list_partitions(admin, [topic.name for topic in READ], written)
             findings = await list_partitions(admin, [FINDINGS.name])
@@ -131,6 +136,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
     async def hold(partitions: Sequence[TopicPartition], findings: Sequence[TopicPartition]) -> None:
         # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index
         # what a search finds only after a refresh.
+        await state.clock.wait_until_right()
         index.forget()
         state.occupancy = OccupancyState()
         writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
@@ -171,6 +177,8 @@ class _Reader:
 
     async def work(self) -> None:
         while True:
+            # Records are judged by this machine's time, and audits are made until it.
+            await self._state.clock.wait_until_right()
             batches = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
             if batches:
                 # The commit comes after it: a crash in between takes the batch again, which changes nothing.

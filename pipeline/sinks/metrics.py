@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from runtime.kafka.broker_clock import BrokerClock
 
 # Doubled each time, up to `TIMEOUT_SECONDS` of the client.
 _SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
@@ -52,3 +54,12 @@ class TopicsMetrics:
             "Records that are too large for their topic, and became dead letters.",
             registry=registry,
         )
+        self._process, self._registry = process, registry
+
+    def watch_clock(self, clock: BrokerClock) -> None:
+        """Show the difference of the clocks that ``clock`` measures."""
+        Gauge(
+            f"schedulerlog_{self._process}_clock_ahead_seconds",
+            "Time that this machine's clock is ahead of Kafka's; below 0 behind it. Beyond a minute the process waits.",
+            registry=self._registry,
+        ).set_function(lambda: clock.ahead_seconds)

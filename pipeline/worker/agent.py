@@ -7,7 +7,7 @@ a restart. A record that can't be processed is dead-lettered instead, and the ag
 
 import logging
 import time
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -18,6 +18,7 @@ from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, OpenAttempts
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from pipeline.worker.writer import Writer
+from runtime.kafka.broker_clock import trust_own_clock
 from runtime.kafka.record import Acknowledge, DecodedRecord, Record, identify_attempt, record_time
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
@@ -60,7 +61,8 @@ class _Partition:
 
 
 class DecisionsAgent:
-    """Folds decisions into attempts and hands these to the writer. ``clock`` gives seconds and never goes back."""
+    """Folds decisions into attempts and hands these to the writer. ``clock`` gives seconds and never goes back;
+    ``wait_for_right_time`` returns while the time of day of this machine is right."""
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class DecisionsAgent:
         incomplete_after_seconds: float = 30.0,
         store_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        wait_for_right_time: Callable[[], Awaitable[None]] = trust_own_clock,
         tracing: Tracing = NO_TRACING,
     ) -> None:
         self._tracing = tracing
@@ -78,6 +81,7 @@ class DecisionsAgent:
         self._incomplete_after_seconds = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
+        self._wait_for_right_time = wait_for_right_time
         self._dead_letter_log = DeadLetterLog(logger, clock)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
@@ -95,6 +99,8 @@ class DecisionsAgent:
         """Process the records, in their order."""
         # One after the other: an attempt is folded from its records in the order of their offsets.
         async for record in records:
+            # By a wrong time a good record would be rejected as one of the future.
+            await self._wait_for_right_time()
             await self._process(record)
 
     async def expire(self) -> None:

@@ -23,6 +23,7 @@ from pipeline.worker.write_queue import derive_policy
 from pipeline.worker.writer import Writer
 from runtime.backoff import Backoff
 from runtime.files.scratch import scratch_folder
+from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.reader import TopicReader
 from runtime.kafka.topics import wait_for_topics
 from runtime.signals import run_until_first_ends, run_until_stopped
@@ -43,7 +44,7 @@ MANY_REBALANCES: Final = 6
 """Rebalances a minute that two workers with one instance id cause."""
 _TOPICS: Final = (
     topics.DECISIONS, topics.ATTEMPTS, topics.MESSAGES, topics.FINDINGS, topics.DEVICE_VERDICTS, topics.ATTEMPT_COUNTS,
-    topics.POD_HISTORIES, topics.TRENDS, topics.DEAD_LETTERS,
+    topics.POD_HISTORIES, topics.TRENDS, topics.DEAD_LETTERS, topics.CLOCK,
 )  # fmt: skip
 _DEAD_AFTER_SECONDS: Final = 20.0
 """Time without an update of the state after which the event loop counts as dead."""
@@ -100,6 +101,8 @@ class Worker:
         self._metrics = metrics
         longest_pause = settings.max_backoff_seconds
         self._topics = create_topics_sink(settings, metrics.topics, longest_pause)
+        self._clock = BrokerClock(self._topics, longest_pause)
+        metrics.topics.watch_clock(self._clock)
         self._published = TopicReader(settings, longest_pause)
         self._progress = WorkerProgress(settings.stuck_after.total_seconds())
         self._writer = Writer(self._topics, self._published, metrics, derive_policy(settings))
@@ -108,6 +111,7 @@ class Worker:
             metrics,
             incomplete_after_seconds=settings.incomplete_after.total_seconds(),
             store_devices=settings.store_devices,
+            wait_for_right_time=self._clock.wait_until_right,
             tracing=tracing,
         )
         self._app: faust_app.App | None = None
@@ -128,7 +132,7 @@ class Worker:
 
     @property
     def _waiting(self) -> tuple[Backoff, ...]:
-        return self._topics.waiting, self._published.waiting, self._progress.waiting
+        return self._topics.waiting, self._published.waiting, self._clock.waiting, self._progress.waiting
 
     @property
     def _is_waiting(self) -> bool:
@@ -146,6 +150,7 @@ class Worker:
             self._update_state(),
             self._expire(),
             self._watch_progress(),
+            self._clock.follow(),
             count_trends(self._settings, TrendMetrics(self._metrics.registry)),
         )
 

@@ -4,6 +4,7 @@
 ``record``            a record that was read, and one to be sent: values without a client
 ``producer``          a producer that acknowledges what all replicas have; sending until it is acknowledged
 ``consumer``          consumers without a group or with one, read again and again, or once to their end
+``broker_clock``      the broker's time, as the witness of this machine's clock
 ``reader``            records on topics: all of a partition, or at some offsets
 ``lease``             lease by which one of several processes works and the others wait
 ``topics``            existing topics; creation and correction of their configuration

@@ -112,6 +112,7 @@ class TopicsSink:
         self._max_request_bytes = max_request_bytes
         self._count_retry = count_retry
         self._producer: Any = None
+        self._opening = asyncio.Lock()
         self._backoff = Backoff("Kafka", max_backoff_seconds)
 
     @property
@@ -166,9 +167,12 @@ class TopicsSink:
             noting.cancel()
 
     async def _send(self, outgoing: Sequence[EncodedRecord]) -> Sequence[RecordPosition]:
-        if self._producer is None:
-            producer = create_idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
-            self._producer = await start_producer(producer)
+        # One at a time: of two callers each would open a producer, and one of the two would never be stopped.
+        async with self._opening:
+            if self._producer is None:
+                producer = create_idempotent_producer(self._kafka, self._max_request_bytes, linger_ms=2)
+                self._producer = await start_producer(producer)
+            producer = self._producer
         # All are queued, in their order, before the first is awaited, so that they share batches.
-        acknowledged = await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
-        return [RecordPosition(metadata.partition, metadata.offset) for metadata in acknowledged]
+        acknowledged = await asyncio.gather(*[await hand_over(producer, record) for record in outgoing])
+        return [RecordPosition(metadata.partition, metadata.offset, metadata.timestamp) for metadata in acknowledged]

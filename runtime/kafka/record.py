@@ -64,6 +64,8 @@ class RecordPosition(NamedTuple):
 
     partition: int
     offset: int
+    timestamp: int = 0
+    """As in ``Record``."""
 
 
 def identify_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:

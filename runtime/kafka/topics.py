@@ -183,7 +183,9 @@ def build_configuration(topic: Topic) -> dict[str, str]:
         "min.compaction.lag.ms": _format_milliseconds(lag or timedelta(0)),
         "retention.ms": _format_milliseconds(topic.retention),
         "max.message.bytes": str(topic.max_message_bytes),
-        "message.timestamp.type": "LogAppendTime" if topic.has_broker_time else "CreateTime",
+        # The time at which the broker takes a record is the one clock that all records share: a producer's clock may be
+        # wrong by years, and counts, ranks and alerts go by the time of records.
+        "message.timestamp.type": "LogAppendTime",
         **segment,
     }
 

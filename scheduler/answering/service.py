@@ -74,7 +74,7 @@ class Scheduler:
     """Answers filter and bind calls. While `api.find_problem` is not empty, every answer is that text as its Error.
 
     columns: kept up to date by `Observer`, and by the reservations made here. claims: shared with the `Observer`.
-    states: its task runs beside the calls.
+    states: its task runs beside the calls. epoch: of the revisions of node states; None: this moment.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Scheduler:
         records: Records,
         clock: Callable[[], datetime],
         bind_timeout: timedelta = ANSWER_AFTER,
+        epoch: int | None = None,
     ) -> None:
         self._identity, self._policy, self._columns, self._api = identity, policy, columns, api
         self._claims, self._clock = claims, clock
@@ -96,8 +97,8 @@ class Scheduler:
         self._records, self._events, self._metrics = records, records.events, records.metrics
         self._klog = records.klog
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
-        # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
-        life = Life(identity, count_microseconds(clock()))
+        # In the epoch of its predecessor a revision meant another state.
+        life = Life(identity, count_microseconds(clock()) if epoch is None else epoch)
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.find_problem)
 
     async def filter(self, request: FilterRequest, trace: Trace = NO_TRACE) -> bytes:

@@ -8,6 +8,7 @@ from pydantic import FailFast
 
 from ..codec.records import Rejected, format_rfc3339, read
 from ..events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, NodeStateChanged, Request, Words
+from ..events.node_states import rank_state
 from .attempts import build_attempt_fields
 
 
@@ -45,18 +46,19 @@ def read_devices_judged(document: dict[str, Any]) -> DevicesJudged | Rejected:
 
 
 def build_node_state_document(
-    event: NodeStateChanged, written_at: datetime, value: bytes | None = None
+    event: NodeStateChanged, recorded_at: datetime, value: bytes | None = None
 ) -> dict[str, Any]:
-    """Build the document of a state; its id is the event's id. ``written_at`` names the day of its index.
+    """Build the document of a state; its id is the event's id. ``recorded_at`` is the broker's time of its record.
 
-    ``value`` is the record's own JSON, where it is known.
+    Its time and epoch are those of its rank. ``value`` is the record's own JSON, where it is known.
     """
+    rank = rank_state(event, recorded_at)
     return {
-        "@timestamp": format_rfc3339(written_at),
+        "@timestamp": format_rfc3339(rank.written_at),
         "cluster": event.cluster,
         "scheduler": event.scheduler,
         "node": event.node,
-        "epoch": event.epoch,
+        "epoch": rank.epoch,
         "revision": event.revision,
         "devices": event.uuid,
         "state": event if value is None else orjson.Fragment(value),

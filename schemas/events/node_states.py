@@ -1,9 +1,11 @@
 """The state of a node's devices: what verdicts on them refer to by node and revision."""
 
-from typing import Annotated, ClassVar, Self
+from datetime import datetime
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 from pydantic import FailFast, Field, model_validator
 
+from ..ids import count_microseconds
 from .base import TYPE_PREFIX, Model
 from .columns import Codes, Integers, check_codes, check_lengths
 from .device_models import DeviceKind
@@ -53,8 +55,8 @@ class NodeStateChanged(NodeEvent):
     node: str
     """The node's name; empty for devices of which the source does not report the node."""
     epoch: Count
-    """Epoch of the revisions: the start of the scheduler process, in microseconds since 1970. 0 for a log reader, whose
-    revisions are derived from the content."""
+    """Epoch of the revisions: the start of the scheduler process, in microseconds since 1970, and greater than that of
+    the process before. 0 for a log reader, whose revisions are derived from the content."""
     revision: Count
     """Counts the changes of this node within the epoch."""
     kinds: list[DeviceKind]
@@ -104,6 +106,24 @@ class NodeStateChanged(NodeEvent):
     def id(self) -> str:
         # Without the time: written again, it is the same state.
         return build_state_id(self.cluster, self.scheduler, self.node, self.epoch, self.revision)
+
+
+class StateRank(NamedTuple):
+    """Rank of a state among those of its node: the greatest is the present one."""
+
+    epoch: int
+    written_at: datetime
+    revision: int
+
+
+def rank_state(state: NodeStateChanged, recorded_at: datetime) -> StateRank:
+    """Rank a state; ``recorded_at``: the broker's time of its record.
+
+    The scheduler itself precedes readers of logs, whose epoch is 0. The clock of a writer may have been ahead: a state
+    counts as written when the broker took it, at the latest.
+    """
+    epoch = min(state.epoch, count_microseconds(recorded_at))
+    return StateRank(epoch, min(state.observed_at, recorded_at), state.revision)
 
 
 def build_state_id(cluster: str, scheduler: str, node: str, epoch: int, revision: int) -> str:

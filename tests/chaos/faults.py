@@ -269,6 +269,26 @@ def _set_clock(ground: Ground, load: Load, chance: random.Random) -> None:
         wait_for_pods(load, chance)
 
 
+def _set_clock_of(start: Callable[..., None], name: str) -> Fault:
+    """Set the clock of a process of the pipeline by hours and days in both directions, while it runs."""
+
+    def set_clock(ground: Ground, load: Load, chance: random.Random) -> None:
+        ground.processes.stop(name)
+        folder = ground.folder / f"clock-of-{name}-{chance.randrange(10**9)}"
+        folder.mkdir()
+        clock = SettableClock(folder)
+        start(ground, **clock.environment)
+        ground.wait_ready(name)
+        for hours in (-48, 0, 48, -1, 3, 0):
+            clock.set(hours * 3600)
+            wait_for_pods(load, chance)
+        ground.processes.stop(name)
+        start(ground)
+        ground.wait_ready(name)
+
+    return set_clock
+
+
 _STOPPABLE: Final = {
     "worker": "worker",
     "index": "index writer",
@@ -293,6 +313,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "no descriptors": exhaust_descriptors,
     FULL_SPOOL: fill_spool,
     "clock of the scheduler set": _set_clock,
+    "clock of the worker set": _set_clock_of(Ground.start_worker, "worker"),
+    "clock of the index writer set": _set_clock_of(Ground.start_index, "index"),
     "records that unpack to much": send_records_that_unpack_to_much,
     "indices deleted, not made, rebuilt": lose_indices,
     "1 to 4 to 1 workers": _scale,

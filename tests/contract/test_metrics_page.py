@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -18,6 +19,8 @@ import pipeline.worker.metrics
 import scheduler.hami_compat.metrics
 import scheduler.metrics
 from pipeline.sinks.metrics import TopicsMetrics
+from runtime.kafka.broker_clock import BrokerClock
+from runtime.kafka.record import RecordPosition
 from tests.support.metrics_page import read_pages
 
 PAGE = read_pages()
@@ -45,11 +48,19 @@ def register_scheduler() -> CollectorRegistry:
     return metrics.registry
 
 
+async def send_nothing(_outgoing: object) -> list[RecordPosition]:
+    return []
+
+
+CLOCK = BrokerClock(SimpleNamespace(send=send_nothing))
+
+
 def register_worker() -> CollectorRegistry:
     metrics = pipeline.worker.metrics.Metrics()
     for name in pipeline.worker.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
     pipeline.trends.metrics.Metrics(metrics.registry)
+    metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
@@ -57,6 +68,7 @@ def register_index_writer() -> CollectorRegistry:
     metrics = pipeline.index.metrics.Metrics()
     for name in pipeline.index.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
+    metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
@@ -64,12 +76,13 @@ def register_placements() -> CollectorRegistry:
     metrics = pipeline.placements.metrics.Metrics()
     for name in pipeline.placements.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
+    metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
 def register_alerts() -> CollectorRegistry:
     metrics = pipeline.alerts.metrics.Metrics()
-    TopicsMetrics("alerts", metrics.registry)
+    TopicsMetrics("alerts", metrics.registry).watch_clock(CLOCK)
     return metrics.registry
 
 

@@ -1,5 +1,5 @@
-"""Two small files next to a spool's segments: the lock of the folder, and the position up to which Kafka has the
-records."""
+"""Three small files next to a spool's segments: the lock of the folder, the position up to which Kafka has the records,
+and the epoch of the last process."""
 
 import errno
 import json
@@ -15,6 +15,7 @@ Position = tuple[int, int]
 """(segment number, byte offset in it)"""
 
 _CHECKPOINT: Final = "checkpoint.json"
+_EPOCH: Final = "epoch"
 _LENGTH: Final = 64
 """Longer than any two positions of 19 digits with their names."""
 
@@ -86,3 +87,24 @@ def write_checkpoint(folder: Path, sent: Position) -> None:
                 raise
     except files.FAILURES as error:
         log.debug("spool %s: checkpoint not written: %s", folder, error)
+
+
+def advance_epoch(folder: Path, now: int) -> int:
+    """Return the epoch of this process, in microseconds since 1970: ``now``, but greater than that of the last process.
+
+    The clock may have been ahead when that one started. Where the file can't be read or written it is ``now``.
+    """
+    path = folder / _EPOCH
+    try:
+        last = int(files.read_all(path))
+    except FileNotFoundError:
+        last = 0
+    except (*files.FAILURES, ValueError) as error:
+        log.warning("spool %s: the last epoch can't be read (%s); this one is the present time", folder, error)
+        last = 0
+    epoch = max(now, last + 1)
+    try:
+        files.replace(path, [str(epoch).encode()])
+    except files.FAILURES as error:
+        log.warning("spool %s: the epoch can't be written: %s", folder, error)
+    return epoch

@@ -21,7 +21,14 @@ from typing import Final
 
 from runtime.log_once import LoggedProblem
 from scheduler.publish.spool import files, frames
-from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, read_checkpoint, take_lock, write_checkpoint
+from scheduler.publish.spool.checkpoint import (
+    Position,
+    SpoolInUseError,
+    advance_epoch,
+    read_checkpoint,
+    take_lock,
+    write_checkpoint,
+)
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.memory_buffer import MemoryBuffer
@@ -79,6 +86,11 @@ class Spool:
         self._sync = GroupCommit(
             lambda: self._files.active.duplicate_handle(), lambda: self._files.active.sync(), self._fail
         )
+
+    def advance_epoch(self) -> int:
+        """Begin the epoch of this process, greater than that of every earlier one on this folder; see
+        ``NodeStateChanged.epoch``."""
+        return advance_epoch(self.folder, count_microseconds(self._clock()))
 
     # Writing
 

@@ -28,6 +28,6 @@ def build_caller(pod: str) -> Caller:
     for state in build_states(
         build_columns(cluster), Life(Identity("default", "hami-scheduler"), count_microseconds(STARTED))
     ):
-        caller.app.state.devices.take(state)
+        caller.app.state.devices.take(state, state.observed_at)
     caller.app.state.devices.is_caught_up = True
     return caller

@@ -24,7 +24,7 @@ def golden_api(caller: Caller | None = None) -> Iterator[str]:
         # The one node of the golden records, as the API's consumer reads it from Kafka.
         state, _ = read_golden(NodeStateChanged, "009")
         assert isinstance(state, NodeStateChanged)
-        caller.app.state.devices.take(state)
+        caller.app.state.devices.take(state, state.observed_at)
         caller.app.state.devices.is_caught_up = True
     server = uvicorn.Server(uvicorn.Config(caller.app, port=0, log_level="warning", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run)

@@ -51,7 +51,7 @@ def build_caller(attempt: AttemptSummarized, *states: NodeStateChanged, **settin
     caller = Caller(**settings)
     caller.remember(attempt)
     for state in states:
-        caller.app.state.devices.take(state)
+        caller.app.state.devices.take(state, state.observed_at)
     caller.app.state.devices.is_caught_up = True
     return caller
 
@@ -227,7 +227,8 @@ async def test_where_no_node_can_be_read_the_bind_that_failed_is_what_is_known()
 async def test_who_may_not_read_the_pod_that_left_the_lock_does_not_see_its_name() -> None:
     api = Guarded()
     api.remember(a_locked_out_attempt())
-    api.app.state.devices.take(a_state("n1", used_mib=0))
+    freed = a_state("n1", used_mib=0)
+    api.app.state.devices.take(freed, freed.observed_at)
     api.app.state.devices.is_caught_up = True
     path = "/api/v1/namespaces/llm/pods/want/suggestions"
     alice = api.reviews.build_header("alice", READS_LLM)

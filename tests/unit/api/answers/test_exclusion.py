@@ -34,7 +34,7 @@ def an_attempt(version: int = 1, *nodes: str) -> AttemptSummarized:
 def build_devices(*states: NodeStateChanged) -> ClusterDevices:
     devices = ClusterDevices(is_caught_up=True)
     for state in states:
-        devices.take(state)
+        devices.take(state, state.observed_at)
     return devices
 
 
@@ -47,7 +47,8 @@ async def test_the_answer_is_found_again_only_when_the_devices_or_the_attempt_ar
         assert finding.call_count == 1
         await exclusion.find_constraints(an_attempt(version=2))
         assert finding.call_count == 2
-        devices.take(a_state(2, 1_000))
+        state = a_state(2, 1_000)
+        devices.take(state, state.observed_at)
         assert await exclusion.find_constraints(an_attempt()) is None
         assert await exclusion.find_constraints(an_attempt()) is None
         assert finding.call_count == 3

@@ -1,6 +1,6 @@
 """Records of node states become documents of their day; what contradicts, or can't be read, is dead-lettered."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
@@ -9,6 +9,7 @@ from pipeline.index.summary_parts import SummaryParts
 from schemas.codec.records import encode
 from schemas.documents.devices import read_node_state
 from schemas.events import Condition, NodeStateChanged, PodObserved, PodRef
+from schemas.ids import count_microseconds
 from schemas.topics import DEAD_LETTERS, NODE_STATES
 from tests.support.builders.node_states import EPOCH, a_node_state
 from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicLog
@@ -31,7 +32,9 @@ async def write_log(log: TopicLog, index: DocumentsByVersion | None = None) -> t
 
 def log_of(*states: NodeStateChanged) -> TopicLog:
     log = TopicLog(NODE_STATES.name)
-    log.append(*states)
+    for state in states:
+        log.now_ms = round(state.observed_at.timestamp() * 1000)
+        log.append(state)
     return log
 
 
@@ -44,6 +47,19 @@ async def test_a_state_is_a_document_of_the_day_on_which_it_was_written_under_it
     read = read_node_state(document)
     assert isinstance(read, NodeStateChanged)
     assert encode(read) == encode(state)
+    assert causes == []
+
+
+async def test_a_state_of_a_clock_that_was_ahead_has_the_time_and_the_epoch_at_which_kafka_took_it() -> None:
+    log = TopicLog(NODE_STATES.name)
+    log.now_ms = round(TODAY.timestamp() * 1000)
+    log.append(a_node_state(epoch=count_microseconds(TODAY) + 1, observed_at=TODAY + timedelta(hours=3)))
+    index, causes = await write_log(log)
+    ((key, document),) = index.documents.items()
+    assert (document["@timestamp"], document["epoch"]) == ("2026-11-21T23:59:00.000000Z", count_microseconds(TODAY))
+    # Under its own id, by which verdicts refer to it.
+    assert document["state"]["epoch"] == count_microseconds(TODAY) + 1
+    assert key[1].endswith(f"/state/{count_microseconds(TODAY) + 1}/7")
     assert causes == []
 
 

@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -16,6 +17,7 @@ from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool, SpoolBatch, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
+from schemas.ids import count_microseconds
 from tests.support.builders.spool_entries import NOW, Clock, a_verdict, build_detail
 from tests.support.stress import count_examples
 
@@ -504,4 +506,26 @@ def test_a_write_that_fails_leaves_nothing_of_itself(tmp_path: Path, monkeypatch
     assert list_ids(take_all(again)) == ["a"]
     assert again.counts.torn_bytes == 0
     again.close()
+    spool.close()
+
+
+def test_an_epoch_is_greater_than_the_one_before_also_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = Clock()
+    epochs = []
+    for days in (3, -3, 0):
+        clock.advance(days * 86_400)
+        spool = Spool(tmp_path, SMALL, clock)
+        epochs.append(spool.advance_epoch())
+        spool.close()
+    assert epochs[0] == count_microseconds(NOW + timedelta(days=3))
+    assert epochs == [epochs[0], epochs[0] + 1, epochs[0] + 2]
+
+
+def test_a_broken_file_of_the_epoch_is_named_and_costs_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool = Spool(tmp_path, SMALL, Clock())
+    (tmp_path / "epoch").write_bytes(b"soon")
+    assert spool.advance_epoch() == count_microseconds(NOW)
+    assert "the last epoch can't be read" in caplog.text
     spool.close()
