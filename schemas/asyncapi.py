@@ -231,7 +231,7 @@ def _describe_dead_letter() -> dict[str, Any]:
 def _describe_probe() -> dict[str, Any]:
     return {
         "name": "probe",
-        "summary": "An empty record: its timestamp tells its sender the broker's time.",
+        "summary": "An empty record: its timestamp shows its sender the broker's time.",
         "contentType": "application/octet-stream",
         "payload": {"description": "Nothing.", "type": "string", "maxLength": 0},
         "bindings": {"kafka": _describe_key(CLOCK)},

@@ -133,7 +133,11 @@ def _with_readable_lines(finding: Finding, readable: Collection[str]) -> Finding
     if len(finding.evidence_pods) != len(finding.evidence):
         return finding.model_copy(update={"evidence": [HIDDEN.format(len(finding.evidence))], "evidence_pods": []})
     is_shown = [pod == _name_pod(finding) or pod.partition("/")[0] in readable for pod in finding.evidence_pods]
-    lines = [line if is_readable else HIDDEN_POD for line, is_readable in zip(finding.evidence, is_shown, strict=True)]
+    # A line about a readable pod may name others.
+    lines = [
+        hide_other_pods(line, pod.partition("/")[0]) if is_readable else HIDDEN_POD
+        for line, pod, is_readable in zip(finding.evidence, finding.evidence_pods, is_shown, strict=True)
+    ]
     pods = [pod if is_readable else "" for pod, is_readable in zip(finding.evidence_pods, is_shown, strict=True)]
     return finding.model_copy(update={"evidence": lines, "evidence_pods": pods})
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.hami.reason_codes import ReasonCode
+from engine.summaries.named_pods import hide_other_pods
 from engine.summaries.text import MAX_BYTES, NODE_UNREGISTERED, cut, join_within_limit, write_refusal
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
 from schemas.events.base import OFFERED_NODES
@@ -118,7 +119,8 @@ def _build_message(summary: AttemptSummarized, reported_at: datetime, line: _Lin
         severity=line.severity,
         reason=line.reason,
         code=line.code,
-        message=line.text,
+        # It leaves for the pod's own namespace: as an event there, and in alerts and webhooks.
+        message=hide_other_pods(line.text, summary.pod.namespace),
         workload=summary.description.workload if summary.description else "",
     )
 

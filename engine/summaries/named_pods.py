@@ -4,8 +4,13 @@ Only a reference hides a name, never the bare name: ``train`` may be a part of `
 only looks like a reference is hidden too, unless it is certain to be none.
 """
 
+import operator
 import re
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from pydantic import BaseModel
 
 from schemas.events import AttemptSummarized
 
@@ -14,11 +19,22 @@ HIDDEN_POD: Final = "a pod of another namespace"
 
 _NAMESPACE: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME: Final = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
-# Excludes parts of longer paths, of images with their host, and of resources with their group.
+# A path of the API, a key of etcd (in errors of the API server), or NAMESPACE/NAME, perhaps with a container behind it.
+# The last excludes parts of longer paths, of images with their host, and of resources with their group.
 _REFERENCE: Final = re.compile(
-    rf"namespaces/(?P<below>{_NAMESPACE})/[a-z]+/{_NAME}|(?<![\w./@%-])(?P<of>{_NAMESPACE})/(?P<name>{_NAME})(?![\w/])",
+    rf"namespaces/(?P<below>{_NAMESPACE})/[a-z]+/{_NAME}"
+    rf"|registry/(?:[a-z0-9-]+\.[a-z0-9.-]+/)?[a-z]+/(?P<stored>{_NAMESPACE})/{_NAME}"
+    rf"|(?<![\w./@%-])(?P<of>{_NAMESPACE})/(?P<name>{_NAME})(?:/{_NAME})?(?![\w/-])",
     re.ASCII,
 )
+_WORDLESS: Final = frozenset(
+    (
+        "pod", "cluster", "scheduler", "attempt_id", "episode", "may_duplicate", "lock_holder", "nodes", "picked",
+        "picked_devices", "settings_digest", "description", "constraints", "requests",
+    )
+)  # fmt: skip
+"""Fields of ids, of names that Kubernetes checks, and of the pod's own words. The holder of a lock has a right of its
+own (``api.handlers.redaction``)."""
 _IDIOMS: Final = frozenset(
     ("i/o", "n/a", "and/or", "read/write", "tcp/ip", "pods/binding", "pods/status", "pods/eviction", "nodes/status")
 )
@@ -31,7 +47,9 @@ def hide_other_pods(text: str, namespace: str) -> str:
         reference = match[0]
         # A count of devices: 3/8.
         is_count = match["of"] and match["of"].isdigit() and match["name"].isdigit()
-        is_shown = namespace in (match["below"], match["of"]) or is_count or reference in _IDIOMS
+        # A key of etcd without a namespace: registry/minions/node1.
+        is_none = is_count or match["of"] == "registry" or reference in _IDIOMS
+        is_shown = is_none or namespace in (match["below"], match["stored"], match["of"])
         return reference if is_shown else HIDDEN_POD
 
     return _REFERENCE.sub(replace, text) if "/" in text else text
@@ -39,9 +57,32 @@ def hide_other_pods(text: str, namespace: str) -> str:
 
 def hide_pods_in_attempt(attempt: AttemptSummarized) -> AttemptSummarized:
     """Replace pods of other namespaces in the texts of the attempt; the same object if they name none."""
-    namespace, bind = attempt.pod.namespace, attempt.bind
-    texts = {name: hide_other_pods(getattr(attempt, name), namespace) for name in ("error", "scheduler_message")}
-    changed: dict[str, object] = {name: text for name, text in texts.items() if text != getattr(attempt, name)}
-    if bind and (error := hide_other_pods(bind.error, namespace)) != bind.error:
-        changed["bind"] = bind.model_copy(update={"error": error})
+    hide = partial(_hide_in_value, hide=partial(hide_other_pods, namespace=attempt.pod.namespace))
+    # Every field but those that hold no words: one that is added later is redacted by default.
+    values = {name: value for name, value in attempt if name not in _WORDLESS}
+    changed = {name: hidden for name, value in values.items() if (hidden := hide(value)) is not value}
     return attempt.model_copy(update=changed) if changed else attempt
+
+
+def _hide_in_value(value: Any, hide: Callable[[str], str]) -> Any:
+    """Replace pods in each text of a value, also in the keys of mappings; return the same object if it names none."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, BaseModel):
+        fields = [(name, field, _hide_in_value(field, hide)) for name, field in value if name not in _WORDLESS]
+        changed = {name: hidden for name, field, hidden in fields if hidden is not field}
+        return value.model_copy(update=changed) if changed else value
+    if isinstance(value, list):
+        items = [_hide_in_value(item, hide) for item in value]
+        return value if all(map(operator.is_, items, value)) else items
+    return _hide_in_mapping(value, hide) if isinstance(value, dict) else value
+
+
+def _hide_in_mapping(mapping: dict[Any, Any], hide: Callable[[str], str]) -> dict[Any, Any]:
+    hidden: dict[Any, Any] = {}
+    for key, value in mapping.items():
+        text, item = _hide_in_value(key, hide), _hide_in_value(value, hide)
+        # Two keys that became one: their counts add up.
+        hidden[text] = hidden[text] + item if text in hidden and isinstance(item, int) else item
+    is_same = hidden.keys() == mapping.keys() and all(hidden[key] is value for key, value in mapping.items())
+    return mapping if is_same else hidden

@@ -53,7 +53,7 @@ class IndexWriter:
         wait_for_right_time: Callable[[], Awaitable[None]] = trust_own_clock,
         tracing: Tracing = NO_TRACING,
     ) -> None:
-        """``clock`` returns seconds since 1970; ``wait_for_right_time`` returns while that is right."""
+        """Take the sinks. ``clock`` returns seconds since 1970; ``wait_for_right_time`` returns while that is right."""
         self._tracing = tracing
         self._index, self._topics, self._metrics, self._clock = index, topics, metrics, clock
         self._wait_for_right_time = wait_for_right_time

@@ -17,9 +17,9 @@ from schemas.topics import CLOCK
 MAX_DIFFERENCE_SECONDS: Final = 60.0
 """Tolerated difference of the two clocks; a time service keeps them within a fraction of a second."""
 PROBE_SECONDS: Final = 60.0
-"""Pause between two probes. The steady clock tells what was done to this machine's clock in between."""
+"""Pause between two probes. The steady clock shows what was done to this machine's clock in between."""
 _SLOW_SECONDS: Final = 10.0
-"""A probe that took longer was sent more than once, and tells nothing."""
+"""A probe that took longer was sent more than once, and shows nothing."""
 
 
 class ProbeSender(Protocol):

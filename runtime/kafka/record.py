@@ -65,7 +65,7 @@ class RecordPosition(NamedTuple):
     partition: int
     offset: int
     timestamp: int = 0
-    """As in ``Record``."""
+    """Milliseconds since 1970, as in ``Record``."""
 
 
 def identify_record(headers: Iterable[tuple[str, bytes]] | None) -> dict[str, str]:

@@ -142,6 +142,10 @@ class SimulatedCluster:
         # A retry of a pod that is known: what was written into it is kept.
         if held and _get_uid(held.manifest) == metadata["uid"]:
             return
+        # A pod of the file is the cluster's word: under another UID a caller would free what it holds. The write of the
+        # decision meets the conflict, as at an API server.
+        if key in self._file.pods:
+            return
         self._replace_pod(key, pod)
         self._offered[key] = None
         if len(self._offered) > MAX_OFFERED:

@@ -86,7 +86,7 @@ async def test_the_broker_may_have_been_the_wrong_one() -> None:
     await asyncio.wait_for(waiting, 5)
 
 
-async def test_a_slow_probe_tells_nothing() -> None:
+async def test_a_slow_probe_changes_nothing() -> None:
     machine = Machine()
     clock = watch(machine)
     await clock.probe()

@@ -181,6 +181,16 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
     assert seen.take_changes() == [("pod gone", "first")]
 
 
+async def test_a_pod_of_the_file_is_not_replaced_by_what_a_caller_sends() -> None:
+    """N7: a forged UID must not free what the pod holds."""
+    cluster, seen = a_cluster_of(a_node("node1"), a_pod("victim"))
+    seen.take_changes()
+    cluster.note_offered(a_pod("victim", uid="forged"))
+    assert seen.take_changes() == []
+    with pytest.raises(KubeApiError, match="UID in precondition: forged"):
+        await cluster.patch_pod(PodVersion(NamespacedName("default", "victim"), "forged", ""), {ASSIGNED_NODE: "n"})
+
+
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     cluster, _ = a_cluster_of()
     cluster.note_offered(a_pod("placed"))
