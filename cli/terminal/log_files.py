@@ -238,10 +238,10 @@ def _diagnose_unmade(case: "ClusterCase") -> list[Json]:
     """Diagnose workloads of which no pod exists: what keeps them lies before every scheduler."""
     if not case.objects.tables:
         return []
-    from engine.cases.workloads import list_without_pods
+    from engine.cases.unmade_causes import list_unmade
     from ingest.cases.workload_answers import diagnose_workload
 
-    keys = list_without_pods(case.objects)[:_MAX_UNMADE]
+    keys = list_unmade(case.objects)[:_MAX_UNMADE]
     return [diagnose_workload(case, key).model_dump(mode="json") for key in keys]
 
 

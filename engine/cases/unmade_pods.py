@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from engine.cases.workload_words import HOLDERS, KUEUE_WORKLOAD, VOLCANO_JOB
 from engine.cases.workloads import CaseWorkload, is_suspended
+from engine.diagnosis.layers.volcano_queues import QUEUE_ANNOTATION
 from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes.object_fields import Fields, get_object, get_text
 
@@ -27,7 +28,9 @@ def build_unmade_pod(objects: CaseObjects, key: CaseWorkload, family: Iterable[C
     version, kind = _split_kind(maker)
     metadata = get_object(template, "metadata")
     group = next((other.name for other in family if other.kind == "PodGroup.scheduling.volcano.sh"), "")
-    annotations = {**get_object(metadata, "annotations"), **({_VOLCANO_GROUP: group} if group else {})}
+    queue = get_text(_get_spec(objects, maker), "queue") or "default" if maker.kind == VOLCANO_JOB else ""
+    marks = {name: value for name, value in ((_VOLCANO_GROUP, group), (QUEUE_ANNOTATION, queue)) if value}
+    annotations = {**get_object(metadata, "annotations"), **marks}
     is_held = any(other.kind == KUEUE_WORKLOAD for other in family) and is_suspended(objects, family)
     gates = {"schedulingGates": [{"name": _GATE}]} if is_held else {}
     return {

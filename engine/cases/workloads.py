@@ -23,6 +23,8 @@ from runtime.kubernetes.object_fields import Fields, get_object, get_text, itera
 
 _ENDED: Final = ("Succeeded", "Failed")
 _MAX_OWNERS: Final = 16
+_ENDS: Final = ("Complete", "Completed", "Succeeded", "Failed")
+"""Conditions of workloads that have ended, in the words of their kinds."""
 _MADE_OF_OTHERS: Final = (CRON_JOB, *HOLDERS)
 """Kinds whose pods are those of others: of the Jobs that a CronJob makes, of the Job that a Workload holds back."""
 
@@ -56,9 +58,20 @@ def list_without_pods(objects: CaseObjects) -> list[CaseWorkload]:
         for (namespace, name), entry in objects.tables.get(kind, {}).items() if kind not in _MADE_OF_OTHERS else ():
             key = CaseWorkload(kind, namespace, name)
             line = (key, *_iterate_owners(objects, entry))
-            if count_wanted(objects, key, ()) and not _counts_pods(entry) and owners.isdisjoint(line):
+            if _wants_pods(objects, key, entry) and not _counts_pods(entry) and owners.isdisjoint(line):
                 unmade[line[-1]] = None
     return list(unmade)
+
+
+def _wants_pods(objects: CaseObjects, key: CaseWorkload, entry: Fields) -> bool:
+    """Tell whether a workload wants pods, also one whose kind has its own place for templates, and has not ended."""
+    wanted = count_wanted(objects, key, ())
+    if wanted is not None:
+        return wanted > 0
+    return not any(
+        get_text(condition, "type") in _ENDS and get_text(condition, "status") == "True"
+        for condition in iterate_objects(entry, "status", "conditions")
+    )
 
 
 def _counts_pods(entry: Fields) -> bool:
@@ -194,9 +207,8 @@ def _get_number(fields: Mapping[str, Any], name: str, default: int) -> int:
 
 def is_suspended(objects: CaseObjects, family: Iterable[CaseWorkload]) -> bool:
     """Tell whether something of the workload is suspended: its controller makes no pods."""
-    return any(
-        get_object(objects.find(key.kind, key.name, key.namespace), "spec").get("suspend") is True for key in family
-    )
+    specs = [get_object(objects.find(key.kind, key.name, key.namespace), "spec") for key in family]
+    return any(spec.get("suspend") is True or get_object(spec, "runPolicy").get("suspend") is True for spec in specs)
 
 
 def has_ended(pod: Fields) -> bool:

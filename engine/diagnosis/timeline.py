@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts, PodOnCluster
-from engine.diagnosis.layers import kueue
+from engine.diagnosis.layers import kueue_workloads as kueue
 from engine.diagnosis.layers.device_claims import iterate_claims
 from engine.diagnosis.layers.statements import REFUSALS
 from engine.diagnosis.outcome import Word

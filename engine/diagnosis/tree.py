@@ -30,10 +30,10 @@ from engine.diagnosis.judged_steps import (
     uses_judged,
 )
 from engine.diagnosis.layer_waits import derive_layer, find_layer, list_waits
-from engine.diagnosis.layers import kubelet, queues
+from engine.diagnosis.layers import gangs, kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
-from engine.diagnosis.layers.volumes import OUT_OF_REACH
+from engine.diagnosis.layers.volumes import NOT_AVAILABLE, OUT_OF_REACH
 from engine.diagnosis.logged_steps import find_admission_obstacle
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
@@ -145,12 +145,14 @@ def _ask_questions(facts: DiagnosisFacts, judged: JudgedPod | None = None) -> It
     elif facts.pod is None:
         yield from kubelet.check_node_took_it(facts)
     layers = list(answer_layer_questions(facts))
-    yield from layers
-    if explains_wait(layers):
+    # The objects say more of a pod that no node takes than the text about its gang, which counts nodes.
+    is_blamed = judged is not None and not judged.fitting and gangs.has_node_reasons(layers)
+    yield from (step for step in layers if not (is_blamed and step.question == gangs.QUESTION))
+    if explains_wait(layers) and not is_blamed:
         return
     if facts.is_latest:
         yield from answer_scheduler_questions(facts)
-    if judged and (attempt is None or counts_only(attempt)):
+    if judged and (attempt is None or counts_only(attempt) or is_blamed):
         yield from _ask_judged(facts, judged)
         return
     if attempt is None:
@@ -255,6 +257,8 @@ _EXPLAINED_DEVICES: Final = (
 """Obstacles that say why no device is allocated."""
 _COUNTED_AS: Final = {
     OUT_OF_REACH: "VolumeElsewhere",
+    NOT_AVAILABLE: "VolumeElsewhere",
+    "VolumeNotAvailable": NOT_AVAILABLE,
     ELSEWHERE: "ClaimNotOnNode",
     **dict.fromkeys(_EXPLAINED_DEVICES, texts.CLAIMS_NOT_ALLOCATED),
 }

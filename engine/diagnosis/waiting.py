@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
-from engine.diagnosis.layers.kueue import QUEUE_LABEL
+from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.refused_nodes import (
     KINDS,

@@ -58,6 +58,8 @@ _QUEUES: Final = (
     _GroupKind("kueue.x-k8s.io", "Workload", "workloads"),
     _GroupKind("kueue.x-k8s.io", "LocalQueue", "localqueues"),
     _GroupKind("kueue.x-k8s.io", "ClusterQueue", "clusterqueues", is_namespaced=False),
+    _GroupKind("kueue.x-k8s.io", "ResourceFlavor", "resourceflavors", is_namespaced=False),
+    _GroupKind("autoscaling.x-k8s.io", "ProvisioningRequest", "provisioningrequests"),
     _GroupKind("scheduling.volcano.sh", "PodGroup", "podgroups"),
     _GroupKind("scheduling.volcano.sh", "Queue", "queues", is_namespaced=False),
     _GroupKind("scheduling.x-k8s.io", "PodGroup", "podgroups"),

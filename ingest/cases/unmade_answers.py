@@ -1,36 +1,39 @@
 """Diagnosis of pods that a workload has not made: the layers that hold it, or the words that refused them. Pure."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
 from engine.cases.pod_facts import CaseFacts
+from engine.cases.unmade_causes import explain_without_workload, find_cause
 from engine.cases.unmade_pods import build_unmade_pod
 from engine.cases.workloads import CaseWorkload, is_suspended
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
 from engine.diagnosis.layers import gangs, gates, queues
+from engine.diagnosis.layers.pod_makers import REFUSALS, extract_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep
 from engine.diagnosis.tree import build_diagnosis, diagnose
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.read_case import ClusterCase
-from runtime.kubernetes.object_fields import list_conditions
+from runtime.kubernetes.object_fields import Fields, list_conditions
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import ObjectProblem
 
 NOT_MADE: Final = "PodsNotMade"
 """Obstacle of pods of which nothing says why they do not exist."""
-_FAILED: Final = ("FailedCreate", "FailedCreatePod")
-_STATUS_ERROR: Final = re.compile(r'Message:"((?:[^"\\]|\\.)*)"')
-"""Text of the API server within an error that Volcano's controller prints as Go does."""
 _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def diagnose_unmade(case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], count: int) -> Diagnosis:
-    """Diagnose pods that do not exist: by the layers that hold the workload, or by what kept its owner from it."""
+def diagnose_unmade(
+    case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], count: int, pods: Sequence[Fields] = ()
+) -> Diagnosis:
+    """Diagnose pods that do not exist: by the layers that hold the workload, or by what kept its owner from it.
+
+    ``pods``: those of the workload that exist.
+    """
     pod = build_unmade_pod(case.objects, key, family)
     table = {**case.objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
     objects = replace(case.objects, tables={**case.objects.tables, kinds.POD: table})
@@ -39,6 +42,7 @@ def diagnose_unmade(case: ClusterCase, key: CaseWorkload, family: Sequence[CaseW
     return (
         _diagnose_owner(facts, objects, family)
         or _diagnose_layers(facts)
+        or diagnose_cause(facts, find_cause(objects, family, pods, facts.now))
         or _diagnose_silence(facts, objects, key, family, count)
     )
 
@@ -62,7 +66,7 @@ def _iterate_problems(objects: CaseObjects, key: CaseWorkload) -> Iterator[Owner
     texts = [
         (event.reason, event.note, event.time, event.reporter)
         for event in objects.select_events(kind, key.name, key.namespace)
-        if event.reason in _FAILED
+        if event.reason in REFUSALS
     ]
     texts += [
         (entry.reason, entry.message, entry.last_transition_at, "")
@@ -71,8 +75,7 @@ def _iterate_problems(objects: CaseObjects, key: CaseWorkload) -> Iterator[Owner
     ]
     for reason, note, time, reporter in texts:
         if time is not None:
-            match = _STATUS_ERROR.search(note)
-            message = match[1].replace('\\"', '"') if match else note
+            message = extract_refusal(note)
             source = Evidence("event", f"{key.namespace}/{key}", time, reporter, words=message)
             problem = ObjectProblem(reason=reason, message=message, at=time, reported_by=reporter)
             yield OwnerProblem(str(key), problem, source)
@@ -89,7 +92,18 @@ def _diagnose_silence(
     facts: DiagnosisFacts, objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload], count: int
 ) -> Diagnosis:
     """Diagnose a suspended workload, or one of which nothing says why its pods do not exist."""
-    code = "WorkloadSuspended" if is_suspended(objects, family) else NOT_MADE
+    is_held = is_suspended(objects, family)
+    if is_held and (obstacle := explain_without_workload(objects, family, facts.now)):
+        return _build(facts, obstacle)
+    code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
-    obstacle = FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence)
-    return build_diagnosis(facts, [TreeStep("PodExists", "no", evidence, (), [obstacle], is_end=True)])
+    return _build(facts, FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence))
+
+
+def diagnose_cause(facts: DiagnosisFacts, obstacle: FoundObstacle | None) -> Diagnosis | None:
+    """Diagnose by what the objects of the workload say themselves; None if they say nothing."""
+    return _build(facts, obstacle) if obstacle else None
+
+
+def _build(facts: DiagnosisFacts, obstacle: FoundObstacle) -> Diagnosis:
+    return build_diagnosis(facts, [TreeStep("PodExists", "no", obstacle.evidence, (), [obstacle], is_end=True)])

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple
 
+from engine.cases.unmade_causes import find_cause
 from engine.cases.workload_timeline import build_workload_timeline
-from engine.cases.workload_words import WORDS, parse_word
+from engine.cases.workload_words import KUEUE_WORKLOAD, WORDS, parse_word
 from engine.cases.workloads import (
     CaseWorkload,
     count_wanted,
@@ -15,12 +16,13 @@ from engine.cases.workloads import (
     list_family,
     list_pods,
 )
+from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import MAX_SIMILAR_NAMES, diagnose_pods
 from ingest.cases.read_case import ClusterCase
-from ingest.cases.unmade_answers import NOT_MADE, diagnose_unmade
+from ingest.cases.unmade_answers import NOT_MADE, diagnose_cause, diagnose_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, list_conditions
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.answers.workloads import PodsOfWorkload, WorkloadDiagnosis
@@ -49,13 +51,15 @@ def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis
     family = list_family(objects, key)
     pods = list_pods(objects, key, family)
     divided = _divide(pods)
-    wanted = count_wanted(objects, key, family)
+    wanted = _count_wanted(objects, key, family)
     unmade = max((wanted or 0) - len(divided.waiting) - len(divided.placed), 0)
     if key.kind == "PodGroup.scheduling.run.ai" or (wanted is None and not pods):
         # KAI makes a group for pods that exist; elsewhere a template without pods is what waits.
         unmade = 0 if pods else 1
+    idle = None if unmade or divided.waiting or divided.placed else _diagnose_idle(case, key, family, pods)
     groups = [
-        *([_to_unmade_group(diagnose_unmade(case, key, family, unmade), unmade)] if unmade else []),
+        *([_to_unmade_group(diagnose_unmade(case, key, family, unmade, pods), unmade)] if unmade else []),
+        *([_to_unmade_group(idle, 0)] if idle else []),
         *_group_waiting(case, divided.waiting),
         *_group_others(case, divided),
     ]
@@ -77,6 +81,21 @@ def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis
         objects=[str(other) for other in family[:MAX_NAMES]],
         timeline=build_workload_timeline(objects, family, pods, _collect_attempts(case, pods), now),
     )
+
+
+def _count_wanted(objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload]) -> int | None:
+    """Count the pods that are wanted, by Kueue's Workload where the kind itself does not say."""
+    counting = (key, *(entry for entry in family if entry.kind == KUEUE_WORKLOAD))
+    return next((count for entry in counting if (count := count_wanted(objects, entry, family)) is not None), None)
+
+
+def _diagnose_idle(
+    case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], pods: Sequence[Fields]
+) -> Diagnosis | None:
+    """Diagnose a workload that wants no pods now: it is suspended, its schedule is wrong, or it has failed."""
+    now = case.ended_at or _NEVER
+    obstacle = find_cause(case.objects, family, pods, now)
+    return diagnose_cause(DiagnosisFacts(DEFAULT_CLUSTER, key.namespace, key.name, now), obstacle)
 
 
 def explain_missing_workload(source: str, objects: CaseObjects, word: str, name: str) -> str:
@@ -180,13 +199,13 @@ def _group_others(case: ClusterCase, divided: _Pods) -> Iterator[PodsOfWorkload]
 def _rank_group(group: PodsOfWorkload) -> tuple[bool, int, int]:
     """Rank a group: waiting pods first, of them the cause before those that wait for it, then the most pods."""
     code = group.obstacle.code if group.obstacle else ""
-    if group.state == "not made" and code != NOT_MADE:
+    if group.state == "not made" and code not in (NOT_MADE, "StatefulSetOrder"):
         order = 0
     elif group.state == "binding" or not code:
         order = 3
     else:
-        # A gang waits for the member that fits nowhere.
-        order = 2 if code.startswith("Gang") else 1
+        # A gang waits for the member that fits nowhere, and pods in order for the first of them.
+        order = 2 if code.startswith(("Gang", "StatefulSetOrder")) else 1
     return group.state in ("placed", "rejected"), order, -group.count
 
 
@@ -210,6 +229,8 @@ def _write_sentence(groups: Sequence[PodsOfWorkload], divided: _Pods, waiting: i
     if divided.placed:
         nodes = list(dict.fromkeys(get_text(pod, "spec", "nodeName") for pod in divided.placed))
         return write_phrase("pods_placed", count=len(divided.placed), nodes=shorten_list(nodes))
+    if groups and groups[0].diagnosis and groups[0].state == "not made":
+        return write_phrase("no_pod_now", sentence=groups[0].diagnosis.sentence)
     if ended := len(divided.ended) + len(divided.refused):
         return write_phrase("pods_ended", count=ended)
     return write_phrase("no_pods_wanted")

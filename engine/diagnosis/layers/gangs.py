@@ -5,12 +5,13 @@ Volcano (gang plugin), Koordinator and scheduler-plugins (Coscheduling), KAI (Po
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, JudgedGang
 from engine.diagnosis.layers.group_members import Group, find_group, find_refused_member, iterate_group_statements
 from engine.diagnosis.layers.node_reasons import describe_reasons, iterate_reasons
+from engine.diagnosis.layers.pod_makers import find_maker
 from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.wording import quote
@@ -71,6 +72,12 @@ def check_gang(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     elif group and group.minimum:
         is_complete = len(group.members) >= group.minimum
         yield TreeStep(QUESTION, to_answer(is_complete or None), [facts.pod.source] if facts.pod else [])
+
+
+def has_node_reasons(steps: Iterable[TreeStep]) -> bool:
+    """Tell whether the text about the gang blames the pod itself: then the step has the reasons of its nodes."""
+    blamed = (step for step in steps if step.question == QUESTION)
+    return any(not obstacle.code.startswith("Gang") for step in blamed for obstacle in step.obstacles)
 
 
 def _list_reasons_of_pod(facts: DiagnosisFacts, refusal: Statement) -> list[FoundObstacle]:
@@ -177,6 +184,9 @@ def _describe_given_back(facts: DiagnosisFacts, group: Group | None, evidence: E
     name, statement = refused
     words: dict[str, Word] = {"member": name, "why": describe_reasons(facts, statement.text)}
     clauses = [*obstacle.clauses, "reasons"]
+    if group and group.topology:
+        words["topology"] = group.topology
+        clauses.append("topology")
     return obstacle._replace(
         words={**obstacle.words, **words}, clauses=clauses, evidence=[evidence, statement.evidence]
     )
@@ -212,6 +222,13 @@ def _describe_incomplete(
     words: dict[str, Word] = {"have": have, "minimum": minimum, "missing": minimum - have}
     numbers = {"members": have, "members_needed": minimum}
     clauses = [*obstacle.clauses, "counts"]
+    maker = find_maker(facts)
+    if maker and maker.refusal:
+        words |= {"maker": maker.name, "words_of_maker": quote(maker.refusal)}
+        clauses.append("refused")
+    elif maker and maker.replicas and maker.replicas < minimum:
+        words |= {"maker": maker.name, "replicas": maker.replicas}
+        clauses.append("makes")
     return obstacle._replace(words={**obstacle.words, **words}, numbers=numbers, clauses=clauses)
 
 

@@ -6,7 +6,8 @@ No scheduler looks at a pod that has a gate. The domain of the gate's name says 
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
-from engine.diagnosis.layers import kueue
+from engine.diagnosis.layers.kueue import explain_workload
+from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL, Workload, find_workload, is_gate
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list, to_condition_evidence, to_existence_evidence
@@ -35,12 +36,12 @@ def _explain_gates(
     facts: DiagnosisFacts, pod: PodOnCluster, gates: tuple[str, ...], evidence: list[Evidence]
 ) -> list[FoundObstacle]:
     """Explain the gates of each controller: while Kueue holds the pod, another one's gate comes second."""
-    workload = kueue.find_workload(facts)
-    of_kueue = [gate for gate in gates if kueue.is_gate(gate)]
-    others = [gate for gate in gates if not kueue.is_gate(gate)]
+    workload = find_workload(facts)
+    of_kueue = [gate for gate in gates if is_gate(gate)]
+    others = [gate for gate in gates if not is_gate(gate)]
     obstacles = []
     if of_kueue and workload is not None:
-        obstacles.append(kueue.explain_workload(facts, workload, of_kueue))
+        obstacles.append(explain_workload(facts, workload, of_kueue))
     elif of_kueue:
         obstacles.append(_describe_unread(facts, pod, of_kueue, evidence))
     if others or not gates:
@@ -52,13 +53,13 @@ def _describe_unread(
     facts: DiagnosisFacts, pod: PodOnCluster, gates: list[str], evidence: list[Evidence]
 ) -> FoundObstacle:
     """Describe a gate of Kueue whose Workload was not read."""
-    queue = pod.labels.get(kueue.QUEUE_LABEL, "")
+    queue = pod.labels.get(QUEUE_LABEL, "")
     words: dict[str, Word] = {"gates": shorten_list(gates), "namespace": facts.namespace, "queue": queue}
     return FoundObstacle("KueueHolds", words, evidence=evidence, clauses=["queue"] if queue else [])
 
 
 def _describe_gates(
-    facts: DiagnosisFacts, gates: list[str], evidence: list[Evidence], workload: kueue.Workload | None
+    facts: DiagnosisFacts, gates: list[str], evidence: list[Evidence], workload: Workload | None
 ) -> FoundObstacle:
     # An observation has only the condition, which names no gate.
     names = shorten_list(gates) if gates else _GATED

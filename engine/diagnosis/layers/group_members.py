@@ -72,6 +72,12 @@ class Group:
         return get_text(self.object, "status", "phase")
 
     @property
+    def topology(self) -> str:
+        """Key of the label whose value all nodes of the group must share; empty for none."""
+        constraints = iterate_objects(self.object, "spec", "schedulingConstraints", "topology")
+        return next((key for entry in constraints if (key := get_text(entry, "key"))), "")
+
+    @property
     def queue(self) -> str:
         """Queue of the group's object."""
         return get_text(self.object, "spec", "queue")

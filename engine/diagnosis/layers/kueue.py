@@ -6,31 +6,33 @@ cause in a condition of its own. Kueue's source: pkg/scheduler/flavorassigner, a
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
-from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.layers.kueue_quota import (
+    describe_place,
+    explain_shortage,
+    find_head,
+    find_shortages,
+    is_preempted,
+    name_workloads,
+)
+from engine.diagnosis.layers.kueue_workloads import (
+    CLUSTER_QUEUE,
+    DOMAIN,
+    FLAVOR,
+    LOCAL_QUEUE,
+    Workload,
+    find_workload,
+    list_competitors,
+)
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import quote, shorten_list
-from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, list_conditions
+from engine.snapshot import kinds
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
 from schemas.events import Condition
 
-if TYPE_CHECKING:
-    from engine.snapshot.case_objects import CaseObjects
-
-WORKLOAD: Final = "Workload.kueue.x-k8s.io"
-LOCAL_QUEUE: Final = "LocalQueue.kueue.x-k8s.io"
-CLUSTER_QUEUE: Final = "ClusterQueue.kueue.x-k8s.io"
-DOMAIN: Final = "kueue.x-k8s.io"
-QUEUE_LABEL: Final = f"{DOMAIN}/queue-name"
-_GROUP_LABEL: Final = f"{DOMAIN}/pod-group-name"
-_WORKLOAD_ANNOTATION: Final = f"{DOMAIN}/workload"
-
-_UNUSED: Final = re.compile(
-    r"insufficient unused quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+), "
-    r"(?P<needed>[^\s,;]+) more needed"
-)
 _MAXIMUM: Final = re.compile(
     r"insufficient quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+),.*?(?:\((?P<asked>[^()]*)\) > )?"
     r"maximum capacity \((?P<maximum>[^()]*)\)"
@@ -43,69 +45,13 @@ _TOPOLOGY: Final = re.compile(
     r"(?:allows to fit only (?P<fit>\d+) out of (?P<pods>\d+) pod|doesn't allow to fit)"
 )
 _MISSING: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) doesn't exist")
-_IN_QUEUE: Final = re.compile(r"(?:reserved in|[Aa]dmitted by) ClusterQueue (?P<queue>[^\s,;.]+)")
+_GO_TAINT: Final = re.compile(r"(?P<key>\S+) (?P<value>\S*) ?(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)\b")
+_PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
+_NOT_PROVISIONED: Final = (("Failed", "True"), ("Provisioned", "False"))
+"""Conditions of a ProvisioningRequest, with the status in which they say that there are no nodes for it."""
+_STOPPED: Final = ("Stopped", "Terminating")
+"""Reasons of a queue's condition Active that somebody has caused on purpose."""
 _INACTIVE: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) is inactive")
-
-
-def is_gate(gate: str) -> bool:
-    """Tell whether a scheduling gate is Kueue's."""
-    return gate.partition("/")[0] == DOMAIN
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A Workload with its queues, as far as they were read."""
-
-    object: Fields
-    local_queue: Fields | None
-    queue: Fields | None
-
-    @property
-    def name(self) -> str:
-        """Name of the Workload."""
-        return get_text(self.object, "metadata", "name")
-
-    @property
-    def cluster_queue(self) -> str:
-        """Name of its ClusterQueue, empty if no object names it."""
-        named = get_text(self.object, "status", "admission", "clusterQueue")
-        return named or get_text(self.local_queue, "spec", "clusterQueue") or self._find_queue_in_words()
-
-    def _find_queue_in_words(self) -> str:
-        matches = (_IN_QUEUE.search(condition.message) for condition in list_conditions(self.object))
-        return next((match["queue"] for match in matches if match), "")
-
-    @property
-    def is_admitted(self) -> bool:
-        """True if Kueue lets its pods go."""
-        return any(entry.type == "Admitted" and entry.status == "True" for entry in list_conditions(self.object))
-
-    def find_condition(self, kind: str) -> Condition | None:
-        """Find a condition by its type."""
-        return next((entry for entry in list_conditions(self.object) if entry.type == kind), None)
-
-
-def find_workload(facts: DiagnosisFacts) -> Workload | None:
-    """Find the Workload of the pod, of its group or of its owner; None if none was read."""
-    if facts.objects is None or facts.pod is None:
-        return None
-    names = {facts.pod.labels.get(_GROUP_LABEL, ""), facts.pod.annotations.get(_WORKLOAD_ANNOTATION, "")} - {""}
-    owners = {f"Pod/{facts.name}", *facts.pod.owners}
-    for entry in facts.objects.select(WORKLOAD, facts.namespace):
-        if get_text(entry, "metadata", "name") in names or owners & set(_list_owners(entry)):
-            return _build_workload(facts.objects, entry, facts.namespace)
-    return None
-
-
-def _list_owners(entry: Fields) -> Iterator[str]:
-    for owner in iterate_objects(entry, "metadata", "ownerReferences"):
-        yield f"{get_text(owner, 'kind')}/{get_text(owner, 'name')}"
-
-
-def _build_workload(objects: "CaseObjects", entry: Fields, namespace: str) -> Workload:
-    local_queue = objects.find(LOCAL_QUEUE, get_text(entry, "spec", "queueName"), namespace)
-    workload = Workload(entry, local_queue, None)
-    return Workload(entry, local_queue, objects.find(CLUSTER_QUEUE, workload.cluster_queue))
 
 
 def explain_workload(facts: DiagnosisFacts, workload: Workload, gates: Sequence[str] = ()) -> FoundObstacle:
@@ -128,14 +74,35 @@ def explain_workload(facts: DiagnosisFacts, workload: Workload, gates: Sequence[
     return obstacle._replace(words={**words, **obstacle.words}, evidence=evidence)
 
 
+def check_flavor(facts: DiagnosisFacts) -> Iterator[TreeStep]:
+    """Check whether a node has the labels of the flavor in which Kueue has admitted the pod's Workload."""
+    workload = find_workload(facts)
+    objects = facts.objects
+    if workload is None or objects is None or not workload.is_admitted or not objects.has_read(kinds.NODE):
+        return
+    sets = iterate_objects(workload.object, "status", "admission", "podSetAssignments")
+    flavors = sorted({str(name) for entry in sets for name in get_object(entry, "flavors").values()})
+    nodes = [get_object(node, "metadata", "labels") for node in objects.select(kinds.NODE)]
+    for name in flavors:
+        labels = get_object(objects.find(FLAVOR, name), "spec", "nodeLabels")
+        if labels and not any(labels.items() <= node.items() for node in nodes):
+            terms = shorten_list([f"{key}={value}" for key, value in labels.items()])
+            words: dict[str, Word] = {"flavor": name, "labels": terms, "queue": workload.cluster_queue or "?"}
+            evidence = [Evidence("workload", f"ResourceFlavor {name}", facts.now)]
+            yield TreeStep(
+                "NodesOpen", "no", evidence, (), [FoundObstacle("FlavorWithoutNode", words, evidence=evidence)]
+            )
+            return
+
+
 def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if workload.is_admitted:
         return FoundObstacle("KueueAdmitted")
-    if (get_object(workload.object, "spec").get("active")) is False:
+    if not workload.is_active:
         return _explain_deactivated(workload)
     if reserved and reserved.status == "True":
         return _explain_checks(workload)
-    if obstacle := _explain_queue(workload, reserved):
+    if obstacle := _explain_queue(workload, reserved) or _explain_eviction(workload):
         return obstacle
     if reserved is None:
         return _explain_silence(workload)
@@ -150,52 +117,123 @@ def _explain_deactivated(workload: Workload) -> FoundObstacle:
 
 def _explain_checks(workload: Workload) -> FoundObstacle:
     """Explain a Workload that has its quota, and waits for admission checks or its topology."""
-    checks = [
-        f"{get_text(check, 'name')} is {get_text(check, 'state')}"
-        + (f" ({quote(why)})" if (why := get_text(check, "message")) else "")
-        for check in iterate_objects(workload.object, "status", "admissionChecks")
-        if get_text(check, "state") != "Ready"
-    ]
     admitted = workload.find_condition("Admitted")
-    why = "; ".join(checks) or (quote(f"{admitted.reason}: {admitted.message}") if admitted else "")
+    why = _describe_checks(workload) or (quote(f"{admitted.reason}: {admitted.message}") if admitted else "")
     return FoundObstacle("KueueChecks", {"why": why}, clauses=["why"] if why else [])
 
 
+def _describe_checks(workload: Workload) -> str:
+    """Describe the admission checks that are not ready, with the words of a provisioner that one of them asks."""
+    return "; ".join(
+        f"{get_text(check, 'name')} is {get_text(check, 'state')}"
+        + (f" ({quote(why)})" if (why := get_text(check, "message")) else "")
+        + _describe_provisioning(workload, get_text(check, "name"))
+        for check in iterate_objects(workload.object, "status", "admissionChecks")
+        if get_text(check, "state") != "Ready"
+    )
+
+
+def _describe_provisioning(workload: Workload, check: str) -> str:
+    """Describe the latest ProvisioningRequest of a check: Kueue names it after the Workload, the check and a number."""
+    beginning = f"{workload.name}-{check}-"
+    entries = [
+        entry
+        for entry in workload.objects.select(_PROVISIONING, workload.namespace)
+        if get_text(entry, "metadata", "name").startswith(beginning)
+    ]
+    latest = max(entries, key=lambda entry: get_text(entry, "metadata", "name"), default=None)
+    conditions = [entry for entry in list_conditions(latest or {}) if entry.type in ("Failed", "Provisioned")]
+    failures = [entry for entry in conditions if (entry.type, entry.status) in _NOT_PROVISIONED]
+    words = quote(f"{failures[0].reason}: {failures[0].message}") if failures else ""
+    return f"; ProvisioningRequest {get_text(latest, 'metadata', 'name')}: {words}" if words else ""
+
+
 def _explain_queue(workload: Workload, reserved: Condition | None) -> FoundObstacle | None:
-    """Explain a queue that does not exist or takes no workloads."""
+    """Explain a queue that does not exist or takes no workloads. The ClusterQueue's words explain the LocalQueue's."""
     message = reserved.message if reserved else ""
     if match := _MISSING.search(message):
         return FoundObstacle("KueueQueueMissing", match.groupdict())
-    candidates = (("LocalQueue", workload.local_queue), ("ClusterQueue", workload.queue))
-    for kind, queue in candidates if not _UNUSED.search(message) else ():
+    if obstacle := _explain_missing_queue(workload):
+        return obstacle
+    candidates = (("ClusterQueue", workload.queue), ("LocalQueue", workload.local_queue))
+    for kind, queue in candidates if not find_shortages(message) else ():
         active = next((entry for entry in list_conditions(queue or {}) if entry.type == "Active"), None)
         policy = get_text(queue, "spec", "stopPolicy")
         if (active and active.status == "False") or policy not in ("", "None"):
             why = quote(f"{active.reason}: {active.message}" if active else f"stopPolicy: {policy}")
             names: dict[str, Word] = {"kind": kind, "stopped": get_text(queue, "metadata", "name"), "why": why}
-            return FoundObstacle("KueueQueueStopped", names, clauses=["why"])
+            is_broken = active is not None and policy in ("", "None") and active.reason not in _STOPPED
+            return FoundObstacle("KueueQueueBroken" if is_broken else "KueueQueueStopped", names, clauses=["why"])
     if match := _INACTIVE.search(message):
         return FoundObstacle("KueueQueueStopped", {"kind": match["kind"], "stopped": match["queue"]})
     return None
 
 
+def _explain_missing_queue(workload: Workload) -> FoundObstacle | None:
+    """Explain a queue that no object has, although the queues were read: Kueue may not have written so yet."""
+    local, objects = get_text(workload.object, "spec", "queueName"), workload.objects
+    if local and workload.local_queue is None and objects.has_read(LOCAL_QUEUE):
+        return FoundObstacle("KueueQueueMissing", {"kind": "LocalQueue", "queue": local})
+    name = get_text(workload.local_queue, "spec", "clusterQueue")
+    if name and workload.queue is None and objects.has_read(CLUSTER_QUEUE):
+        return FoundObstacle("KueueQueueMissing", {"kind": "ClusterQueue", "queue": name})
+    return None
+
+
+def _explain_eviction(workload: Workload) -> FoundObstacle | None:
+    """Explain a Workload that Kueue took back for another reason than preemption, until it puts it into the queue."""
+    evicted, requeued = workload.find_condition("Evicted"), workload.find_condition("Requeued")
+    is_back = requeued is not None and requeued.status == "True"
+    if evicted is None or evicted.status != "True" or is_back or is_preempted(workload):
+        return None
+    state = get_object(workload.object, "status", "requeueState")
+    checks = _describe_checks(workload) if evicted.reason == "AdmissionCheck" else ""
+    words: dict[str, Word] = {
+        "why": quote(f"{evicted.reason}: {evicted.message}"),
+        "checks": checks,
+        "count": count if isinstance(count := state.get("count"), int) else 0,
+        "again_at": get_text(state, "requeueAt"),
+        "last": _find_last_words(workload),
+    }
+    clauses = [*(["checks"] if checks else []), *(["last"] if words["last"] else [])]
+    clauses += [name for name in ("count", "again_at") if words[name]]
+    code = "KueuePodsNotReady" if evicted.reason == "PodsReadyTimeout" else "KueueEvicted"
+    return FoundObstacle(code, words, clauses=clauses)
+
+
+def _find_last_words(workload: Workload) -> str:
+    """Find what a scheduler last wrote about a pod of the Workload that is gone: pods are named after their owner."""
+    owner = workload.subject.partition("/")[2]
+    objects = workload.objects
+    events = [
+        event
+        for namespace, name in objects.list_event_subjects("Pod")
+        if namespace == workload.namespace and (name == owner or name.startswith(f"{owner}-"))
+        for event in objects.select_events("Pod", name, namespace)
+        if event.reason == "FailedScheduling"
+    ]
+    latest = max(events, key=lambda event: event.time.timestamp() if event.time else 0.0, default=None)
+    return quote(latest.note) if latest else ""
+
+
 def _explain_silence(workload: Workload) -> FoundObstacle:
     """Explain a Workload without a word of Kueue: behind the head of a queue that keeps the order strictly."""
     is_strict = get_text(workload.queue, "spec", "queueingStrategy") == "StrictFIFO"
-    pending = _get_pending(workload.queue)
-    clauses = [*(["strict"] if is_strict else []), *(["pending"] if pending else [])]
-    return FoundObstacle("KueueQueued", {"pending": pending}, clauses=clauses)
-
-
-def _get_pending(queue: Fields | None) -> int:
-    pending = get_object(queue, "status").get("pendingWorkloads")
-    return pending if isinstance(pending, int) else 0
+    words = describe_place(workload)
+    head = find_head(workload) if is_strict else None
+    if head:
+        words["head"] = name_workloads(workload, [head])
+    clauses = ["strict"] if is_strict else []
+    clauses += ["head"] if head else []
+    clauses += ["place" if "place" in words else "pending"] if words["pending"] else []
+    return FoundObstacle("KueueQueued", words, clauses=clauses)
 
 
 def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
     message = reserved.message
-    if shortages := list(_UNUSED.finditer(message)):
-        return _explain_shortage(workload, reserved, shortages)
+    flavors = list(_iterate_flavors(message))
+    if find_shortages(message) or is_preempted(workload):
+        return explain_shortage(workload, message, flavors)
     if match := _MAXIMUM.search(message):
         return FoundObstacle("KueueExceedsMaximum", {**match.groupdict(""), "resource": match["resource"]})
     if match := _TOPOLOGY.search(message):
@@ -203,68 +241,49 @@ def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
         return FoundObstacle("KueueTopology", {name: match[name] or "" for name in match.groupdict()}, clauses=clauses)
     if match := _UNCOVERED.search(message):
         return FoundObstacle("KueueResourceUncovered", match.groupdict())
-    if refusals := list(_iterate_flavors(message)):
-        return FoundObstacle("KueueFlavorRefused", {"flavors": shorten_list(refusals)})
+    if flavors:
+        return FoundObstacle("KueueFlavorRefused", {"flavors": shorten_list(flavors)})
     if reserved.reason == "WaitingForPodsReady":
-        return FoundObstacle("KueueWaitsForReady", {})
+        return _explain_unready(workload)
+    if "namespace doesn't match ClusterQueue selector" in message:
+        return _explain_namespace(workload)
     return FoundObstacle("KueueRefused", {})
+
+
+def _explain_unready(workload: Workload) -> FoundObstacle:
+    """Explain an admission that waits for pods of other Workloads, which are named as far as they were read."""
+    unready = [
+        other
+        for other in list_competitors(workload, everywhere=True)
+        if other.is_admitted and (ready := other.find_condition("PodsReady")) and ready.status == "False"
+    ]
+    words: dict[str, Word] = {"unready": name_workloads(workload, unready)}
+    return FoundObstacle("KueueWaitsForReady", words, clauses=["unready"] if unready else [])
+
+
+def _explain_namespace(workload: Workload) -> FoundObstacle:
+    selector = get_object(workload.queue, "spec", "namespaceSelector")
+    terms = [f"{name}={value}" for name, value in get_object(selector, "matchLabels").items()]
+    terms += [
+        f"{get_text(term, 'key')} {get_text(term, 'operator')} {', '.join(map(str, term.get('values') or ()))}".strip()
+        for term in iterate_objects(selector, "matchExpressions")
+    ]
+    return FoundObstacle(
+        "KueueNamespaceExcluded", {"selector": shorten_list(terms)}, clauses=["selector"] if terms else []
+    )
 
 
 def _iterate_flavors(message: str) -> Iterator[str]:
     for match in _TAINT.finditer(message):
-        yield f"{match['flavor']} has the taint {match['taint'].replace(' <nil>', '')}"
+        yield f"{match['flavor']} has the taint {_format_taint(match['taint'])}"
     for match in _AFFINITY.finditer(message):
         yield f"{match['flavor']} does not match the node selector or affinity"
 
 
-def _explain_shortage(workload: Workload, reserved: Condition, shortages: Sequence[re.Match[str]]) -> FoundObstacle:
-    """Explain quota that is in use: of the first resource that lacks, in the flavor that lacks least listed first."""
-    first = shortages[0]
-    words: dict[str, Word] = {
-        "resource": first["resource"],
-        "flavor": first["flavor"],
-        "needed": first["needed"].rstrip("."),
-        "pending": _get_pending(workload.queue),
-        "others": shorten_list(
-            [f"{match['needed']} of {match['resource']} in {match['flavor']}" for match in shortages[1:]]
-        ),
-        "flavors": shorten_list(list(_iterate_flavors(reserved.message))),
-    }
-    clauses = []
-    nominal, used, borrowed = _get_amounts(workload.queue, first["flavor"], first["resource"])
-    if nominal and used:
-        words |= {"nominal": nominal, "used": used, "borrowed": borrowed}
-        clauses.append("amounts")
-        clauses += ["borrowed"] if borrowed not in ("", "0") else []
-    clauses += ["others"] if len(shortages) > 1 else []
-    clauses += ["flavors"] if list(_iterate_flavors(reserved.message)) else []
-    clauses += ["pending"] if words["pending"] else []
-    clauses += ["preempting"] if "Pending the preemption of" in reserved.message else []
-    clauses += ["lent"] if nominal and used and _is_less(used, nominal) else []
-    numbers = {
-        name: int(str(words[name])) for name in ("needed", "nominal", "used") if str(words.get(name, "")).isdecimal()
-    }
-    return FoundObstacle("KueueWaitsForQuota", words, numbers, clauses=clauses)
-
-
-def _is_less(used: str, nominal: str) -> bool:
-    return used.isdecimal() and nominal.isdecimal() and int(used) < int(nominal)
-
-
-def _get_amounts(queue: Fields | None, flavor: str, resource: str) -> tuple[str, str, str]:
-    """Get the nominal quota, the amount in use and the part of it that is borrowed; empty if not read."""
-    groups = iterate_objects(queue, "spec", "resourceGroups")
-    flavors = (entry for group in groups for entry in iterate_objects(group, "flavors"))
-    nominal = _find_amount(flavors, flavor, resource, "nominalQuota")
-    reserved = list(iterate_objects(queue, "status", "flavorsReservation"))
-    usage = reserved or list(iterate_objects(queue, "status", "flavorsUsage"))
-    used = _find_amount(usage, flavor, resource, "total")
-    return nominal, used, _find_amount(usage, flavor, resource, "borrowed")
-
-
-def _find_amount(flavors: Iterable[Fields], flavor: str, resource: str, field: str) -> str:
-    for entry in flavors:
-        for amount in iterate_objects(entry, "resources") if get_text(entry, "name") == flavor else ():
-            if get_text(amount, "name") == resource and field in amount:
-                return str(amount[field])
-    return ""
+def _format_taint(printed: str) -> str:
+    """Format a taint that Kueue prints as Go prints a struct: ``spot true NoSchedule <nil>``."""
+    match = _GO_TAINT.match(printed)
+    if match is None:
+        return printed
+    value = f"={match['value']}" if match["value"] else ""
+    return f"{match['key']}{value}:{match['effect']}"

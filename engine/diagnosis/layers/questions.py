@@ -8,17 +8,24 @@ from engine.diagnosis.layers.autoscalers import check_autoscaler
 from engine.diagnosis.layers.chosen_nodes import check_choice
 from engine.diagnosis.layers.device_claims import ELSEWHERE, check_device_claims
 from engine.diagnosis.layers.gangs import check_gang
+from engine.diagnosis.layers.kueue import check_flavor
 from engine.diagnosis.layers.queues import check_queues
 from engine.diagnosis.layers.reservations import check_reservation
 from engine.diagnosis.layers.slurm import check_slurm
-from engine.diagnosis.layers.volumes import OUT_OF_REACH, check_claims
+from engine.diagnosis.layers.volumes import NOT_AVAILABLE, OUT_OF_REACH, check_claims
 from engine.diagnosis.outcome import TreeStep
 
 Check = Callable[[DiagnosisFacts], Iterator[TreeStep]]
 
-_BEFORE_NODES: Final[tuple[Check, ...]] = (check_claims, check_device_claims, check_queues, check_gang)
+_BEFORE_NODES: Final[tuple[Check, ...]] = (
+    check_claims,
+    check_device_claims,
+    check_queues,
+    check_gang,
+    check_flavor,
+)
 _AFTER_CHOICE: Final[tuple[Check, ...]] = (check_reservation, check_slurm, check_choice)
-_NEXT_TO_NODES: Final = frozenset((OUT_OF_REACH, "ClaimUnbound", ELSEWHERE))
+_NEXT_TO_NODES: Final = frozenset((OUT_OF_REACH, NOT_AVAILABLE, "ClaimUnbound", ELSEWHERE))
 """Obstacles after which the scheduler's verdicts on nodes still say more."""
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
 from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_events
+from engine.diagnosis.layers.volcano_queues import SYSTEM, describe_refusal, explain_queue
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote, shorten_list
@@ -97,7 +98,11 @@ def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
 def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
     """Find why Volcano does not let the pod's group into its queue."""
     group = find_group(facts)
-    if group is None or group.system != "Volcano" or group.phase not in ("", "Pending"):
+    if group is not None and group.system != SYSTEM:
+        return None
+    if obstacle := explain_queue(facts, group):
+        return obstacle
+    if group is None or group.phase not in ("", "Pending"):
         return None
     for statement in iterate_group_statements(facts, group):
         if match := _VOLCANO_NAMESPACE.search(statement.text):
@@ -106,8 +111,7 @@ def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
             resources = (
                 (match["resources"] or match["overused"] or "").replace("insufficient ", "").replace("overused ", "")
             )
-            words: dict[str, Word] = {"group": group.name, "queue": group.queue or "default", "resources": resources}
-            return FoundObstacle("GroupNotEnqueued", words, evidence=[statement.evidence])
+            return describe_refusal(facts, group, resources, statement)
     return None
 
 
@@ -172,6 +176,8 @@ def _build(
     words |= {name: amounts[name].get(resource, "?") for name in ("asked", "used", "limit")}
     words["others"] = shorten_list(exceeded[1:])
     clauses = ["amounts"] if resource in amounts["limit"] else []
+    is_never = resource in amounts["limit"] and _is_exceeded({**amounts, "used": {}}, resource)
+    clauses += ["never"] if is_never else []
     clauses += ["others"] if exceeded[1:] else []
     numbers = {name: int(value) for name in ("asked", "used", "limit") if (value := str(words[name])).isdecimal()}
     return FoundObstacle("QueueFull", words, numbers, evidence=[statement.evidence], clauses=clauses)

@@ -20,6 +20,7 @@ from runtime.kubernetes.object_fields import Fields, get_object, get_text, itera
 
 QUESTION: Final = "ClaimsReady"
 OUT_OF_REACH: Final = "VolumeOutOfReach"
+NOT_AVAILABLE: Final = "NoVolumeForClaim"
 _NOT_MADE: Final = "ClaimNotMade"
 _ENDED: Final = ("Succeeded", "Failed")
 _CLAIM: Final = r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" "
@@ -33,6 +34,8 @@ _CONFLICT: Final = re.compile(
     r"(?P<refused>\d+) node\(s\) (?:didn't match PersistentVolume's node affinity|had volume node affinity conflict|"
     r"had no available volume zone)"
 )
+_NOT_AVAILABLE: Final = re.compile(r"(?P<refused>\d+) node\(s\) didn't find available persistent volumes to bind")
+_NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _TOTAL: Final = re.compile(r"\d+/(?P<total>\d+) nodes are available")
 
 
@@ -42,7 +45,7 @@ def check_claims(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     # Objects are younger than the scheduler's words.
     is_read = facts.is_latest and facts.claims is not None
     obstacles = list(_list_claim_obstacles(facts, refusal) if is_read else _list_worded_obstacles(facts, refusal))
-    if reach := _find_unreachable(facts, refusal):
+    if reach := _find_unreachable(facts, refusal) or _find_unavailable(facts, refusal):
         obstacles.append(reach)
     if facts.claims is None:
         if obstacles or (facts.is_latest and facts.attempt is None):
@@ -162,6 +165,28 @@ def _find_unreachable(facts: DiagnosisFacts, refusal: Statement | None) -> Found
     evidence = [refusal.evidence, *(claim.source for claim in bound)]
     numbers = {"nodes": refused, "of_nodes": node_count}
     return FoundObstacle(OUT_OF_REACH, words, numbers, nodes, refused, evidence, clauses)
+
+
+def _find_unavailable(facts: DiagnosisFacts, refusal: Statement | None) -> FoundObstacle | None:
+    """Find a claim that waits for its pod, and for which no node has a volume: its class makes none by itself."""
+    match = _NOT_AVAILABLE.search(refusal.text) if refusal else None
+    unbound = [claim for claim in facts.claims or () if claim.phase == "Pending" and claim.waits_for_pod]
+    if match is None or refusal is None or not unbound:
+        return None
+    claim, refused = unbound[0], int(match["refused"][:9])
+    entry = facts.objects.find(kinds.VOLUME_CLAIM, claim.name, facts.namespace) if facts.objects else None
+    name = get_text(entry, "spec", "storageClassName")
+    storage_class = facts.objects.find(kinds.STORAGE_CLASS, name) if facts.objects else None
+    words: dict[str, Word] = {
+        "claim": claim.name,
+        "class": name or "?",
+        "size": str(get_object(entry, "spec", "resources", "requests").get("storage", "?")),
+        "refused": refused,
+        "namespace": facts.namespace,
+    }
+    clauses = ["static"] if get_text(storage_class, "provisioner") == _NO_PROVISIONER else []
+    evidence = [refusal.evidence, claim.source]
+    return FoundObstacle(NOT_AVAILABLE, words, {"nodes": refused}, (), refused, evidence, clauses)
 
 
 def _list_open_nodes(facts: DiagnosisFacts) -> list[str]:

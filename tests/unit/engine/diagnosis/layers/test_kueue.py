@@ -75,7 +75,7 @@ def test_the_reason_of_older_releases_has_the_same_message() -> None:
             "NoMatchingFlavor",
             "couldn't assign flavors to pod set main: untolerated taint {spot true NoSchedule <nil>} in flavor cheap",
             "KueueFlavorRefused",
-            "cheap has the taint spot true NoSchedule",
+            "cheap has the taint spot=true:NoSchedule",
         ),
         (
             "NoMatchingFlavor",
@@ -118,8 +118,8 @@ def test_a_stopped_queue_has_its_cause_in_its_own_condition() -> None:
     queues[1]["status"]["conditions"] = [condition]
     diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("Suspended", "ClusterQueue batch is inactive"), *queues)
     assert diagnosis.sentence.en == (
-        "Kueue holds the pod: ClusterQueue batch takes no workloads now (FlavorNotFound: references missing "
-        "ResourceFlavor(s): big)."
+        "Kueue holds the pod: ClusterQueue batch can't admit anything, because something that it needs is missing "
+        "(FlavorNotFound: references missing ResourceFlavor(s): big)."
     )
 
 
@@ -160,3 +160,53 @@ def test_a_gate_of_kueue_without_its_workload_sends_to_the_workload() -> None:
     diagnosis = diagnose_case(a_pod(spec=GATE, metadata={"labels": {"kueue.x-k8s.io/queue-name": "night"}}))
     assert get_code(diagnosis) == "KueueHolds"
     assert diagnosis.sentence.en == "Kueue holds the pod back (kueue.x-k8s.io/admission), in queue night."
+
+
+def test_a_check_that_asks_for_nodes_has_the_words_of_their_provisioner() -> None:
+    workload = a_workload("QuotaReserved", "Quota reserved in ClusterQueue batch", status="True")
+    workload["status"]["admissionChecks"] = [{"name": "nodes", "state": "Pending", "message": ""}]
+    conditions = [
+        {"type": "Accepted", "status": "True", "reason": "Accepted", "message": "accepted"},
+        {"type": "Provisioned", "status": "False", "reason": "PoolExhausted", "message": "the zone is full"},
+    ]
+    request = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest",
+               "metadata": {"name": "w-1-nodes-2", "namespace": "lab"},
+               "status": {"conditions": conditions}}  # fmt: skip
+    diagnosis = diagnose_case(a_pod(spec=GATE), workload, request, *list_queues())
+    assert "nodes is Pending; ProvisioningRequest w-1-nodes-2: PoolExhausted: the zone is full" in diagnosis.sentence.en
+
+
+def test_a_limit_of_borrowing_stands_next_to_the_quota_in_use() -> None:
+    queues = list_queues("24", cohortName="lab")
+    queues[1]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["borrowingLimit"] = "2"
+    message = "insufficient unused quota for nvidia.com/gpu in flavor big, 6 more needed"
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("WaitingForQuota", message), *queues)
+    assert "24 of its 24 are in use, and it may borrow at most 2 from its cohort lab" in diagnosis.sentence.en
+
+
+def test_holders_of_other_namespaces_are_counted_and_not_named() -> None:
+    holder = a_workload("QuotaReserved", "", status="True")
+    holder["metadata"] |= {"name": "w-2", "namespace": "other", "ownerReferences": [{"kind": "Job", "name": "secret"}]}
+    assignment = {"name": "main", "resourceUsage": {"nvidia.com/gpu": "24"}}
+    holder["status"]["admission"] = {"clusterQueue": "batch", "podSetAssignments": [assignment]}
+    message = "insufficient unused quota for nvidia.com/gpu in flavor big, 6 more needed"
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("WaitingForQuota", message), holder, *list_queues("24"))
+    assert "held by 1 workload of other namespaces" in diagnosis.sentence.en
+    assert "secret" not in diagnosis.sentence.en
+
+
+def test_an_eviction_by_a_check_names_the_check_and_the_next_try() -> None:
+    workload = a_workload("PendingEvaluation", "At least one admission check is false")
+    workload["status"] |= {
+        "admissionChecks": [{"name": "nodes", "state": "Retry", "message": "no capacity"}],
+        "requeueState": {"count": 2, "requeueAt": "2026-11-24T08:40:00Z"},
+    }
+    workload["status"]["conditions"] += [
+        {"type": "Evicted", "status": "True", "reason": "AdmissionCheck", "message": "a check is false"},
+        {"type": "Requeued", "status": "False", "reason": "AdmissionCheck", "message": "a check is false"},
+    ]
+    diagnosis = diagnose_case(a_pod(spec=GATE), workload, *list_queues())
+    assert get_code(diagnosis) == "KueueEvicted"
+    assert "nodes is Retry (no capacity); taken back 2 times; it goes back into the queue at 2026-11-24T08:40:00Z" in (
+        diagnosis.sentence.en
+    )
