@@ -1,23 +1,17 @@
-"""Changes of other objects than the nodes that refuse a pod: pods that end, new nodes, looser claims, new volumes."""
+"""Changes of other objects than the nodes that refuse a pod: pods that end, new nodes, new volumes, changed claims."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from engine.claims.explanation import ExplainedRequest, explain_node
-from engine.claims.findings import SelectorFailure
-from engine.claims.inventory import read_inventory
-from engine.claims.judge import NO_DEVICES, ClaimsJudge
-from engine.claims.pod_claims import ClaimRejectedError, collect_claims
-from engine.claims.reasons import DeviceReason
-from engine.filters import dynamic_resources, node_resources, volume_binding, volume_zone
+from engine.filters import node_resources, volume_binding, volume_zone
 from engine.filters.judgement import Judgement
 from engine.filters.verdicts import StatusCode
 from engine.simulation.change_trial import ChangeTrial
+from engine.simulation.claim_changes import MAX_NODES, iterate_claim_trials, list_refused_by
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.verdict import PodVerdict
 from engine.snapshot import kinds
-from engine.snapshot.fields import FieldError
 from engine.snapshot.node_info import NodeInfo
 from engine.snapshot.pods import Pod
 from engine.snapshot.quantity import PODS, format_amount
@@ -25,16 +19,11 @@ from engine.suggestions.suggestion import Edit
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 
-MAX_NODES: Final = 8
-"""Limit of the nodes on which each kind of change is tried."""
 MAX_EMPTIED: Final = 64
 """Limit of the nodes of which pods are chosen that would have to end: those that lack least."""
-MAX_BOUNDS: Final = 8
-"""Limit of the values to which a bound of one request is loosened: the nearest ones."""
 MAX_PODS: Final = 5
 """Limit of the pods that are waited for together."""
 _HOST: Final = "kubernetes.io/hostname"
-_ORDERINGS: Final = (">=", ">", "<=", "<")
 _RETURNING: Final = ("DaemonSet", "Node")
 """Owners that make a pod again at once."""
 
@@ -43,18 +32,12 @@ def iterate_cluster_trials(
     cluster: SimulationCluster, verdict: PodVerdict, judgement: Judgement
 ) -> Iterator[ChangeTrial]:
     """Iterate over the changes after which a node would take the pod that one kind of filter keeps from it."""
-    full = _list_refused_by(judgement, {node_resources.NAME})
+    full = list_refused_by(judgement, {node_resources.NAME})
     if cluster.has_pods:
         yield from _iterate_ends(cluster, verdict, judgement, full)
     yield from _iterate_new_nodes(cluster, verdict, judgement, full)
-    yield from _iterate_looser_claims(cluster, verdict, judgement)
+    yield from iterate_claim_trials(cluster, verdict, judgement)
     yield from _iterate_new_volumes(cluster, verdict, judgement)
-
-
-def _list_refused_by(judgement: Judgement, filters: set[str]) -> list[str]:
-    """List the nodes that only these filters refuse."""
-    names = (name for name, refusal in judgement.refused.items() if refusal.plugin in filters)
-    return [name for name in names if judgement.alone.get(name, {}).keys() <= filters]
 
 
 def _iterate_ends(
@@ -140,97 +123,11 @@ def _copy_node(info: NodeInfo) -> Json:
     return {**node, "metadata": {**metadata, "name": name, "uid": name, "labels": labels}}
 
 
-def _iterate_looser_claims(
-    cluster: SimulationCluster, verdict: PodVerdict, judgement: Judgement
-) -> Iterator[ChangeTrial]:
-    """Iterate over bounds of selectors that devices just miss, each loosened to the value of one of these devices."""
-    refused = [
-        name
-        for name in _list_refused_by(judgement, {dynamic_resources.NAME})
-        if judgement.refused[name].reasons == (NO_DEVICES,)
-    ]
-    if not refused:
-        return
-    inventory = read_inventory(cluster.snapshot)
-    try:
-        judge = ClaimsJudge(inventory, collect_claims(inventory, judgement.pod, judgement.request))
-    except (FieldError, ClaimRejectedError):
-        return
-    for name in refused[:MAX_NODES]:
-        for request in explain_node(judge, cluster.snapshot.nodes[name].node).requests:
-            for edit, expression in _list_looser(request):
-                if changed := _rewrite_claim(cluster, verdict.pod, edit, expression):
-                    yield ChangeTrial((edit,), verdict.pod, objects=(changed,))
-
-
-def _list_looser(request: ExplainedRequest) -> list[tuple[Edit, str]]:
-    """List the looser bounds, each with the whole expression that the bound is part of."""
-    looser: dict[str, tuple[Edit, str]] = {}
-    for device in request.devices:
-        if [finding.reason for finding in device.findings] != [DeviceReason.SELECTOR_NOT_MATCHED]:
-            continue
-        cause = device.findings[0].cause
-        if not isinstance(cause, SelectorFailure) or len(cause.parts) != 1:
-            continue
-        part = cause.parts[0]
-        if part.operator in _ORDERINGS and part.text in cause.expression and part.text.count(part.expected) == 1:
-            after = part.text.replace(part.expected, part.actual)
-            edit = Edit("claim", request.claim, part.text, after, _measure_loss(part.expected, part.actual))
-            looser.setdefault(after, (edit, cause.expression))
-    return sorted(looser.values(), key=lambda pair: pair[0].share)[:MAX_BOUNDS]
-
-
-def _measure_loss(expected: str, actual: str) -> float:
-    """Measure the share that a bound gives up; a half where the values are no numbers."""
-    numbers = [_read_number(text) for text in (expected, actual)]
-    if None in numbers or not numbers[0]:
-        return 0.5
-    before, after = (number or 0.0 for number in numbers)
-    return min(1.0, abs(before - after) / abs(before))
-
-
-def _read_number(text: str) -> float | None:
-    units = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9}
-    digits = text.rstrip("KMGTki")
-    try:
-        return float(digits) * units[text[len(digits) :]]
-    except (ValueError, KeyError):
-        return None
-
-
-def _rewrite_claim(cluster: SimulationCluster, pod: Json, edit: Edit, expression: str) -> Json | None:
-    """Write the looser bound into the claim, or into the template that the pod's claim is made from."""
-    namespace, name = get_text(pod, "metadata", "namespace"), edit.where
-    after = expression.replace(edit.before, edit.after)
-    claim = cluster.snapshot.get_objects(kinds.RESOURCE_CLAIM).get((namespace, name))
-    if claim is not None:
-        return {**claim, "spec": replace_expression(get_object(claim, "spec"), expression, after)}
-    prefix = get_text(pod, "metadata", "name")
-    templates = {
-        f"{prefix}-{get_text(reference, 'name')}": get_text(reference, "resourceClaimTemplateName")
-        for reference in iterate_objects(pod, "spec", "resourceClaims")
-    }
-    template = cluster.snapshot.get_objects(kinds.CLAIM_TEMPLATE).get((namespace, templates.get(name, "")))
-    if template is None:
-        return None
-    return {**template, "spec": replace_expression(get_object(template, "spec"), expression, after)}
-
-
-def replace_expression(value: Any, before: str, after: str) -> Any:
-    """Return a copy of a specification in which one expression of CEL is replaced by another."""
-    if isinstance(value, Mapping):
-        return {
-            key: after if key == "expression" and entry == before else replace_expression(entry, before, after)
-            for key, entry in value.items()
-        }
-    return [replace_expression(entry, before, after) for entry in value] if isinstance(value, list) else value
-
-
 def _iterate_new_volumes(
     cluster: SimulationCluster, verdict: PodVerdict, judgement: Judgement
 ) -> Iterator[ChangeTrial]:
     """Try new claims in place of those whose volumes the nodes do not reach."""
-    if not _list_refused_by(judgement, {volume_zone.NAME, volume_binding.NAME}):
+    if not list_refused_by(judgement, {volume_zone.NAME, volume_binding.NAME}):
         return
     namespace = get_text(verdict.pod, "metadata", "namespace")
     names = {

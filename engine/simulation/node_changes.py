@@ -20,6 +20,7 @@ from engine.filters import node_affinity, node_resources, node_unschedulable, ta
 from engine.filters.node_affinity import read_required_affinity
 from engine.filters.tolerations import read_tolerations
 from engine.simulation.change_trial import ChangeTrial, prove_trial
+from engine.simulation.claim_changes import iterate_class_trials
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.cluster_changes import iterate_cluster_trials
 from engine.simulation.setting import SimulationSetting
@@ -45,6 +46,8 @@ def find_node_changes(
 ) -> list[SuggestedChange]:
     """Find the cheapest changes after which the pod fits a node that the filters refuse; none is less than another."""
     judgement = verdict.judgement
+    if any(obstacle.code == "DeviceClassMissing" for obstacle in verdict.obstacles):
+        return _prove_cheapest(cluster, verdict, list(iterate_class_trials(cluster, verdict)), setting)
     if judgement is None or judgement.prefilter or judgement.pre_enqueue:
         return []
     if any(obstacle.code == "RequestNotRead" for obstacle in verdict.obstacles):

@@ -61,6 +61,10 @@ _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
         "write `{after}` instead of `{before}` in the selector of claim {where}",
         "将资源申领 {where} 的选择器中的 `{before}` 改为 `{after}`",
     ),
+    "class": (
+        "name the device class {after} instead of {before} in the claim's request `{where}`",
+        "在资源申领的请求 `{where}` 中将设备类 {before} 改为 {after}",
+    ),
     "volume": (
         "use a new volume claim {after} in place of {where}, whose volume {before} is out of the node's reach",
         "用新的存储卷申领 {after} 代替 {where}：节点无法访问其存储卷 {before}",

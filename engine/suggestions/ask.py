@@ -13,13 +13,14 @@ from schemas.events import PodRef, Request
 
 Constraint = Literal[
     "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
-    "registration", "lock", "taint", "selector", "request", "uncordon", "node", "claim", "volume",
+    "registration", "lock", "taint", "selector", "request", "uncordon", "node", "claim", "class", "volume",
 ]  # fmt: skip
 """Constraint that may keep a pod from a node. ``use``: devices that other pods hold. ``nodes``: kube-scheduler did not
 offer the node. ``registration``: no device plugin registers its devices. ``lock``: the node lock of a bind that has
 ended. ``taint``, ``selector``, ``request``, ``uncordon``: taints, labels, amounts other than devices, and cordons of
 nodes, which kube-scheduler's filters look at. ``node``: one more node. ``claim``: a bound in a selector of a
-ResourceClaim. ``volume``: a claim for a volume that other nodes do not reach."""
+ResourceClaim. ``class``: the device class of a request in one. ``volume``: a claim for a volume that
+other nodes do not reach."""
 
 Amount = Literal["memory_mib", "memory_percentage", "cores", "count"]
 """A field of a request."""

@@ -27,6 +27,7 @@ COSTS: Final[dict[Constraint, float]] = {
     "request": 1,
     "uncordon": 1.5,
     "claim": 0.8,
+    "class": 0.75,
     "volume": 0.9,
     "node": 1.9,
     "registration": 1.8,

@@ -9,7 +9,7 @@ from .diagnosis import Actor, InBothLanguages
 
 Constraint = Literal[
     "memory", "cores", "count", "type", "uuid", "mode", "numa", "policy", "quota", "cordon", "health", "use", "nodes",
-    "registration", "lock", "taint", "selector", "request", "uncordon", "node", "claim", "volume",
+    "registration", "lock", "taint", "selector", "request", "uncordon", "node", "claim", "class", "volume",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from engine.cases.simulating import simulate_on_case
-from engine.simulation.cluster_changes import replace_expression
+from engine.simulation.claim_changes import replace_expression
 from engine.snapshot.case_objects import collect_objects
 from schemas.json_types import Json
 from tests.support.control_plane.objects import MERGE_PATCH, create, created_namespace, created_nodes
@@ -31,6 +31,7 @@ from tests.support.control_plane.scheduled_pods import (
 from tests.support.waiting import eventually
 
 DRIVER = "gpu.example.com"
+DRA = "/apis/resource.k8s.io/v1"
 GPU = "nvidia.com/gpu"
 BOUND = f"device.capacity['{DRIVER}'].memory.compareTo(quantity('80Gi')) >= 0"
 
@@ -151,25 +152,54 @@ def end_holder(scene: Scene, _: Json, edit: Json) -> None:
     delete_objects(scene.client, [f"/api/v1/namespaces/{namespace}/pods/{name}"])
 
 
-def prepare_claim(scene: Scene) -> None:
-    """Publish devices of 24 and 40 Gi to a claim that asks for 80."""
+def publish_devices(scene: Scene) -> None:
+    """Publish devices of 24 and 40 Gi on a node."""
     node = f"{scene.namespace}-a"
     scene.add_nodes(a_cpu_node(node))
     devices = [{"name": f"gpu-{gib}", "capacity": {"memory": {"value": f"{gib}Gi"}}} for gib in (24, 40)]
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    group = "/apis/resource.k8s.io/v1"
     spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
-    scene.add(f"{group}/resourceslices", {"metadata": {"name": node}, "spec": spec})
-    selectors = [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]
-    scene.add(f"{group}/deviceclasses", {"metadata": {"name": scene.namespace}, "spec": {"selectors": selectors}})
-    request = {"deviceClassName": scene.namespace, "selectors": [{"cel": {"expression": BOUND}}]}
+    scene.add(f"{DRA}/resourceslices", {"metadata": {"name": node}, "spec": spec})
+
+
+def add_class(scene: Scene, name: str, *expressions: str) -> None:
+    selectors = [{"cel": {"expression": text}} for text in (f"device.driver == '{DRIVER}'", *expressions)]
+    scene.add(f"{DRA}/deviceclasses", {"metadata": {"name": name}, "spec": {"selectors": selectors}})
+
+
+def add_claim(scene: Scene, *expressions: str) -> None:
+    request = {"deviceClassName": scene.namespace, "selectors": [{"cel": {"expression": text}} for text in expressions]}
     claim = {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}
-    path = f"{group}/namespaces/{scene.namespace}/resourceclaims"
-    scene.add(path, {"metadata": {"name": "claim"}, "spec": claim})
+    scene.add(f"{DRA}/namespaces/{scene.namespace}/resourceclaims", {"metadata": {"name": "claim"}, "spec": claim})
+
+
+def prepare_claim(scene: Scene) -> None:
+    """Publish devices of 24 and 40 Gi to a claim that asks for 80."""
+    publish_devices(scene)
+    add_class(scene, scene.namespace)
+    add_claim(scene, BOUND)
+
+
+def prepare_class(scene: Scene) -> None:
+    """Publish devices that are not of the class that the claim names, and of another one of the driver."""
+    publish_devices(scene)
+    add_class(scene, scene.namespace, BOUND)
+    add_class(scene, f"{scene.namespace}-small")
+    add_claim(scene)
+
+
+def name_another_class(scene: Scene, _: Json, edit: Json) -> None:
+    name, _, request = edit["where"].partition(": ")
+    path = f"{DRA}/namespaces/{scene.namespace}/resourceclaims"
+    (entry,) = scene.client.get(f"{path}/{name}").json()["spec"]["devices"]["requests"]
+    assert (entry["name"], entry["exactly"]["deviceClassName"]) == (request, edit["before"])
+    changed = entry | {"exactly": entry["exactly"] | {"deviceClassName": edit["after"]}}
+    delete_objects(scene.client, [f"{path}/{name}"])
+    scene.add(path, {"metadata": {"name": name}, "spec": {"devices": {"requests": [changed]}}})
 
 
 def rewrite_claim(scene: Scene, _: Json, edit: Json) -> None:
-    path = f"/apis/resource.k8s.io/v1/namespaces/{scene.namespace}/resourceclaims"
+    path = f"{DRA}/namespaces/{scene.namespace}/resourceclaims"
     claim = scene.client.get(f"{path}/{edit['where']}").json()
     looser = replace_expression(claim["spec"], BOUND, BOUND.replace(edit["before"], edit["after"]))
     assert looser != claim["spec"]
@@ -231,6 +261,7 @@ CASES: Sequence[Case] = (
     Case("node", prepare_full, add_node, requests={"cpu": "2"}),
     Case("use", prepare_full, end_holder, requests={"cpu": "2"}),
     Case("claim", prepare_claim, rewrite_claim, CLAIMED),
+    Case("class", prepare_class, name_another_class, CLAIMED),
     Case("volume", prepare_volume, renew_volume, MOUNTED),
 )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.simulation.cluster_changes import replace_expression
+from engine.simulation.claim_changes import replace_expression
 from tests.support.builders.claims import a_claim, a_class, a_device, a_pod_with, a_request, a_slice
 from tests.support.builders.cluster import Object, a_node, a_pod, a_taint
 from tests.support.builders.simulations import simulate
@@ -77,6 +77,48 @@ def test_a_bound_goes_as_low_as_the_last_of_the_devices_that_are_needed() -> Non
 def test_a_device_that_misses_more_than_a_bound_is_not_reached(expression: str) -> None:
     cluster = [a_node("n1"), a_slice(a_device("a", "24Gi")), a_class(), a_claim(a_request(expression))]
     assert list_of_kind(simulate(a_pod_with("c0"), *cluster), "claim") == []
+
+
+def a_driver_class(name: str, driver: str, *more: str) -> Object:
+    return a_class(f"device.driver == '{driver}'", *more, name=name)
+
+
+FULL_GPU = "device.attributes['gpu.nvidia.com'].type == 'gpu'"
+
+
+def a_mig_cluster(device_class: str, *more: Object) -> list[Object]:
+    """Build a node that has only MIG devices, for a claim that names a class."""
+    devices = [a_device("mig-0", "20Gi", {"type": "mig"})]
+    classes = [
+        a_driver_class("gpu.nvidia.com", "gpu.nvidia.com", FULL_GPU),
+        a_driver_class("mig.nvidia.com", "gpu.nvidia.com"),
+    ]
+    return [a_node("n1"), a_slice(*devices), *classes, a_claim(a_request(device_class=device_class)), *more]
+
+
+def test_another_class_of_the_same_driver_is_suggested_where_its_devices_are_free() -> None:
+    answer = simulate(a_pod_with("c0"), *a_mig_cluster("gpu.nvidia.com"))
+    assert list_suggested(answer) == [("you", [("class", "c0: r0", "gpu.nvidia.com", "mig.nvidia.com")])]
+
+
+def test_the_nearest_class_is_suggested_for_one_that_does_not_exist() -> None:
+    answer = simulate(a_pod_with("c0"), *a_mig_cluster("migs.nvidia.com"))
+    assert list_of_kind(answer, "class") == [("you", [("class", "c0: r0", "migs.nvidia.com", "mig.nvidia.com")])]
+
+
+def test_a_free_device_of_another_kind_is_no_replacement() -> None:
+    network = a_slice(a_device("nic-0"), node="n1", pool="nics", driver="rdma.example.org")
+    cluster = [a_node("n1"), network, a_driver_class("rdma", "rdma.example.org"), a_driver_class("gpu", "gpu.x.org")]
+    answer = simulate(a_pod_with("c0"), *cluster, a_claim(a_request(device_class="gpu")))
+    assert list_of_kind(answer, "class") == []
+
+
+def test_only_the_alternative_that_is_named_gets_another_class() -> None:
+    choices = [{"name": name, "deviceClassName": "gpu.nvidia.com"} for name in ("first", "second")]
+    cluster = a_mig_cluster("gpu.nvidia.com")
+    cluster[-1] = a_claim({"name": "any", "firstAvailable": choices})
+    edits = [edits for _, edits in list_of_kind(simulate(a_pod_with("c0"), *cluster), "class")]
+    assert edits == [[("class", f"c0: any/{name}", "gpu.nvidia.com", "mig.nvidia.com")] for name in ("first", "second")]
 
 
 def test_only_the_expression_is_replaced() -> None:
