@@ -15,7 +15,8 @@ verdict         one pod judged: filters first, then the fit on the nodes that pa
 picked_devices  devices of the chosen node with their state before and the verdict on each
 several         several pods, placed one after the other
 proved_changes  the smallest changes of the pod's requests and of the cluster after which the pod fits, each proved
-node_changes, cluster_changes  the parts of them that change nodes, and other objects
+node_changes, cluster_changes, claim_changes
+                the parts of them that change nodes, other objects, and claims for devices
 change_trial    one set of changes, and its proof
 pod_placer      pods placed one after the other, each on what the ones before leave
 gangs           pods that start only together: how many of them fit

@@ -150,13 +150,13 @@ def iterate_class_trials(cluster: SimulationCluster, verdict: PodVerdict) -> Ite
 
 
 def _list_claim_names(pod: Json) -> list[str]:
-    made = {
+    generated = {
         get_text(status, "name"): get_text(status, "resourceClaimName")
         for status in iterate_objects(pod, "status", "resourceClaimStatuses")
     }
     prefix = get_text(pod, "metadata", "name")
     return [
-        get_text(entry, "resourceClaimName") or made.get(name) or f"{prefix}-{name}"
+        get_text(entry, "resourceClaimName") or generated.get(name) or f"{prefix}-{name}"
         for entry in iterate_objects(pod, "spec", "resourceClaims")
         for name in [get_text(entry, "name")]
     ]
@@ -177,7 +177,7 @@ def _list_classes(source: Json) -> list[tuple[str, str]]:
 
 
 def _list_related(current: str, classes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """List the other classes of the same vendor or with a similar name: a network card is no GPU, though it is free."""
+    """List the other classes of the same vendor or with a similar name: a device of another kind replaces no GPU."""
     drivers = _find_drivers(classes.get(current, {}))
     scores = {name: SequenceMatcher(None, current, name).ratio() for name in classes if name != current}
     related = [
@@ -194,7 +194,7 @@ def _find_drivers(device_class: Mapping[str, Any]) -> set[str]:
 
 
 def _get_domain(class_name: str) -> str:
-    """Return the vendor's domain of a name such as ``mig.nvidia.com``; of another name, the name."""
+    """Return the domain of the vendor that ends a name of three labels or more; otherwise the name."""
     labels = class_name.split(".")
     return ".".join(labels[-2:]) if len(labels) > 2 else class_name
 
