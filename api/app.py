@@ -29,6 +29,7 @@ from api.authority.checks import CallerChecks
 from api.authority.review_api import choose_loader
 from api.authority.reviewer import Reviewer
 from api.handlers.admission import AdmissionHandlers
+from api.handlers.capacity import CapacityHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
@@ -141,6 +142,7 @@ def create_app(
     watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
     waiting = PendingList(index, devices)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
+    simulation = SimulationHandlers(devices, change_search)
     export(metrics, latest, topic.state, watching, index)
     api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),
@@ -152,7 +154,8 @@ def create_app(
         ),
         SuggestionHandlers(attempts, devices, change_search),
         AdmissionHandlers(index, devices),
-        SimulationHandlers(devices, change_search),
+        simulation,
+        CapacityHandlers(simulation),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),

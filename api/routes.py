@@ -3,6 +3,7 @@
 from typing import Final
 
 from api.handlers.admission import AdmissionHandlers
+from api.handlers.capacity import CapacityHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
@@ -20,6 +21,7 @@ from api.http.operation import Operation, OperationRoute
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.capacity import Fits
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Clusters, Nodes, Schedulers
@@ -66,6 +68,7 @@ def list_routes(
     suggestions: SuggestionHandlers,
     admission: AdmissionHandlers,
     simulation: SimulationHandlers,
+    capacity: CapacityHandlers,
     placements: PlacementHandlers,
     pending: PendingHandlers,
     waiting: WaitingHandlers,
@@ -91,6 +94,7 @@ def list_routes(
         Operation(
             "/simulate", simulation.simulate, Simulation, "Simulation of a pod", {}, (400, 413, 503), body=_A_POD
         ),
+        Operation("/capacity", capacity.count_starts, Fits, "Pods that start now", {}, (400, 413, 503), body=_A_POD),
         Operation(
             "/suggestions",
             admission.list_suggestions,

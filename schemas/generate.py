@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from . import asyncapi
 from .answers import (
     attempts,
+    capacity,
     comparisons,
     diagnosis,
     nodes,
@@ -41,6 +42,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *diagnosis.ANSWERS,
     *suggestions.ANSWERS,
     *simulation.ANSWERS,
+    *capacity.ANSWERS,
     *waiting.ANSWERS,
     *watching.ANSWERS,
     *trends.ANSWERS,

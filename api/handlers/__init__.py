@@ -15,6 +15,7 @@ diagnosis       diagnosis of a waiting pod by the decision tree
 suggestions     changes after which a pod fits
 admission       changes that would admit most of the waiting pods
 simulation      placement of a pod that does not exist yet
+capacity        pods of a shape that start now
 cluster_file    recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics
 attempt_rights  attempts for callers who may read their pods

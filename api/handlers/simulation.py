@@ -44,7 +44,7 @@ MAX_NODES: Final = 1_000
 """Limit of the nodes whose objects are read."""
 NODES_SECONDS: Final = 10.0
 """Time for which nodes are remembered: people change a pod and ask again."""
-_EXAMPLE: Final = (
+POD_EXAMPLE: Final = (
     "Send an object of kind Pod or a workload with a pod template, as `kubectl get pod NAME -o yaml` writes it."
 )
 
@@ -86,34 +86,48 @@ class SimulationHandlers:
         and memory, are not counted. It writes nothing.
         """
         refuse_repeated(request)
+        workloads = await self.read_workloads(request, cluster, query.namespace)
+        columns = self.require_columns(cluster)
+        setting, unknown = SimulationSetting(datetime.now(UTC), cluster.name), ["quotas"]
+        described = await self.describe_cluster(cluster, columns, unknown)
+        try:
+            async with self.devices.lock:
+                placed = await asyncio.to_thread(_simulate_pods, described, workloads, query.count, setting)
+        except PodRejectedError as error:
+            raise BadRequestError(f"body: {error}", POD_EXAMPLE) from None
+        changes = await self._find_changes(request, cluster, columns, placed, setting, unknown)
+        body = await asyncio.to_thread(answer_placement, placed.placement, changes, setting)
+        return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
+
+    async def read_workloads(
+        self, request: Request, cluster: Cluster, namespace_of_path: str | None
+    ) -> list[PodTemplate]:
+        """Read the workloads of the body, and require the right to read such pods. Raises ``BadRequestError``."""
         access = get_access(request)
         # The sender of a body may learn what is wrong with it; all else is for callers who may read such a pod.
         access.allow_every_caller()
         workloads = await asyncio.to_thread(_parse_workloads, await _read_body(request))
         for namespace, name in dict.fromkeys(map(_get_names, workloads)):
-            if query.namespace not in (None, namespace):
+            if namespace_of_path not in (None, namespace):
                 # The API server allowed a request about the namespace of the path.
-                cause = f"body: the pod has namespace {namespace}, but the request is about {query.namespace}"
-                raise BadRequestError(cause, f"Write metadata.namespace: {query.namespace}, or ask about {namespace}.")
+                cause = f"body: the pod has namespace {namespace}, but the request is about {namespace_of_path}"
+                raise BadRequestError(
+                    cause, f"Write metadata.namespace: {namespace_of_path}, or ask about {namespace}."
+                )
             await access.require(cluster, get_pod(namespace, name))
+        return workloads
+
+    def require_columns(self, cluster: Cluster) -> ClusterColumns:
+        """Return the present devices of a cluster. Raises ``UnavailableError`` while they are not known."""
         columns = self.devices.find_columns(cluster.name)
         if columns is None:
             raise UnavailableError(
                 f"the devices of cluster {cluster.name} are not known (yet)",
                 "Try again in a few seconds; GET /readyz names late parts, GET /api/v1/clusters lists clusters.",
             )
-        setting, unknown = SimulationSetting(datetime.now(UTC), cluster.name), ["quotas"]
-        described = await self._describe_cluster(cluster, columns, unknown)
-        try:
-            async with self.devices.lock:
-                placed = await asyncio.to_thread(_simulate_pods, described, workloads, query.count, setting)
-        except PodRejectedError as error:
-            raise BadRequestError(f"body: {error}", _EXAMPLE) from None
-        changes = await self._find_changes(request, cluster, columns, placed, setting, unknown)
-        body = await asyncio.to_thread(answer_placement, placed.placement, changes, setting)
-        return Response(orjson.dumps(body), 200, {"Cache-Control": "no-store"}, "application/json")
+        return columns
 
-    async def _describe_cluster(
+    async def describe_cluster(
         self, cluster: Cluster, columns: ClusterColumns, unknown: list[str]
     ) -> SimulationCluster:
         """Describe the cluster by its nodes' objects, if they can be read, and its devices."""
@@ -182,10 +196,10 @@ async def _read_body(request: Request) -> bytes:
         async for part in request.stream():
             size += len(part)
             if size > MAX_BODY_BYTES:
-                raise TooLargeError(f"the body is longer than {MAX_BODY_BYTES // 1024} KiB", _EXAMPLE)
+                raise TooLargeError(f"the body is longer than {MAX_BODY_BYTES // 1024} KiB", POD_EXAMPLE)
             parts.append(part)
     except ClientDisconnect:
-        raise BadRequestError("the body ended before it was whole", _EXAMPLE) from None
+        raise BadRequestError("the body ended before it was whole", POD_EXAMPLE) from None
     return b"".join(parts)
 
 
@@ -194,14 +208,14 @@ def _parse_workloads(body: bytes) -> list[PodTemplate]:
     try:
         workloads = read_workloads(body, Path("body"))
     except ManifestError as error:
-        raise BadRequestError(str(error), _EXAMPLE) from None
+        raise BadRequestError(str(error), POD_EXAMPLE) from None
     for workload in workloads:
         namespace, name = _get_names(workload)
         for key, value, problem in (
             ("namespace", namespace, find_namespace_problem(namespace)), ("name", name, find_subdomain_problem(name)),
         ):  # fmt: skip
             if problem:
-                raise BadRequestError(f"body: metadata.{key} {value[:80]!a} {problem}", _EXAMPLE)
+                raise BadRequestError(f"body: metadata.{key} {value[:80]!a} {problem}", POD_EXAMPLE)
     return workloads
 
 

@@ -32,7 +32,9 @@ _POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestio
 _WORKLOAD: Final = re.compile(r"/namespaces/([^/]+)/workloads/([^/]+)/([^/]+)")
 _WATCHED_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/schedulerlog")
 _NODE: Final = re.compile(r"/nodes(?:/([^/]+)(/occupancy)?)?")
+_DRAIN: Final = re.compile(r"/nodes/([^/]+)/drain")
 _SIMULATE: Final = "/simulate"
+_CAPACITY: Final = "/capacity"
 _PENDING: Final = "/pending"
 ShowNote = Callable[[str], None]
 """Shows a person a note about the answer."""
@@ -64,6 +66,12 @@ class DirectTransport:
             return self._list_waiting(query)
         if (match := _NODE.fullmatch(path)) and not query.get("at"):
             return self._describe_nodes(unquote(match[1] or ""), has_occupancy=bool(match[2]))
+        if match := _DRAIN.fullmatch(path):
+            from cli.direct.simulation import plan_drain_of
+
+            live = read_waiting_case(self.reader)
+            self.show_note(describe_rung(live.problems))
+            return plan_drain_of(live.case.objects, unquote(match[1]))
         if match := _WORKLOAD.fullmatch(path):
             return self._diagnose_workload(*map(unquote, match.groups()))
         match = _POD.fullmatch(path)
@@ -136,13 +144,15 @@ class DirectTransport:
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        """Simulate pods on the cluster as it is now."""
-        if path != _SIMULATE:
+        """Simulate pods on the cluster as it is now, or count how many of them start."""
+        if path not in (_SIMULATE, _CAPACITY):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
-        from cli.direct.simulation import simulate_on_cluster
+        from cli.direct.simulation import count_starts, simulate_on_cluster
 
         live = read_waiting_case(self.reader)
         self.show_note(describe_rung(live.problems))
+        if path == _CAPACITY:
+            return count_starts(live.case.objects, body, self.namespace(), query)
         count = int(query["count"]) if query.get("count", "").isdecimal() else None
         return simulate_on_cluster(live.case.objects, body, self.namespace(), count)
 

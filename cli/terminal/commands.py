@@ -16,6 +16,8 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "nodes": LazyCommand("List the nodes with what is free of their devices.", "cli.terminal.nodes:nodes"),
         "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
         "simulate": LazyCommand("Simulate where a pod from a file would go.", "cli.terminal.simulation:simulate"),
+        "fits": LazyCommand("Count the pods of a shape that start now.", "cli.terminal.capacity:fits"),
+        "drain": LazyCommand("Plan where the pods of a node would go.", "cli.terminal.capacity:drain"),
         "trends": LazyCommand("Count attempts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),
         "report": LazyCommand(
             "Report the failures of a week, and what to do about them.", "cli.terminal.report:report"

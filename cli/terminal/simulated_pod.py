@@ -12,7 +12,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.fit import device_config, manifests
 from engine.fit.manifests import Manifest, ManifestError
 from engine.hami.vendors import Vendors
-from engine.simulation.cluster import build_cluster
+from engine.simulation.cluster import SimulationCluster, build_cluster
 from engine.simulation.hami_release import LATEST, HamiRelease, observe_release
 from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.simulate import simulate_workloads
@@ -44,16 +44,21 @@ class DescribedPods(NamedTuple):
 
 def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime) -> Json:
     """Simulate the pods of a file. Raises ``ManifestError``, ``DeviceConfigError``."""
-    manifest = manifests.parse(cluster.text, Path(cluster.name))
     path = Path(pods.name)
     workloads = read_workloads(pods.text, path, pods.namespace)
-    vendors, notes = _read_table(cluster, manifest)
-    release = cluster.release or observe_release(manifest.pods.values()) or LATEST
-    simulated = build_cluster(manifest, vendors, release)
+    simulated, notes = build_described_cluster(cluster)
     try:
         return simulate_workloads(simulated, workloads, pods.copies, SimulationSetting(now, notes=notes))
     except PodRejectedError as error:
         raise ManifestError(path, None, str(error)) from None
+
+
+def build_described_cluster(cluster: DescribedCluster) -> tuple[SimulationCluster, tuple[Note, ...]]:
+    """Build the cluster of a file, and notes about it. Raises ``ManifestError``, ``DeviceConfigError``."""
+    manifest = manifests.parse(cluster.text, Path(cluster.name))
+    vendors, notes = _read_table(cluster, manifest)
+    release = cluster.release or observe_release(manifest.pods.values()) or LATEST
+    return build_cluster(manifest, vendors, release), notes
 
 
 def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors, tuple[Note, ...]]:

@@ -75,9 +75,9 @@ def simulate(
     """
     if cluster and moment:
         fail("--at: a file is the cluster of one time: leave out --at or --cluster", USAGE)
-    pods = _read("--filename", file)
+    pods = read_input("--filename", file)
     if cluster or moment:
-        text = _read("--cluster", cluster) if cluster else _fetch_recorded(asking, moment)
+        text = read_input("--cluster", cluster) if cluster else _fetch_recorded(asking, moment)
         name = str(cluster) if cluster else RECORDED
         table = _Table(device_config_file, hami_version)
         simulation = _simulate_here(text, name, table, pods, str(file), asking.namespace, count)
@@ -91,7 +91,7 @@ def simulate(
     raise typer.Exit(_STATES[simulation["state"]])
 
 
-def _read(flag: str, file: Path) -> bytes:
+def read_input(flag: str, file: Path) -> bytes:
     try:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:

@@ -38,7 +38,7 @@ def build_answer(
     now: datetime,
 ) -> Json:
     """Build the JSON of the answer. pods: all of several that were placed, `verdict` among them; () for one."""
-    diagnosis = _diagnose(verdict, changes, cluster, now)
+    diagnosis = diagnose_verdict(verdict, changes, cluster, now)
     attempt = verdict.attempt
     log = None
     if attempt is not None:
@@ -68,7 +68,7 @@ def _dump(answer: InBothLanguages | FilteredNodes | SimulatedDevice | SimulatedP
     return answer.model_dump(mode="json")
 
 
-def _diagnose(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: datetime) -> Diagnosis | None:
+def diagnose_verdict(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: datetime) -> Diagnosis | None:
     """Diagnose a pod that waits, or an attempt of HAMi's scheduler; a pod without devices that fits has none."""
     attempt = verdict.attempt
     if verdict.outcome is not PodOutcome.REFUSED and attempt is None:
@@ -146,7 +146,7 @@ def _to_device(device: TriedDevice) -> SimulatedDevice:
 def _to_pod(verdict: PodVerdict) -> SimulatedPod:
     code = ""
     if verdict.outcome is PodOutcome.REFUSED:
-        diagnosis = _diagnose(verdict, ProvedChanges(), "", _NO_TIME)
+        diagnosis = diagnose_verdict(verdict, ProvedChanges(), "", _NO_TIME)
         code = diagnosis.obstacle.code if diagnosis and diagnosis.obstacle else ""
     return SimulatedPod(
         namespace=get_text(verdict.pod, "metadata", "namespace"),

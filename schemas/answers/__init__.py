@@ -7,6 +7,7 @@ comparisons   why a node was chosen; nodes by identical refusal; two nodes or at
 diagnosis     why a pod waits
 workloads     the pods of a workload by what keeps them
 simulation    where a pod would go that does not exist yet
+capacity      pods of one shape that start now, and the plan of a drain
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
 watching      the events of a watch

@@ -21,4 +21,5 @@ Other modules:
     reservation    what an allocation writes into the pod and holds in the cluster state
     plugin_keys    annotations that the vendors' device plugins read
     fitting_nodes  whether the pod fits on any of many nodes, and nothing else
+    copies         number of copies of a pod that each node takes
 """

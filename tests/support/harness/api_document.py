@@ -72,6 +72,21 @@ _SIMULATED: Final[dict[str, Any]] = {
     "pods": [],
 }
 """Head of a simulation in which the golden pod fits none of its nodes."""
+_COUNTED: Final[dict[str, Any]] = {
+    "name": "deepseek",
+    "wanted": 4,
+    "starts": 3,
+    "room": 3,
+    "is_counted": True,
+    "node_count": 2,
+    "nodes": [{"node": "node3", "pods": 2}, {"node": "node5", "pods": 1}],
+    "added": [],
+    "sentence": {"en": "3 of 4 start now, on 2 nodes.", "zh": "4 个中有 3 个可以立即启动，分布在 2 个节点上。"},
+    "change": None,
+    "next_end": None,
+    "to_add": [{"like": "node3", "models": ["NVIDIA A40"], "nodes": 1, "pods_each": 4}],
+}
+"""Pods of a shape, without the reason why the last one waits."""
 _OF_AN_HOUR: Final = {"waited_seconds": 3600, "gpu_hours": 2.0}
 """Values of the golden pod, which asks for two devices."""
 ERRORS: Final = {
@@ -117,6 +132,7 @@ async def collect_examples() -> dict[str, Any]:
     collected["simulate"] = _SIMULATED | {name: collected[operation] for name, operation in parts.items()}
     collected["simulate"]["sentence"] = collected["getPodDiagnosis"]["sentence"]
     collected["simulate"]["suggestions"] = collected["simulate"]["suggestions"] | {"attempt": ""}
+    collected["capacity"] = _COUNTED | {"obstacle": collected["getPodDiagnosis"]["sentence"]}
     collected["default"] = describe_problem(
         401, "the caller is unknown", "Send Authorization: Bearer TOKEN."
     ).model_dump()

@@ -93,6 +93,28 @@ def test_a_pod_is_simulated_on_the_cluster_as_it_is() -> None:
     assert len(notes) == 1
 
 
+def test_pods_that_start_are_counted_on_the_cluster_as_it_is() -> None:
+    container = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
+    body = json.dumps({"kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [container]}}).encode()
+    query = {"count": "7", "add_node": "like:n0=1"}
+    answer = create_transport(SmallCluster(), []).post("/capacity", body, query)
+    assert isinstance(answer, dict)
+    # Four nodes of 4 CPU take two pods each.
+    assert (answer["starts"], answer["room"], answer["node_count"]) == (7, 8, 4)
+    refused = create_transport(SmallCluster("/api/v1/nodes"), []).post("/capacity", body, query)
+    assert isinstance(refused, NotAllowed)
+    wrong = create_transport(SmallCluster(), []).post("/capacity", body, {"add_node": "like:n9"})
+    assert isinstance(wrong, WrongRequest)
+
+
+def test_a_drain_is_planned_with_the_right_to_list_nodes_and_pods() -> None:
+    plan = create_transport(SmallCluster(), []).get("/nodes/n0/drain")
+    assert isinstance(plan, dict)
+    assert (plan["sentence"]["en"], plan["pods"]) == ("A drain of n0 moves no pod.", [])
+    assert isinstance(create_transport(SmallCluster(), []).get("/nodes/n9/drain"), NotFound)
+    assert isinstance(create_transport(SmallCluster("/api/v1/pods"), []).get("/nodes/n0/drain"), NotAllowed)
+
+
 def test_what_would_help_is_worked_out_on_the_objects() -> None:
     transport = create_transport(SmallCluster(), [])
     answer = transport.get("/namespaces/ml/pods/train-0/suggestions")

@@ -1,0 +1,13 @@
+"""Capacity: what a cluster takes now, and what it would take after a change. Pure; nothing is written.
+
+    shape or file ──▶ room ──▶ starts          node ──▶ drain
+
+shapes       a pod from amounts
+room         number of copies of a pod that each node takes
+added_nodes  empty copies of nodes, for a question
+releases     pods whose end makes room
+starts       wanted pods: how many start, what the others wait for, nodes that would take them
+drain        pods of a node placed elsewhere
+
+Everything is judged by `engine.simulation`, as the whole cluster would.
+"""

@@ -1,0 +1,58 @@
+"""``fits`` and ``drain`` on the examples' cluster, whose figures docs/demo.md works out."""
+
+import json
+
+from tests.unit.cli.terminal.conftest import Run
+
+CLUSTER = ("--cluster", "examples/cluster.yaml")
+
+
+def test_pods_of_a_shape_are_counted_with_what_lets_more_start(run: Run) -> None:
+    words = ("fits", "--gpu", "4", "--gpumem", "20000", "--count", "20", "--add-node", "like:node3=2", *CLUSTER)
+    done = run(*words)
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == "11 of 20 start now, on 4 nodes."
+    assert "  2 nodes like node10 (NVIDIA H100 80GB HBM3), which take 8 each." in lines
+    answer = json.loads(run(*words, "-o", "json").stdout)
+    assert (answer["starts"], answer["room"], answer["added"]) == (11, 11, ["node3-added-1", "node3-added-2"])
+
+
+def test_pods_that_all_start_are_a_success(run: Run) -> None:
+    done = run("fits", "-f", "examples/pods/1-gpu-pod.yaml", *CLUSTER)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("It starts now; there is room for ")
+
+
+def test_a_question_without_a_pod_or_with_two_is_a_mistake(run: Run) -> None:
+    for words in ((), ("--gpu", "1", "-f", "examples/pods/1-gpu-pod.yaml")):
+        done = run("fits", *words, *CLUSTER)
+        assert (done.exit_code, "--gpu or --filename: give" in done.stderr) == (2, True)
+
+
+def test_an_addition_that_is_none_is_a_mistake(run: Run) -> None:
+    for text, message in (("like:node77", "the cluster has no node node77"), ("x=y", "write like:NODE=COUNT")):
+        done = run("fits", "--gpu", "1", "--add-node", text, *CLUSTER)
+        assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_a_drain_names_where_each_pod_goes_and_why_others_wait(run: Run) -> None:
+    done = run("drain", "node9", *CLUSTER)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "A drain of node9 moves 1 pod; 1 would wait.")
+    rows = {line.split()[0]: line for line in done.stdout.splitlines()[3:]}
+    assert "node6" in rows["default/notebook-4"]
+    assert "waits" in rows["batch/solver-1"]
+    plan = json.loads(run("drain", "node9", *CLUSTER, "-o", "json").stdout)
+    reasons = {pod["name"]: pod["reason"] for pod in plan["pods"]}
+    assert "lack memory: 41,912 MiB asked" in reasons["solver-1"]["en"]
+    assert reasons["notebook-4"] is None
+
+
+def test_a_drain_of_an_unknown_node_names_the_next_step(run: Run) -> None:
+    done = run("drain", "node77", *CLUSTER)
+    assert (done.exit_code, "lists its nodes" in done.stderr) == (2, True)
+
+
+def test_a_drain_is_not_asked_of_an_address(run: Run) -> None:
+    done = run("drain", "node9")
+    assert (done.exit_code, "give --cluster FILE" in done.stderr) == (2, True)
