@@ -7,9 +7,9 @@ from engine.capacity.drain import NodeMissingError, plan_drain
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.verdict import judge_simulated
+from tests.support.builders.capacity import SETTING, a_holder, clusters
 from tests.support.builders.cluster import a_node, a_pod
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, build_described
-from tests.unit.engine.capacity.test_starts import SETTING, a_holder, clusters
 
 
 def test_pods_of_a_drained_node_go_where_there_is_room_and_the_others_wait() -> None:

@@ -1,7 +1,6 @@
 """How many pods start: every count is proved by placing the pods one after the other and judging each."""
 
 from itertools import count
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,22 +12,11 @@ from engine.capacity.shapes import Shape, build_template
 from engine.capacity.starts import plan_starts
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.pod_placer import placing_pods
-from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodOutcome, judge_simulated
 from engine.simulation.workloads import PodTemplate
+from tests.support.builders.capacity import SETTING, a_holder, clusters
 from tests.support.builders.cluster import a_node, a_pod
 from tests.support.builders.simulations import NOW, a_gpu_node, build_described
-
-SETTING = SimulationSetting(NOW)
-
-
-def a_holder(name: str, node: str, devices: dict[int, tuple[int, int]]) -> dict[str, Any]:
-    """Build a pod that holds memory (MiB) and cores (percent) of devices of a node."""
-    pod = a_pod(name, node=node)
-    held = "".join(f"GPU-{node}-{number},NVIDIA,{memory},{cores}:" for number, (memory, cores) in devices.items())
-    pod["metadata"]["annotations"] = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": f"{held};"}
-    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": str(len(devices))}}
-    return pod
 
 
 def place_all(cluster: SimulationCluster, template: PodTemplate) -> dict[str, int]:
@@ -44,25 +32,6 @@ def place_all(cluster: SimulationCluster, template: PodTemplate) -> dict[str, in
             node = verdict.node or verdict.fitting[0]
             placed[node] = placed.get(node, 0) + 1
     raise AssertionError("the loop ends by a pod that waits")
-
-
-uses = st.dictionaries(
-    st.integers(0, 3), st.tuples(st.sampled_from([1000, 6000, 12000, 20000]), st.sampled_from([0, 30, 60])), max_size=4
-)
-
-
-@st.composite
-def clusters(draw: st.DrawFn) -> SimulationCluster:
-    """Up to three nodes of up to four devices, with pods that hold some of them."""
-    objects = []
-    for number in range(draw(st.integers(1, 3))):
-        name, devices = f"n{number}", draw(st.integers(1, 4))
-        objects.append(a_gpu_node(name, devices))
-        for position, use in enumerate(draw(st.lists(uses, max_size=2))):
-            held = {device: amounts for device, amounts in use.items() if device < devices}
-            if held:
-                objects.append(a_holder(f"{name}-p{position}", name, held))
-    return build_described(*objects)
 
 
 shapes = st.builds(
