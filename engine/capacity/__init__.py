@@ -1,9 +1,9 @@
 """Capacity: what a cluster takes now, and what it would take after a change. Pure; nothing is written.
 
-    shape or file ──▶ room ──▶ starts          node ──▶ drain
+    shape or file ──▶ per_node ──▶ starts          node ──▶ drain
 
 shapes       a pod from amounts
-room         number of copies of a pod that each node takes
+per_node     number of copies of a pod that each node takes
 added_nodes  empty copies of nodes, for a question
 releases     pods whose end makes room
 starts       wanted pods: how many start, what the others wait for, nodes that would take them

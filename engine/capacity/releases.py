@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from engine.capacity.room import MAX_COPIES, Room, count_by_resources, has_rules
+from engine.capacity.per_node import MAX_COPIES, Capacity, count_by_resources, has_rules
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import has_ended
 from engine.fit.judge.copies import CopyCounter
@@ -31,16 +31,18 @@ class Release(NamedTuple):
     gain: int
 
 
-def find_release(cluster: SimulationCluster, room: Room, wanted: int, setting: SimulationSetting) -> Release | None:
+def find_release(
+    cluster: SimulationCluster, capacity: Capacity, wanted: int, setting: SimulationSetting
+) -> Release | None:
     """Find the pod whose end lets most of ``wanted`` further copies start, proved by judging without it.
 
     None where no single end lets one start, and where copies decide about each other's nodes.
     """
-    if room.verdict.judgement is None or has_rules(room.verdict):
+    if capacity.verdict.judgement is None or has_rules(capacity.verdict):
         return None
-    releases = [release for pod in _list_running(cluster) if (release := _try_end(cluster, room, pod, setting))]
+    releases = [release for pod in _list_running(cluster) if (release := _try_end(cluster, capacity, pod, setting))]
     ranked = sorted(releases, key=lambda release: (-min(release.gain, wanted), release.gain, release[:3]))
-    return next((release for release in ranked[:MAX_PROOFS] if _is_proved(cluster, room, release, setting)), None)
+    return next((release for release in ranked[:MAX_PROOFS] if _is_proved(cluster, capacity, release, setting)), None)
 
 
 def _list_running(cluster: SimulationCluster) -> list[Json]:
@@ -54,7 +56,7 @@ def _count_devices(columns: ClusterColumns, pod: Mapping[str, Any]) -> int:
 
 
 def _try_end(
-    cluster: SimulationCluster, room: Room, pod: Mapping[str, Any], setting: SimulationSetting
+    cluster: SimulationCluster, capacity: Capacity, pod: Mapping[str, Any], setting: SimulationSetting
 ) -> Release | None:
     """Count the copies that the pod's node takes after its end; None if they are no more than before."""
     node = get_text(pod, "spec", "nodeName")
@@ -64,8 +66,8 @@ def _try_end(
     if info is None or parsed is None:
         return None
     with ending_pod(cluster.columns, get_text(pod, "metadata", "uid")):
-        after = _count_on(cluster, room, info.without_pods([parsed]), setting)
-    gain = after - room.copies.get(node, 0)
+        after = _count_on(cluster, capacity, info.without_pods([parsed]), setting)
+    gain = after - capacity.copies.get(node, 0)
     return Release(namespace, name, node, gain) if gain > 0 else None
 
 
@@ -81,8 +83,8 @@ def ending_pod(columns: ClusterColumns, uid: str) -> Iterator[None]:
             columns.hold(uid, use)
 
 
-def _count_on(cluster: SimulationCluster, room: Room, info: NodeInfo, setting: SimulationSetting) -> int:
-    verdict = room.verdict
+def _count_on(cluster: SimulationCluster, capacity: Capacity, info: NodeInfo, setting: SimulationSetting) -> int:
+    verdict = capacity.verdict
     limit = min(MAX_COPIES, count_by_resources(verdict.judgement, info))
     if not verdict.asks_devices:
         return limit
@@ -90,11 +92,11 @@ def _count_on(cluster: SimulationCluster, room: Room, info: NodeInfo, setting: S
     return 0 if counts is None else int(counts[0])
 
 
-def _is_proved(cluster: SimulationCluster, room: Room, release: Release, setting: SimulationSetting) -> bool:
+def _is_proved(cluster: SimulationCluster, capacity: Capacity, release: Release, setting: SimulationSetting) -> bool:
     """Tell whether the pod fits the node of the release where the ending pod was."""
     key = ("Pod", release.namespace, release.name)
     ending = cluster.snapshot.pods[release.namespace, release.name]
     emptied = replace(cluster, snapshot=change_snapshot(cluster.snapshot, removed=[key]))
     with ending_pod(cluster.columns, ending.uid):
-        verdict = judge_simulated(emptied, room.verdict.pod, setting.identity, setting.policy, setting.now)
+        verdict = judge_simulated(emptied, capacity.verdict.pod, setting.identity, setting.policy, setting.now)
     return release.node in verdict.fitting

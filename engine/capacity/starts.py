@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from engine.capacity.added_nodes import Addition, adding_nodes
+from engine.capacity.per_node import Capacity, count_by_node, measure_capacity
 from engine.capacity.releases import find_release
-from engine.capacity.room import Room, count_by_node, measure_room
 from engine.diagnosis.texts import write_phrase
 from engine.fit.judge.copies import CopyCounter
 from engine.simulation.cluster import SimulationCluster
@@ -16,7 +16,7 @@ from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodOutcome, judge_simulated
 from engine.simulation.workloads import MAX_PODS, PodTemplate
 from engine.snapshot.quantity import PODS
-from schemas.answers.capacity import Fits, NodeRoom, NodesToAdd, ReleasingPod
+from schemas.answers.capacity import Fits, NodeCapacity, NodesToAdd, ReleasingPod
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.answers.suggestions import SuggestedChange
 
@@ -42,49 +42,51 @@ def plan_starts(
 ) -> Fits:
     """Plan the start of ``wanted`` copies of a pod. Raises `PodRejectedError`, `AdditionError`."""
     with adding_nodes(cluster, additions) as (extended, names):
-        room = measure_room(extended, template, setting)
+        capacity = measure_capacity(extended, template, setting)
         gang = find_gang(template, cluster.objects)
         minimum = min(gang.minimum, wanted) if gang else 0
-        starts = min(wanted, room.total) if room.total >= minimum else 0
+        starts = min(wanted, capacity.total) if capacity.total >= minimum else 0
         waiting = wanted - starts
-        reason = _explain(extended, template, room, wanted, setting) if waiting else _Obstacle(None, None)
-        release = find_release(extended, room, waiting, setting) if waiting else None
-        ranked = sorted(room.copies.items(), key=lambda entry: (-entry[1], entry[0]))
+        reason = _explain(extended, template, capacity, wanted, setting) if waiting else _Obstacle(None, None)
+        release = find_release(extended, capacity, waiting, setting) if waiting else None
+        ranked = sorted(capacity.copies.items(), key=lambda entry: (-entry[1], entry[0]))
         return Fits(
             name=template.name,
             wanted=wanted,
             starts=starts,
-            room=room.total,
-            is_counted=room.is_counted,
+            capacity=capacity.total,
+            is_counted=capacity.is_counted,
             node_count=len(ranked),
-            nodes=[NodeRoom(node=name, pods=count) for name, count in ranked[:MAX_NODES]],
+            nodes=[NodeCapacity(node=name, pods=count) for name, count in ranked[:MAX_NODES]],
             added=names,
-            sentence=_write_sentence(room, wanted, starts, minimum),
+            sentence=_write_sentence(capacity, wanted, starts, minimum),
             obstacle=reason.sentence,
             change=reason.change,
             next_end=ReleasingPod(namespace=release.namespace, name=release.name, node=release.node, pods=release.gain)
             if release
             else None,
-            to_add=_list_additions(extended, names, template, room.total, wanted, setting) if waiting else [],
+            to_add=_list_additions(extended, names, template, capacity.total, wanted, setting) if waiting else [],
         )
 
 
-def _write_sentence(room: Room, wanted: int, starts: int, minimum: int) -> InBothLanguages:
-    nodes = len(room.copies)
+def _write_sentence(capacity: Capacity, wanted: int, starts: int, minimum: int) -> InBothLanguages:
+    nodes = len(capacity.copies)
     if starts == wanted:
-        return write_phrase("fits_one" if wanted == 1 else "fits_all", wanted=wanted, room=room.total, nodes=nodes)
+        return write_phrase(
+            "fits_one" if wanted == 1 else "fits_all", wanted=wanted, capacity=capacity.total, nodes=nodes
+        )
     if starts:
         return write_phrase("fits_some", wanted=wanted, starts=starts, nodes=nodes)
-    if room.total:
-        return write_phrase("fits_no_gang", wanted=wanted, minimum=minimum, room=room.total)
+    if capacity.total:
+        return write_phrase("fits_no_gang", wanted=wanted, minimum=minimum, capacity=capacity.total)
     return write_phrase("fits_not" if wanted == 1 else "fits_none", wanted=wanted)
 
 
 def _explain(
-    cluster: SimulationCluster, template: PodTemplate, room: Room, wanted: int, setting: SimulationSetting
+    cluster: SimulationCluster, template: PodTemplate, capacity: Capacity, wanted: int, setting: SimulationSetting
 ) -> _Obstacle:
     """Explain why the first pod waits that does, with those before it in place."""
-    placed = min(room.total + 1, wanted)
+    placed = min(capacity.total + 1, wanted)
     if placed > MAX_PODS or placed * cluster.node_count > MAX_PLACED:
         return _Obstacle(None, None)
     answer = simulate_workloads(cluster, [template], placed if placed > 1 else None, setting)
@@ -98,12 +100,12 @@ def _list_additions(
     cluster: SimulationCluster,
     added: Sequence[str],
     template: PodTemplate,
-    room: int,
+    capacity: int,
     wanted: int,
     setting: SimulationSetting,
 ) -> list[NodesToAdd]:
     """List the kinds of nodes that take the waiting pods, with the number of nodes, fewest first."""
-    waiting = wanted - room
+    waiting = wanted - capacity
     additions = []
     for like, models in _iterate_kinds(cluster, added):
         each = _count_on_added(cluster, template, like, setting)

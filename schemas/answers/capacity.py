@@ -9,7 +9,7 @@ from .diagnosis import InBothLanguages
 from .suggestions import SuggestedChange
 
 
-class NodeRoom(Answer):
+class NodeCapacity(Answer):
     node: str
     pods: int = Field(description="Further pods of the shape that start on the node now.")
 
@@ -38,10 +38,10 @@ class Fits(Answer):
     name: str
     wanted: int
     starts: int = Field(description="Number of the wanted pods that start now; of a gang all that it needs, or none.")
-    room: int = Field(description="Pods of the shape that start now, whatever number is wanted.")
+    capacity: int = Field(description="Pods of the shape that start now, whatever number is wanted.")
     is_counted: bool = Field(description="False where counting ended at a limit, and more may start.")
     node_count: int = Field(description="Nodes that take at least one.")
-    nodes: list[NodeRoom] = Field(description="By the number of pods, then by name; at most 20.")
+    nodes: list[NodeCapacity] = Field(description="By the number of pods, then by name; at most 20.")
     added: list[str] = Field(description="Names of nodes that were added for the question.")
     sentence: InBothLanguages
     obstacle: InBothLanguages | None = Field(

@@ -76,7 +76,7 @@ _COUNTED: Final[dict[str, Any]] = {
     "name": "deepseek",
     "wanted": 4,
     "starts": 3,
-    "room": 3,
+    "capacity": 3,
     "is_counted": True,
     "node_count": 2,
     "nodes": [{"node": "node3", "pods": 2}, {"node": "node5", "pods": 1}],

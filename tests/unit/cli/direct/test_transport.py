@@ -100,7 +100,7 @@ def test_pods_that_start_are_counted_on_the_cluster_as_it_is() -> None:
     answer = create_transport(SmallCluster(), []).post("/capacity", body, query)
     assert isinstance(answer, dict)
     # Four nodes of 4 CPU take two pods each.
-    assert (answer["starts"], answer["room"], answer["node_count"]) == (7, 8, 4)
+    assert (answer["starts"], answer["capacity"], answer["node_count"]) == (7, 8, 4)
     refused = create_transport(SmallCluster("/api/v1/nodes"), []).post("/capacity", body, query)
     assert isinstance(refused, NotAllowed)
     wrong = create_transport(SmallCluster(), []).post("/capacity", body, {"add_node": "like:n9"})

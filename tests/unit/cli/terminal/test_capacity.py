@@ -15,7 +15,7 @@ def test_pods_of_a_shape_are_counted_with_what_lets_more_start(run: Run) -> None
     assert lines[0] == "11 of 20 start now, on 4 nodes."
     assert "  2 nodes like node10 (NVIDIA H100 80GB HBM3), which take 8 each." in lines
     answer = json.loads(run(*words, "-o", "json").stdout)
-    assert (answer["starts"], answer["room"], answer["added"]) == (11, 11, ["node3-added-1", "node3-added-2"])
+    assert (answer["starts"], answer["capacity"], answer["added"]) == (11, 11, ["node3-added-1", "node3-added-2"])
 
 
 def test_pods_that_all_start_are_a_success(run: Run) -> None:

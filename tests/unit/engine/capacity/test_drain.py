@@ -12,7 +12,7 @@ from tests.support.builders.cluster import a_node, a_pod
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, build_described
 
 
-def test_pods_of_a_drained_node_go_where_there_is_room_and_the_others_wait() -> None:
+def test_pods_of_a_drained_node_go_where_they_fit_and_the_others_wait() -> None:
     cluster = build_described(
         a_gpu_node("n1", 2),
         a_gpu_node("n2", 1),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.capacity.added_nodes import Addition, AdditionError, adding_nodes, parse_addition
-from engine.capacity.room import measure_room
+from engine.capacity.per_node import measure_capacity
 from engine.capacity.shapes import Shape, build_template
 from engine.capacity.starts import plan_starts
 from engine.simulation.cluster import SimulationCluster
@@ -44,9 +44,9 @@ shapes = st.builds(
 
 @settings(max_examples=25)
 @given(clusters(), shapes)
-def test_the_room_is_what_placing_one_pod_after_the_other_fills(cluster: SimulationCluster, shape: Shape) -> None:
+def test_the_capacity_is_what_placing_one_pod_after_the_other_fills(cluster: SimulationCluster, shape: Shape) -> None:
     template = build_template(shape, cluster.vendors)
-    assert dict(measure_room(cluster, template, SETTING).copies) == place_all(cluster, template)
+    assert dict(measure_capacity(cluster, template, SETTING).copies) == place_all(cluster, template)
 
 
 @settings(max_examples=12)
@@ -65,7 +65,7 @@ def test_nodes_to_add_let_the_waiting_pods_start(cluster: SimulationCluster, sha
 
 @settings(max_examples=12)
 @given(clusters(), shapes)
-def test_the_next_end_makes_the_room_that_it_promises(cluster: SimulationCluster, shape: Shape) -> None:
+def test_the_next_end_makes_the_capacity_that_it_promises(cluster: SimulationCluster, shape: Shape) -> None:
     template = build_template(shape, cluster.vendors)
     before = sum(place_all(cluster, template).values())
     plan = plan_starts(cluster, template, before + 1, [], SETTING)
@@ -83,11 +83,11 @@ def test_a_question_leaves_the_cluster_as_it_was() -> None:
     assert cluster.columns.node_names == ("n1",)
 
 
-def test_cpu_limits_the_room_of_a_file_pod() -> None:
+def test_cpu_limits_the_capacity_of_a_file_pod() -> None:
     cluster = build_described(a_node("n1"), a_pod("busy", node="n1", cpu="2"))
     pod = a_pod("web", cpu="2500m")
-    room = measure_room(cluster, PodTemplate("Pod", "web", pod, 1, {}), SETTING)
-    assert dict(room.copies) == {"n1": 2}
+    capacity = measure_capacity(cluster, PodTemplate("Pod", "web", pod, 1, {}), SETTING)
+    assert dict(capacity.copies) == {"n1": 2}
 
 
 def test_pods_that_keep_apart_are_placed_in_turn() -> None:
@@ -95,8 +95,8 @@ def test_pods_that_keep_apart_are_placed_in_turn() -> None:
     pod = a_pod("web", labels={"app": "web"}, cpu="1")
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
     pod["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    room = measure_room(cluster, PodTemplate("Pod", "web", pod, 1, {}), SETTING)
-    assert dict(room.copies) == {"n1": 1, "n2": 1, "n3": 1}
+    capacity = measure_capacity(cluster, PodTemplate("Pod", "web", pod, 1, {}), SETTING)
+    assert dict(capacity.copies) == {"n1": 1, "n2": 1, "n3": 1}
 
 
 def test_an_added_node_is_open_and_healthy_where_its_model_is_not() -> None:

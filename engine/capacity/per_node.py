@@ -1,4 +1,4 @@
-"""Room for a pod: the number of its copies that each node takes, by kube-scheduler's filters and HAMi's fit."""
+"""Capacity for a pod: the number of its copies that each node takes, by kube-scheduler's filters and HAMi's fit."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _RULES: Final = ("podAffinity", "podAntiAffinity")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacity:
     """Copies of a pod that start now."""
 
     verdict: PodVerdict
@@ -40,14 +40,14 @@ class Room:
         return sum(self.copies.values())
 
 
-def measure_room(cluster: SimulationCluster, template: PodTemplate, setting: SimulationSetting) -> Room:
+def measure_capacity(cluster: SimulationCluster, template: PodTemplate, setting: SimulationSetting) -> Capacity:
     """Measure the room for copies of a pod; nothing of the cluster changes. Raises `PodRejectedError`."""
     pod = template.build_pod(0, MAX_COPIES)
     verdict = judge_simulated(cluster, pod, setting.identity, setting.policy, setting.now)
     if verdict.outcome is not PodOutcome.FITS:
-        return Room(verdict, {})
+        return Capacity(verdict, {})
     copies = count_by_node(cluster, verdict, CopyCounter(cluster.columns, setting.policy))
-    return _place_in_turn(cluster, template, verdict, setting) if copies is None else Room(verdict, copies)
+    return _place_in_turn(cluster, template, verdict, setting) if copies is None else Capacity(verdict, copies)
 
 
 def count_by_node(cluster: SimulationCluster, verdict: PodVerdict, counter: CopyCounter) -> Mapping[str, int] | None:
@@ -105,7 +105,7 @@ def count_by_resources(judgement: Judgement | None, info: NodeInfo | None) -> in
 
 def _place_in_turn(
     cluster: SimulationCluster, template: PodTemplate, verdict: PodVerdict, setting: SimulationSetting
-) -> Room:
+) -> Capacity:
     """Place copies one after the other, until one waits or the limit of verdicts is reached."""
     limit = max(1, MAX_VERDICTS // max(1, cluster.node_count))
     copies: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def _place_in_turn(
             pod = template.build_pod(number, MAX_COPIES)
             placed = judge_simulated(placer.cluster, pod, setting.identity, setting.policy, setting.now)
             if placed.outcome is not PodOutcome.FITS:
-                return Room(verdict, copies)
+                return Capacity(verdict, copies)
             placer.bind(placed)
             copies[placed.node or placed.fitting[0]] += 1
-    return Room(verdict, copies, is_counted=False)
+    return Capacity(verdict, copies, is_counted=False)
