@@ -151,8 +151,8 @@ def _show_ways(screen: Screen, answer: Mapping[str, Any]) -> None:
 
 
 def _take(addition: Mapping[str, Any]) -> str:
-    each = f"{addition['pods_each']:,}"
-    return f"takes {each}" if addition["nodes"] == 1 else f"take {each} each"
+    count = f"{addition['pods_each']:,}"
+    return f"takes {count}" if addition["nodes"] == 1 else f"take {count} each"
 
 
 @with_api_options

@@ -1,4 +1,4 @@
-"""Capacity for a pod: the number of its copies that each node takes, by kube-scheduler's filters and HAMi's fit."""
+"""CopiesByNode for a pod: the number of its copies that each node takes, by kube-scheduler's filters and HAMi's fit."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _RULES: Final = ("podAffinity", "podAntiAffinity")
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class CopiesByNode:
     """Copies of a pod that start now."""
 
     verdict: PodVerdict
@@ -40,14 +40,14 @@ class Capacity:
         return sum(self.copies.values())
 
 
-def measure_capacity(cluster: SimulationCluster, template: PodTemplate, setting: SimulationSetting) -> Capacity:
+def measure_capacity(cluster: SimulationCluster, template: PodTemplate, setting: SimulationSetting) -> CopiesByNode:
     """Measure the room for copies of a pod; nothing of the cluster changes. Raises `PodRejectedError`."""
     pod = template.build_pod(0, MAX_COPIES)
     verdict = judge_simulated(cluster, pod, setting.identity, setting.policy, setting.now)
     if verdict.outcome is not PodOutcome.FITS:
-        return Capacity(verdict, {})
+        return CopiesByNode(verdict, {})
     copies = count_by_node(cluster, verdict, CopyCounter(cluster.columns, setting.policy))
-    return _place_in_turn(cluster, template, verdict, setting) if copies is None else Capacity(verdict, copies)
+    return _count_in_turn(cluster, template, verdict, setting) if copies is None else CopiesByNode(verdict, copies)
 
 
 def count_by_node(cluster: SimulationCluster, verdict: PodVerdict, counter: CopyCounter) -> Mapping[str, int] | None:
@@ -103,9 +103,9 @@ def count_by_resources(judgement: Judgement | None, info: NodeInfo | None) -> in
     return max(0, min(counts))
 
 
-def _place_in_turn(
+def _count_in_turn(
     cluster: SimulationCluster, template: PodTemplate, verdict: PodVerdict, setting: SimulationSetting
-) -> Capacity:
+) -> CopiesByNode:
     """Place copies one after the other, until one waits or the limit of verdicts is reached."""
     limit = max(1, MAX_VERDICTS // max(1, cluster.node_count))
     copies: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def _place_in_turn(
             pod = template.build_pod(number, MAX_COPIES)
             placed = judge_simulated(placer.cluster, pod, setting.identity, setting.policy, setting.now)
             if placed.outcome is not PodOutcome.FITS:
-                return Capacity(verdict, copies)
+                return CopiesByNode(verdict, copies)
             placer.bind(placed)
             copies[placed.node or placed.fitting[0]] += 1
-    return Capacity(verdict, copies, is_counted=False)
+    return CopiesByNode(verdict, copies, is_counted=False)

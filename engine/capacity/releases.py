@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from engine.capacity.per_node import MAX_COPIES, Capacity, count_by_resources, has_rules
+from engine.capacity.per_node import MAX_COPIES, CopiesByNode, count_by_resources, has_rules
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import has_ended
 from engine.fit.judge.copies import CopyCounter
@@ -32,7 +32,7 @@ class Release(NamedTuple):
 
 
 def find_release(
-    cluster: SimulationCluster, capacity: Capacity, wanted: int, setting: SimulationSetting
+    cluster: SimulationCluster, capacity: CopiesByNode, wanted: int, setting: SimulationSetting
 ) -> Release | None:
     """Find the pod whose end lets most of ``wanted`` further copies start, proved by judging without it.
 
@@ -56,7 +56,7 @@ def _count_devices(columns: ClusterColumns, pod: Mapping[str, Any]) -> int:
 
 
 def _try_end(
-    cluster: SimulationCluster, capacity: Capacity, pod: Mapping[str, Any], setting: SimulationSetting
+    cluster: SimulationCluster, capacity: CopiesByNode, pod: Mapping[str, Any], setting: SimulationSetting
 ) -> Release | None:
     """Count the copies that the pod's node takes after its end; None if they are no more than before."""
     node = get_text(pod, "spec", "nodeName")
@@ -83,7 +83,7 @@ def ending_pod(columns: ClusterColumns, uid: str) -> Iterator[None]:
             columns.hold(uid, use)
 
 
-def _count_on(cluster: SimulationCluster, capacity: Capacity, info: NodeInfo, setting: SimulationSetting) -> int:
+def _count_on(cluster: SimulationCluster, capacity: CopiesByNode, info: NodeInfo, setting: SimulationSetting) -> int:
     verdict = capacity.verdict
     limit = min(MAX_COPIES, count_by_resources(verdict.judgement, info))
     if not verdict.asks_devices:
@@ -92,7 +92,9 @@ def _count_on(cluster: SimulationCluster, capacity: Capacity, info: NodeInfo, se
     return 0 if counts is None else int(counts[0])
 
 
-def _is_proved(cluster: SimulationCluster, capacity: Capacity, release: Release, setting: SimulationSetting) -> bool:
+def _is_proved(
+    cluster: SimulationCluster, capacity: CopiesByNode, release: Release, setting: SimulationSetting
+) -> bool:
     """Tell whether the pod fits the node of the release where the ending pod was."""
     key = ("Pod", release.namespace, release.name)
     ending = cluster.snapshot.pods[release.namespace, release.name]

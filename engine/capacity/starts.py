@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from engine.capacity.added_nodes import Addition, adding_nodes
-from engine.capacity.per_node import Capacity, count_by_node, measure_capacity
+from engine.capacity.per_node import CopiesByNode, count_by_node, measure_capacity
 from engine.capacity.releases import find_release
 from engine.diagnosis.texts import write_phrase
 from engine.fit.judge.copies import CopyCounter
@@ -69,7 +69,7 @@ def plan_starts(
         )
 
 
-def _write_sentence(capacity: Capacity, wanted: int, starts: int, minimum: int) -> InBothLanguages:
+def _write_sentence(capacity: CopiesByNode, wanted: int, starts: int, minimum: int) -> InBothLanguages:
     nodes = len(capacity.copies)
     if starts == wanted:
         return write_phrase(
@@ -83,7 +83,7 @@ def _write_sentence(capacity: Capacity, wanted: int, starts: int, minimum: int) 
 
 
 def _explain(
-    cluster: SimulationCluster, template: PodTemplate, capacity: Capacity, wanted: int, setting: SimulationSetting
+    cluster: SimulationCluster, template: PodTemplate, capacity: CopiesByNode, wanted: int, setting: SimulationSetting
 ) -> _Obstacle:
     """Explain why the first pod waits that does, with those before it in place."""
     placed = min(capacity.total + 1, wanted)
@@ -108,10 +108,10 @@ def _list_additions(
     waiting = wanted - capacity
     additions = []
     for like, models in _iterate_kinds(cluster, added):
-        each = _count_on_added(cluster, template, like, setting)
-        if each:
-            nodes = math.ceil(waiting / each)
-            additions.append(NodesToAdd(like=like, models=models, nodes=nodes, pods_each=each))
+        copies = _count_on_added(cluster, template, like, setting)
+        if copies:
+            nodes = math.ceil(waiting / copies)
+            additions.append(NodesToAdd(like=like, models=models, nodes=nodes, pods_each=copies))
     return sorted(additions, key=lambda addition: (addition.nodes, addition.like))
 
 

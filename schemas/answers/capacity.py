@@ -75,7 +75,7 @@ class DrainPlan(Answer):
     sentence: InBothLanguages
     moves: int
     waits: int
-    pods: list[MovedPod] = Field(description="In the order in which they were placed: priority, devices, name.")
+    pods: list[MovedPod] = Field(description="Pods by priority, number of devices and name, as they were placed.")
     remaining: int = Field(description="Pods that a drain leaves: of DaemonSets, and static ones.")
 
 

@@ -1,4 +1,4 @@
-"""How many pods start: every count is proved by placing the pods one after the other and judging each."""
+"""Counts of pods that start: each is proved by placing the pods one after the other and judging each."""
 
 from itertools import count
 
@@ -19,7 +19,7 @@ from tests.support.builders.cluster import a_node, a_pod
 from tests.support.builders.simulations import NOW, a_gpu_node, build_described
 
 
-def place_all(cluster: SimulationCluster, template: PodTemplate) -> dict[str, int]:
+def fill_cluster(cluster: SimulationCluster, template: PodTemplate) -> dict[str, int]:
     """Place copies one after the other, each judged by the filters and the fit, until one waits."""
     placed: dict[str, int] = {}
     with placing_pods(cluster) as placer:
@@ -46,7 +46,7 @@ shapes = st.builds(
 @given(clusters(), shapes)
 def test_the_capacity_is_what_placing_one_pod_after_the_other_fills(cluster: SimulationCluster, shape: Shape) -> None:
     template = build_template(shape, cluster.vendors)
-    assert dict(measure_capacity(cluster, template, SETTING).copies) == place_all(cluster, template)
+    assert dict(measure_capacity(cluster, template, SETTING).copies) == fill_cluster(cluster, template)
 
 
 @settings(max_examples=12)
@@ -54,24 +54,24 @@ def test_the_capacity_is_what_placing_one_pod_after_the_other_fills(cluster: Sim
 def test_nodes_to_add_let_the_waiting_pods_start(cluster: SimulationCluster, shape: Shape, wanted: int) -> None:
     template = build_template(shape, cluster.vendors)
     plan = plan_starts(cluster, template, wanted, [], SETTING)
-    assert plan.starts == min(wanted, sum(place_all(cluster, template).values()))
+    assert plan.starts == min(wanted, sum(fill_cluster(cluster, template).values()))
     for addition in plan.to_add:
         with adding_nodes(cluster, [Addition(addition.like, addition.nodes)]) as (extended, _):
-            assert sum(place_all(extended, template).values()) >= wanted
+            assert sum(fill_cluster(extended, template).values()) >= wanted
         fewer = addition.nodes - 1
         with adding_nodes(cluster, [Addition(addition.like, fewer)]) as (extended, _):
-            assert sum(place_all(extended, template).values()) < wanted
+            assert sum(fill_cluster(extended, template).values()) < wanted
 
 
 @settings(max_examples=12)
 @given(clusters(), shapes)
 def test_the_next_end_makes_the_capacity_that_it_promises(cluster: SimulationCluster, shape: Shape) -> None:
     template = build_template(shape, cluster.vendors)
-    before = sum(place_all(cluster, template).values())
+    before = sum(fill_cluster(cluster, template).values())
     plan = plan_starts(cluster, template, before + 1, [], SETTING)
     if release := plan.next_end:
         others = [item for item in cluster.objects if (item["kind"], item["metadata"]["name"]) != ("Pod", release.name)]
-        assert sum(place_all(build_described(*others), template).values()) == before + release.pods
+        assert sum(fill_cluster(build_described(*others), template).values()) == before + release.pods
 
 
 def test_a_question_leaves_the_cluster_as_it_was() -> None:
