@@ -14,6 +14,7 @@ from page.commands import write_curl, write_kubectl, write_kubectl_simulation, w
 from page.page_context import NAVIGATION, ROOT, PageContext
 from page.timelines import draw_episodes, draw_waits, map_pod_colours
 from page.views.amounts import to_natural_order
+from page.views.fleet import add_nodes, list_excluded
 from page.views.translations import get_meaning, translate_gap, write_exclusion
 
 FOLDER: Final = Path(__file__).parent
@@ -68,6 +69,8 @@ def build_environment() -> Environment:
         "get_meaning": get_meaning,
         "write_exclusion": write_exclusion,
         "translate_gap": translate_gap,
+        "add_nodes": add_nodes,
+        "list_excluded": list_excluded,
     }
     return environment
 

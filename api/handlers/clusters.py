@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from api.authority.access import filter_readable_namespaces, get_access
 from api.authority.rights import LIST_NODES
-from api.handlers.redaction import redact_lock
+from api.handlers.redaction import redact_listed_node
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
@@ -65,8 +65,9 @@ class ClusterHandlers:
         token = encode_token(scope, NodesPosition(after=names[-1])) if len(observed) > len(names) else None
         items = await self._list_page(cluster, {name: observed[name] for name in names}, now)
         holders = {item.lock.pod.partition("/")[0] for item in items if item.lock}
+        holders |= {entry.namespace for item in items for entry in item.held}
         readable = await filter_readable_namespaces(get_access(request), cluster, holders)
-        items = [redact_lock(item, readable) for item in items]
+        items = [redact_listed_node(item, readable) for item in items]
         total = node_list.parse_total(answer)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
         return to_json_response(200, page, link_next_page(request, token) | {TOTAL_HEADER: str(total)})

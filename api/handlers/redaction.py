@@ -13,7 +13,7 @@ from api.authority.rights import get_pod, list_pods
 from api.http.cluster import Cluster
 from engine.summaries.named_pods import HIDDEN_POD, hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, Episode
-from schemas.answers.nodes import NodeListed
+from schemas.answers.nodes import NamespaceOnNode, NodeListed
 from schemas.answers.placements import Finding, Holder, NodeOccupancy, PodObservation
 from schemas.events import AttemptSummarized
 
@@ -42,11 +42,21 @@ def _redact_holder(holder: Holder, readable: Collection[str]) -> Holder:
     return holder.model_copy(update=hidden)
 
 
-def redact_lock(node: NodeListed, readable: Collection[str]) -> NodeListed:
-    """Hide the holder of the node's lock unless its namespace is in ``readable``."""
-    if node.lock is None or node.lock.pod.partition("/")[0] in readable:
-        return node
-    return node.model_copy(update={"lock": node.lock.model_copy(update={"pod": HIDDEN_POD if node.lock.pod else ""})})
+def redact_listed_node(node: NodeListed, readable: Collection[str]) -> NodeListed:
+    """Hide the holder of the node's lock, and the names of namespaces, unless they are ``readable``."""
+    lock = node.lock
+    if lock and lock.pod and lock.pod.partition("/")[0] not in readable:
+        lock = lock.model_copy(update={"pod": HIDDEN_POD})
+    return node.model_copy(update={"lock": lock, "held": _redact_held(node.held, readable)})
+
+
+def _redact_held(held: Sequence[NamespaceOnNode], readable: Collection[str]) -> list[NamespaceOnNode]:
+    """Add up the namespaces that are not readable: their number would tell who shares the node."""
+    hidden = [entry for entry in held if entry.namespace not in readable]
+    amounts = ("pods", "devices", "memory_mib", "cores_percent")
+    sums = {name: sum(getattr(entry, name) for entry in hidden) for name in amounts}
+    together = [NamespaceOnNode(namespace="", **sums)] if hidden else []
+    return [*together, *(entry for entry in held if entry.namespace in readable)]
 
 
 async def redact_attempt(

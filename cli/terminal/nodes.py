@@ -1,16 +1,21 @@
 """``schedulerlog nodes`` and ``node NODE``: devices, what is free of them and who holds them, now or at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from cli.client.problems import Problem
 from cli.client.requests import build_node_path
 from cli.terminal.answers import print_document, require_answer
+from cli.terminal.exit_codes import USAGE
 from cli.terminal.options import Asking, with_api_options
-from cli.terminal.screen import Screen, format_count
+from cli.terminal.screen import Screen, complain, format_count
+from cli.terminal.simulation import read_input
 from cli.terminal.values import format_time
+from page.views.fleet import add_nodes, list_excluded, list_useless
 from schemas.json_types import Json
 
 _PAGE: Final = 200
@@ -19,22 +24,59 @@ MAX_NODES: Final = 10_000
 
 
 @with_api_options
-def nodes(asking: Asking) -> None:
-    """List the nodes with what is free of their devices, and what is wrong with them.
+def nodes(
+    asking: Asking,
+    grouping: Annotated[
+        Literal["node", "model", "namespace"], typer.Option("--by", help="Sums of all nodes by model or namespace.")
+    ] = "node",
+    cluster: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
+    ] = None,
+) -> None:
+    """List the nodes with what is free of their devices, what is wrong with them, and sums by model or namespace.
 
     \b
     Examples:
       schedulerlog nodes
       schedulerlog nodes -o wide
+      schedulerlog nodes --by namespace
+      schedulerlog nodes --cluster cluster.yaml
     """
+    answer = _list_here(cluster) if cluster else _fetch_nodes(asking)
+    if grouping == "node":
+        if not print_document(asking.output, answer):
+            _show_list(Screen(), answer["items"], is_wide=asking.output == "wide")
+        return
+    sums = add_nodes(answer["items"], grouping)
+    if not print_document(asking.output, {"items": sums}):
+        _SHOW_SUMS[grouping](Screen(), sums)
+
+
+def _fetch_nodes(asking: Asking) -> Json:
+    """Fetch all pages as one."""
     transport = asking.create_transport()
     answer = require_answer(transport.get("/nodes", {"limit": str(_PAGE)}))
     while answer.get("continue") and len(answer["items"]) < MAX_NODES:
         page = require_answer(transport.get("/nodes", {"limit": str(_PAGE), "continue": answer["continue"]}))
         answer = {**page, "items": [*answer["items"], *page["items"]]}
-    if print_document(asking.output, answer):
-        return
-    _show_list(Screen(), answer["items"], is_wide=asking.output == "wide")
+    return answer
+
+
+def _list_here(file: Path) -> Json:
+    """List the nodes of a file by this process."""
+    from engine.cases.node_answers import CaseNodes
+    from engine.fit import manifests
+    from engine.fit.manifests import ManifestError
+    from engine.snapshot.case_objects import collect_objects
+
+    try:
+        manifest = manifests.parse(read_input("--cluster", file), file)
+    except ManifestError as error:
+        complain(str(error))
+        raise typer.Exit(USAGE) from None
+    listed = CaseNodes(collect_objects(manifest.objects), datetime.now(UTC)).list_nodes()
+    return listed.model_dump(mode="json", by_alias=True)
 
 
 def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: bool) -> None:
@@ -44,15 +86,57 @@ def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: 
         largest = max(item["largest_free_mib"] or 0 for item in listed)
         text += f"; {totals['memory_free_mib']:,} MiB of memory, at most {largest:,} MiB on one device"
     screen.print_line(f"{text}.", "bold")
-    if listed:
+    if not listed:
+        return
+    screen.skip_line()
+    columns = ["NODE", "MODEL", "#FREE", "#DEVICES", "#FREE MiB", "#MOST ON ONE", "#PODS", "STATE"]
+    screen.print_table(columns, [_to_list_row(item) for item in listed], is_wide=is_wide)
+    if models := add_nodes(listed, "model"):
         screen.skip_line()
-        columns = ["NODE", "#FREE", "#DEVICES", "#FREE MiB", "#MOST ON ONE", "#PODS", "STATE"]
-        screen.print_table(columns, [_to_list_row(item) for item in listed], is_wide=is_wide)
+        _show_models(screen, models)
+    for node, reasons in list_useless(listed):
+        screen.print_line(f"{node} can serve nobody: {', '.join(reasons)}.", "yellow")
+    _show_excluded(screen, list_excluded(listed))
+
+
+def _show_models(screen: Screen, models: Sequence[Mapping[str, Any]]) -> None:
+    columns = ["MODEL", "#NODES", "#FREE", "#DEVICES", "#FREE MiB", "#IN PIECES MiB", "#FITS NOBODY MiB"]
+    amounts = ("nodes", "free_devices", "devices", "memory_free_mib", "memory_in_pieces_mib", "memory_stranded_mib")
+    rows = [
+        [model["model"] or "not registered", *(_format_number(model[name]) for name in amounts)] for model in models
+    ]
+    screen.print_table(columns, rows)
+
+
+def _show_namespaces(screen: Screen, namespaces: Sequence[Mapping[str, Any]]) -> None:
+    columns = ["NAMESPACE", "#DEVICES HELD", "#MEMORY MiB", "#CORES %", "#NODES"]
+    amounts = ("devices", "memory_mib", "cores_percent", "nodes")
+    ranked = sorted(namespaces, key=lambda entry: (-entry["devices"], entry["namespace"]))
+    rows = [[entry["namespace"] or "(others)", *(_format_number(entry[name]) for name in amounts)] for entry in ranked]
+    screen.print_table(columns, rows)
+
+
+_SHOW_SUMS: Final = {"model": _show_models, "namespace": _show_namespaces}
+
+
+def _show_excluded(screen: Screen, devices: Sequence[Mapping[str, Any]]) -> None:
+    if not devices:
+        return
+    screen.skip_line()
+    screen.print_line("Devices that no pod gets", "bold")
+    rows = [[device["node"], device["uuid"], device["model"], _describe_exclusion(device)] for device in devices]
+    screen.print_table(["NODE", "UUID", "MODEL", "STATE"], rows)
+
+
+def _describe_exclusion(device: Mapping[str, Any]) -> str:
+    states = ["unhealthy"] if device["healthy"] is False else []
+    return ", ".join([*states, *(["cordoned"] if device["cordoned"] else [])])
 
 
 def _to_list_row(item: Mapping[str, Any]) -> list[str]:
     return [
         item["node"],
+        ", ".join(model["model"] for model in item["models"] if model["model"]),
         f"{item['free_devices']:,}",
         f"{item['devices']:,}",
         _format_number(item["memory_free_mib"]),
@@ -71,7 +155,8 @@ def _iterate_states(item: Mapping[str, Any]) -> Iterator[str]:
         if count := item[f"{name}_devices"]:
             yield f"{format_count(count, 'device')} {name}"
     if lock := item["lock"]:
-        yield f"locked by {lock['pod'] or 'a pod'}"
+        since = f" since {format_time(lock['locked_at'])} UTC" if lock["locked_at"] else ""
+        yield f"locked by {lock['pod'] or 'a pod'}{since}"
     for problem in item["problems"]:
         yield problem["code"]
 

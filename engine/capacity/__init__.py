@@ -8,6 +8,7 @@ added_nodes  empty copies of nodes, for a question
 releases     pods whose end makes room
 starts       wanted pods: how many start, what the others wait for, nodes that would take them
 drain        pods of a node placed elsewhere
+fleet        devices of a node in sums that add up over all nodes
 
 Everything is judged by `engine.simulation`, as the whole cluster would.
 """

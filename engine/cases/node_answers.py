@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from engine.capacity.fleet import add_devices
+from engine.diagnosis.facts import NodeFacts
 from engine.diagnosis.objects import to_node_facts
 from engine.fit.devices.pod_usage import PodUse, has_ended, read_pod_use
+from engine.hami.node_checks import REGISTRATION_MISSING
 from engine.hami.node_registration import list_cordoned_devices, read_node
 from engine.hami.quantities import parse_whole
 from engine.hami.registration import Device
@@ -23,8 +26,10 @@ from runtime.kubernetes.resources import NODES, Key
 from schemas.answers.nodes import NodeListed, NodeLock, Nodes, RegistrationListed
 from schemas.answers.placements import CheckLog, DeviceOccupancy, Holder, NodeOccupancy, NodeState, PodOnNode
 from schemas.codec.records import format_rfc3339
+from schemas.events import NodeProblem
 
 _CLUSTER: Final = "cluster"
+_HAMI: Final = "hami.io/"
 _MODEL_LABELS: Final = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 _SYSTEM_DOMAIN: Final = "kubernetes.io"
 _CONTAINERS: Final = ("containers", "initContainers")
@@ -116,7 +121,7 @@ class CaseNodes:
             return None
         facts = to_node_facts(node, NODES.build_object_path(Key("", name)), self._now)
         now = format_rfc3339(self._now)
-        check = CheckLog(observed_at=now, reported_by=_CLUSTER, problems=list(facts.problems or ()))
+        check = CheckLog(observed_at=now, reported_by=_CLUSTER, problems=self._list_problems(facts))
         return NodeState(
             node=name, at=now, registrations=[], checks=[check], status=None, occupancy=f"/nodes/{name}/occupancy"
         )
@@ -135,6 +140,9 @@ class CaseNodes:
         vendors = list_vendors(annotations)
         registered = read_node(node, vendors).combine_devices(vendors)
         pods = self._pods.get(get_text(node, "metadata", "name"), ())
+        if registered is None and self._lacks_registration(node):
+            # Its resource counts shares of devices that nobody can get.
+            return []
         if registered is None:
             return [_build_resource(node, name, amount, pods) for name, amount in _iterate_resources(node)]
         cordoned = list_cordoned_devices(annotations)
@@ -146,6 +154,20 @@ class CaseNodes:
             if use := read_pod_use(pod, vendors, is_first_sight=False):
                 _add_use(devices, pod, use)
         return list(devices.values())
+
+    @cached_property
+    def _has_hami(self) -> bool:
+        """True if a node carries an annotation of HAMi."""
+        nodes = self._objects.select(kinds.NODE)
+        return any(key.startswith(_HAMI) for node in nodes for key in get_object(node, "metadata", "annotations"))
+
+    def _list_problems(self, facts: NodeFacts) -> list[NodeProblem]:
+        """List the problems of a node's registration; none in a cluster without HAMi, where no node registers."""
+        return list(facts.problems or ()) if self._has_hami else []
+
+    def _lacks_registration(self, node: Fields) -> bool:
+        problems = self._list_problems(to_node_facts(node, "", self._now))
+        return any(problem.code == REGISTRATION_MISSING for problem in problems)
 
     def _to_listed(self, name: str) -> NodeListed:
         node = self._objects.find(kinds.NODE, name) or {}
@@ -160,10 +182,11 @@ class CaseNodes:
             reported_by=_CLUSTER, observed_at=now, registered=True, cause="", handshake="", devices=facts.devices or 0
         )
         lock = facts.lock
+        sums = add_devices([self._to_occupancy(device) for device in devices], is_closed=is_cordoned)
         return NodeListed(
             node=name,
             registrations=[registration] if facts.devices else [],
-            problems=list(facts.problems or ()),
+            problems=self._list_problems(facts),
             ready=ready,
             cordoned=is_cordoned,
             lock=NodeLock(pod=lock.holder, locked_at=format_rfc3339(lock.since), seen_at=now) if lock else None,
@@ -175,6 +198,7 @@ class CaseNodes:
             memory_free_mib=sum(free_memory) if has_memory else None,
             largest_free_mib=max(free_memory, default=0) if has_memory else None,
             fragmentation=_derive_fragmentation(usable) if has_memory else None,
+            **sums._asdict(),
             path=f"/nodes/{name}",
             occupancy=f"/nodes/{name}/occupancy",
         )

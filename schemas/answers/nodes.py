@@ -41,6 +41,39 @@ class NodeLock(Answer):
     seen_at: str = Field(description="Time of the bind that failed because of it.")
 
 
+class ModelOnNode(Answer):
+    """Devices of one model on a node."""
+
+    model: str
+    devices: int
+    free_devices: int = Field(description="As of the node.")
+    memory_total_mib: int | None
+    memory_free_mib: int | None = Field(description="As of the node.")
+    memory_in_pieces_mib: int | None = Field(description="Part of the free memory on devices of which pods hold some.")
+    memory_stranded_mib: int | None = Field(
+        description="Part of the free memory that no pod gets, because all cores or slots of the device are held."
+    )
+
+
+class ExcludedDevice(Answer):
+    """A device that no further pod gets."""
+
+    uuid: str
+    model: str
+    healthy: bool | None
+    cordoned: bool | None
+
+
+class NamespaceOnNode(Answer):
+    """Use that pods of one namespace make of a node's devices."""
+
+    namespace: str = Field(description="Empty for namespaces that the caller may not read, all together.")
+    pods: int
+    devices: int = Field(description="Devices by pod: one that two pods share counts for both.")
+    memory_mib: int
+    cores_percent: int
+
+
 class NodeListed(Answer):
     """A node with what is free of its devices. Null is a number that is not known."""
 
@@ -74,6 +107,9 @@ class NodeListed(Answer):
         description="The share of the free memory that lies on devices of which pods hold some: 0 where it is all on "
         "free devices, 1 where none is."
     )
+    models: list[ModelOnNode] = Field(description="By model.")
+    excluded: list[ExcludedDevice] = Field(description="Devices that are unhealthy or cordoned.")
+    held: list[NamespaceOnNode] = Field(description="By namespace.")
     path: str
     occupancy: str = Field(description="The path of what is held of each device, and by whom.")
 

@@ -17,6 +17,7 @@ from api.index.observations import (
     parse_latest_observations,
 )
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_time_range, sort_latest_first
+from engine.capacity.fleet import add_devices
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
 from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
 from schemas.codec.records import format_rfc3339
@@ -138,6 +139,7 @@ def to_listed_node(cluster: Cluster, node: str, records: NodeRecords, now: datet
         lock=records.lock,
         pods=len(records.placements),
         **_count_free(occupancy),
+        **add_devices(occupancy.devices, is_closed=bool(cordoned))._asdict(),
         path=cluster.link_node(node),
         occupancy=f"{cluster.link_node(node)}/occupancy",
     )

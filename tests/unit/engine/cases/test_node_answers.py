@@ -77,3 +77,12 @@ def test_whole_devices_of_a_plugin_are_counted_by_requests() -> None:
 def test_a_node_that_does_not_exist_has_no_answer() -> None:
     assert read(a_plugin_node("n1", 8)).build_occupancy("n2") is None
     assert read(a_plugin_node("n1", 8)).build_state("n2") is None
+
+
+def test_a_node_that_lost_its_registration_has_no_devices_where_others_register() -> None:
+    lost = a_plugin_node("n1", 80)
+    listed = {node.node: node for node in read(a_hami_node("n0"), lost).list_nodes().items}
+    assert (listed["n1"].devices, [problem.code for problem in listed["n1"].problems]) == (0, ["RegistrationMissing"])
+    # Without HAMi no node registers anything, and that is no problem.
+    (alone,) = read(lost).list_nodes().items
+    assert (alone.devices, alone.problems) == (80, [])

@@ -1,0 +1,51 @@
+"""Sums over the nodes of an answer of ``/nodes``, for the page and the terminal. Pure; imports no model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+Item = Mapping[str, Any]
+Grouping = Literal["model", "namespace"]
+GROUPINGS: Final[Mapping[Grouping, str]] = {"model": "models", "namespace": "held"}
+"""Field of a node that lists the amounts, by what they are grouped."""
+
+
+def add_nodes(nodes: Iterable[Item], grouping: Grouping) -> list[dict[str, Any]]:
+    """Add up the amounts of all nodes by model or namespace, with the number of nodes.
+
+    An amount that one node does not know is None.
+    """
+    sums: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        for entry in node[GROUPINGS[grouping]]:
+            total = sums.setdefault(entry[grouping], {grouping: entry[grouping], "nodes": 0})
+            total["nodes"] += 1
+            for name, amount in entry.items():
+                if name != grouping:
+                    total[name] = _add(total.get(name, 0), amount)
+    return [sums[name] for name in sorted(sums)]
+
+
+def _add(total: int | None, amount: int | None) -> int | None:
+    return None if total is None or amount is None else total + amount
+
+
+def list_excluded(nodes: Iterable[Item]) -> list[dict[str, Any]]:
+    """List the devices that no pod gets because they are unhealthy or cordoned, each with its node."""
+    return [{"node": node["node"], **device} for node in nodes for device in node["excluded"]]
+
+
+def list_useless(nodes: Sequence[Item]) -> list[tuple[str, list[str]]]:
+    """List the nodes that can serve nobody for another reason than pods that hold their devices, with the reasons."""
+    return [(node["node"], reasons) for node in nodes if (reasons := _list_reasons(node))]
+
+
+def _list_reasons(node: Item) -> list[str]:
+    if node["free_devices"] or node["memory_free_mib"]:
+        return []
+    reasons = ["not ready"] if node["ready"] not in (None, "True") else []
+    reasons += ["cordoned"] if node["cordoned"] and node["devices"] else []
+    reasons += [problem["code"] for problem in node["problems"]]
+    count = len(node["excluded"])
+    if node["devices"] and count == node["devices"]:
+        reasons.append("all devices are unhealthy or cordoned")
+    return reasons if node["devices"] or node["problems"] else []
