@@ -140,7 +140,7 @@ class CaseNodes:
         vendors = list_vendors(annotations)
         registered = read_node(node, vendors).combine_devices(vendors)
         pods = self._pods.get(get_text(node, "metadata", "name"), ())
-        if registered is None and self._lacks_registration(node):
+        if registered is None and self._is_unregistered(node):
             # Its resource counts shares of devices that nobody can get.
             return []
         if registered is None:
@@ -165,7 +165,7 @@ class CaseNodes:
         """List the problems of a node's registration; none in a cluster without HAMi, where no node registers."""
         return list(facts.problems or ()) if self._has_hami else []
 
-    def _lacks_registration(self, node: Fields) -> bool:
+    def _is_unregistered(self, node: Fields) -> bool:
         problems = self._list_problems(to_node_facts(node, "", self._now))
         return any(problem.code == REGISTRATION_MISSING for problem in problems)
 

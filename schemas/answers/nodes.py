@@ -46,9 +46,9 @@ class ModelOnNode(Answer):
 
     model: str
     devices: int
-    free_devices: int = Field(description="As of the node.")
+    free_devices: int = Field(description="Devices that a pod could get completely, counted as for the node.")
     memory_total_mib: int | None
-    memory_free_mib: int | None = Field(description="As of the node.")
+    memory_free_mib: int | None = Field(description="Free memory, counted as for the node.")
     memory_in_pieces_mib: int | None = Field(description="Part of the free memory on devices of which pods hold some.")
     memory_stranded_mib: int | None = Field(
         description="Part of the free memory that no pod gets, because all cores or slots of the device are held."
