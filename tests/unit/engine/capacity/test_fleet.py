@@ -33,7 +33,7 @@ def a_device(uuid: str, model: str = "A40", *holders: Holder, **fields: Any) -> 
     return DeviceOccupancy(uuid=uuid, model=model, held_by=list(holders), **{**values, **fields})
 
 
-def test_free_memory_is_divided_into_pieces_and_what_fits_nobody() -> None:
+def test_free_memory_is_divided_into_pieces_and_what_no_pod_gets() -> None:
     devices = [
         a_device("free"),
         a_device("part", "A40", a_holder_of("a", "p1", 30, 50)),
@@ -100,11 +100,11 @@ def a_listed_node(name: str, **fields: Any) -> dict[str, Any]:
         ({"excluded": [{"uuid": "a"}, {"uuid": "b"}]}, ["all devices are unhealthy or cordoned"]),
     ],
 )
-def test_a_node_can_serve_nobody_for_reasons_other_than_its_pods(fields: Any, reasons: list[str] | None) -> None:
+def test_a_node_is_useless_for_reasons_other_than_its_pods(fields: Any, reasons: list[str] | None) -> None:
     assert list_useless([a_listed_node("n1", **fields)]) == ([("n1", reasons)] if reasons else [])
 
 
-def test_an_unknown_amount_stays_unknown_in_the_sum() -> None:
+def test_an_unknown_amount_makes_the_sum_unknown() -> None:
     nodes = [{"models": [{"model": "A40", "devices": 1, "memory_free_mib": free}]} for free in (10, None)]
     assert add_nodes(nodes, "model") == [{"model": "A40", "nodes": 2, "devices": 2, "memory_free_mib": None}]
 
