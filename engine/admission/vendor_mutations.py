@@ -205,6 +205,15 @@ def _check_range(quantity: object, name: str, highest: int) -> int:
     return value
 
 
+def _mutate_amd(_: Json, container: Json, vendor: Vendor) -> bool:
+    limits, names = get_amounts(container, "limits"), vendor.resources
+    if names.count in limits and names.cores in limits:
+        cores = parse_whole(limits[names.cores])
+        if cores is None or not 1 <= cores <= 100:
+            raise InvalidRequestError(f"{names.cores} must be an integer percentage between 1 and 100")
+    return any(name in limits for name in (names.count, names.memory, names.cores) if name)
+
+
 _MUTATIONS: Final[Mapping[Family, Mutate]] = {
     Family.ASCEND: _mutate_ascend,
     Family.ILUVATAR: _mutate_iluvatar,
@@ -213,4 +222,5 @@ _MUTATIONS: Final[Mapping[Family, Mutate]] = {
     Family.XPU: _mutate_xpu,
     Family.ENFLAME: _mutate_enflame,
     Family.NEURON: _mutate_neuron,
+    Family.AMD: _mutate_amd,
 }

@@ -26,6 +26,9 @@ _TOOLS: Final[Mapping[Family, str]] = {
     Family.ENFLAME: "efsmi",
     Family.GCU: "efsmi",
     Family.NEURON: "neuron-ls",
+    Family.AMD: "rocm-smi",
+    Family.BIREN: "brsmi",
+    Family.VASTAI: "vasmi",
 }
 """Command that lists a vendor's devices on their node."""
 _UNREAD: Final = ("an annotation that HAMi does not read for {vendor}", "HAMi 不为 {vendor} 读取的注解")

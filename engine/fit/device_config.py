@@ -16,7 +16,6 @@ from engine.fit.device_config_keys import (
     ANNOTATIONS,
     FOR_DEVICE_PLUGINS,
     LISTED,
-    NOT_SERVED,
     SINGLE,
     ConfigMistakeError,
     Fields,
@@ -85,7 +84,7 @@ def _read_section(name: str, sections: Mapping) -> Iterator[Vendor]:
         word, base_of, fields = LISTED[name]
         for chip in _list_chips(name, sections):
             yield _apply_to_chips(_read_vendor(base_of(_read_word(chip, word)), chip, fields), sections[name], fields)
-    elif name not in NOT_SERVED:
+    else:
         names = ", ".join([*SINGLE, *LISTED])
         raise ConfigMistakeError(
             line, f"{name} is not a known vendor, write one of {names}; any other goes under vendors"

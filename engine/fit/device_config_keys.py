@@ -100,9 +100,6 @@ FOR_DEVICE_PLUGINS: Final = frozenset(
 )
 """Keys of HAMi's file for device plugins and for rules of single vendors."""
 
-NOT_SERVED: Final = frozenset(("amd", "vastai", "biren"))
-"""Vendors of HAMi's file that we do not serve; their resources are left to others."""
-
 ANNOTATIONS: Final[Fields] = {
     "register": ("node", "register", read_text),
     "handshake": ("node", "handshake", read_text),
@@ -187,6 +184,9 @@ SINGLE: Final[dict[str, tuple[tuple[Vendor, Fields], ...]]] = {
         (vendor_catalog.GCU, {**_ignore_keys(_DRS), **_GCU}),
     ),
     "awsneuron": ((vendor_catalog.NEURON, _COMMON),),
+    "amd": ((vendor_catalog.AMD, _COMMON),),
+    "biren": ((vendor_catalog.BIREN, _COMMON),),
+    "vastai": ((vendor_catalog.VASTAI, _COMMON),),
 }
 """Vendors of a section, each with the keys that it reads."""
 

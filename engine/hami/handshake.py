@@ -94,7 +94,16 @@ def read_handshake(annotations: Mapping[str, Any], name: str) -> Handshake | Non
 
 def count_allocatable(node: Mapping[str, Any], resource: str) -> int:
     """Count `status.allocatable[resource]` of a Node object; 0 where it is absent or not a whole number."""
-    status = node.get("status")
-    allocatable = status.get("allocatable") if isinstance(status, Mapping) else None
     # Written by the kubelet from what the device plugin reports; it drops to 0 when the plugin goes away.
-    return parse_whole(allocatable.get(resource)) or 0 if isinstance(allocatable, Mapping) else 0
+    return _count(node, "allocatable", resource)
+
+
+def count_capacity(node: Mapping[str, Any], resource: str) -> int:
+    """Count `status.capacity[resource]` of a Node object; 0 where it is absent or not a whole number."""
+    return _count(node, "capacity", resource)
+
+
+def _count(node: Mapping[str, Any], field: str, resource: str) -> int:
+    status = node.get("status")
+    amounts = status.get(field) if isinstance(status, Mapping) else None
+    return parse_whole(amounts.get(resource)) or 0 if isinstance(amounts, Mapping) else 0

@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -122,7 +123,11 @@ def read_vendor(
     if vendor.node.form is Form.DRS:
         name = str(to_mapping(node.get("metadata")).get("name", ""))
         return decode_drs(text, vendor.node.register, name, vendor.word)
-    return decode_registration(text, vendor.node.register, vendor.node.form)
+    registration = decode_registration(text, vendor.node.register, vendor.node.form)
+    if isinstance(registration, Registration) and vendor.family in (Family.BIREN, Family.VASTAI):
+        # HAMi takes each for 100, whatever the node lists: only scores read it.
+        return registration._replace(devices=tuple(replace(device, cores=100) for device in registration.devices))
+    return registration
 
 
 def combine_devices(

@@ -197,6 +197,53 @@ NEURON: Final = Vendor(
 )
 
 
+AMD: Final = Vendor(
+    "AMD",
+    Resources("amd.com/gpu", "amd.com/gpumem", cores="amd.com/gpucores"),
+    NodeKeys("hami.io/node-amd-register", Form.JSON),
+    PodKeys(
+        "hami.io/amd-devices-to-allocate",
+        "hami.io/amd-devices-allocated",
+        "amd.com/use-gputype",
+        "amd.com/nouse-gputype",
+        "amd.com/use-gpu-uuid",
+        "amd.com/nouse-gpu-uuid",
+    ),
+    Amounts(default_cores=100),
+    model_word="AMD",
+    family=Family.AMD,
+)
+
+BIREN: Final = Vendor(
+    "Biren",
+    Resources("birentech.com/gpu"),
+    NodeKeys("hami.io/node-biren-register", Form.JSON, "hami.io/node-handshake-biren"),
+    PodKeys(
+        "hami.io/Biren-devices-to-allocate",
+        "hami.io/Biren-devices-allocated",
+        # HAMi names lists of types for Biren and Vastai, and reads none.
+        use_uuid="birentech.com/use-gpuuuid",
+        no_use_uuid="birentech.com/nouse-gpuuuid",
+    ),
+    model_word="Biren",
+    family=Family.BIREN,
+)
+
+VASTAI: Final = Vendor(
+    "Vastai",
+    Resources("vastaitech.com/va"),
+    NodeKeys("hami.io/node-va-register", Form.JSON, "hami.io/node-handshake-va"),
+    PodKeys(
+        "hami.io/Vastai-devices-to-allocate",
+        "hami.io/Vastai-devices-allocated",
+        use_uuid="vastaitech.com/use-gpuuuid",
+        no_use_uuid="vastaitech.com/nouse-gpuuuid",
+    ),
+    model_word="Vastai",
+    family=Family.VASTAI,
+)
+
+
 def build_custom_vendor(word: str) -> Vendor:
     """Build a vendor that HAMi does not support.
 
@@ -217,7 +264,22 @@ def build_custom_vendor(word: str) -> Vendor:
     )
 
 
-_LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX, METAX_GPU, MTHREADS, KUNLUN, XPU, ENFLAME, GCU, NEURON)
+_LISTED: Final = (
+    NVIDIA,
+    HYGON,
+    CAMBRICON,
+    METAX,
+    METAX_GPU,
+    MTHREADS,
+    KUNLUN,
+    XPU,
+    ENFLAME,
+    GCU,
+    NEURON,
+    AMD,
+    BIREN,
+    VASTAI,
+)
 _REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
 _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
 _CHIP_AMOUNT: Final = re.compile(r"huawei\.com/Ascend[\w-]+-(?:memory|core)|iluvatar\.ai/[\w-]+\.(?:vMem|vCore)")

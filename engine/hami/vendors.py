@@ -49,6 +49,9 @@ class Family(Enum):
     ENFLAME = "enflame"
     GCU = "gcu"
     NEURON = "neuron"
+    AMD = "amd"
+    BIREN = "biren"
+    VASTAI = "vastai"
     CUSTOM = "custom"
     """Vendor that HAMi does not know: NVIDIA's rules."""
 
@@ -59,7 +62,7 @@ CORDONS: Final = (Family.NVIDIA, Family.CUSTOM)
 """Families for which `hami.io/device-cordon` counts."""
 NO_HANDSHAKE: Final = (
     *(Family.CAMBRICON, Family.METAX_GPU, Family.METAX_SGPU, Family.MTHREADS),
-    *(Family.KUNLUN, Family.ENFLAME, Family.GCU, Family.NEURON),
+    *(Family.KUNLUN, Family.ENFLAME, Family.GCU, Family.NEURON, Family.AMD),
 )
 """Families whose devices are read at every look at the node."""
 

@@ -20,6 +20,7 @@ from tests.conformance.kinds import KINDS, Kind, Verdict, find_file, judge
 
 COMMITTED: Final = Path(__file__).parent / "cases"
 SECOND: Final = COMMITTED / "second"
+THIRD: Final = COMMITTED / "third"
 KUBE: Final = COMMITTED / "kube"
 MAX_PRINTED: Final = 10
 
@@ -43,7 +44,7 @@ class Tally:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="folders of recorded cases; default: ours")
-    return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND, KUBE))
+    return max(replay(folder) for folder in parser.parse_args().folders or (COMMITTED, SECOND, THIRD, KUBE))
 
 
 def replay(folder: Path) -> int:

@@ -133,7 +133,7 @@ def compare_bind(case: Case) -> Iterator[Difference]:
     theirs = case["out_node_annotations_after"]
     if theirs is not None and _drop_lock_time(api.node) != _drop_lock_time(theirs):
         yield Difference("", "node", api.node, theirs)
-    if not _is_as_late(api.node.get(NODE_LOCK, ""), (theirs or {}).get(NODE_LOCK, "")) and theirs is not None:
+    if theirs is not None and not _is_as_late(api.node.get(NODE_LOCK, ""), theirs.get(NODE_LOCK, "")):
         yield Difference("", "lock", api.node, theirs)
     if api.pod != case["out_pod_annotations_after"]:
         yield Difference("", "pod", api.pod, case["out_pod_annotations_after"])

@@ -72,9 +72,10 @@ def _compare_reply(case: Case, columns: ClusterColumns, verdicts: Sequence[Diffe
         expected["NodeNames"] = [min(case["out_best_nodes"])]
     differing = {difference.node for difference in verdicts}
     is_other = any(difference.fact == "chosen" for difference in verdicts)
-    yield from _compare(
-        "", "reply", *(_drop_nodes(answer, differing, is_other=is_other) for answer in (reply, expected))
-    )
+    ours, theirs = (_drop_nodes(answer, differing, is_other=is_other) for answer in (reply, expected))
+    yield from _compare("", "reply", ours | {"FailedNodes": None}, theirs | {"FailedNodes": None})
+    for name in sorted({*ours["FailedNodes"], *theirs["FailedNodes"]}):
+        yield from _compare(name, "reason", ours["FailedNodes"].get(name), theirs["FailedNodes"].get(name))
     granted = {difference.node for difference in verdicts if difference.fact not in ("reason", "score")}
     if not is_other and not granted & set(expected["NodeNames"] or ()):
         yield from _compare("", "labels", pod.labels, _get_written(case, expected, "out_pod_labels"))

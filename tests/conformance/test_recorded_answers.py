@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.__main__ import COMMITTED, KUBE, SECOND, holds, replay
+from tests.conformance.__main__ import COMMITTED, KUBE, SECOND, THIRD, holds, replay
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS as ALL_KINDS
 from tests.conformance.kinds import judge
@@ -34,14 +34,16 @@ def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
     assert verdict.agrees or verdict.is_explained, "\n".join(map(str, verdict.differences))
 
 
-def test_a_share_of_the_second_collection_is_answered_as_hami_answers() -> None:
+@pytest.mark.parametrize("collection", [SECOND, THIRD], ids=lambda folder: folder.name)
+def test_a_share_of_a_collection_is_answered_as_hami_answers(collection: Path) -> None:
     """Every sixteenth case, and the first of each feature."""
-    assert list_wrong(SECOND, choose_every(16)) == []
+    assert list_wrong(collection, choose_every(16)) == []
 
 
 @run_in_make_stress
-def test_the_whole_second_collection_is_answered_as_hami_answers() -> None:
-    assert list_wrong(SECOND, iter) == []
+@pytest.mark.parametrize("collection", [SECOND, THIRD], ids=lambda folder: folder.name)
+def test_a_whole_collection_is_answered_as_hami_answers(collection: Path) -> None:
+    assert list_wrong(collection, iter) == []
 
 
 @run_in_make_stress
@@ -58,7 +60,7 @@ def test_all_attempts_are_judged_as_kube_scheduler_judges() -> None:
 def test_every_rule_occurs_in_the_committed_cases() -> None:
     names = {
         name
-        for folder in (COMMITTED, SECOND)
+        for folder in (COMMITTED, SECOND, THIRD)
         for kind in ALL_KINDS.values()
         if holds(folder, kind)
         for case in kind.read(folder / kind.source)

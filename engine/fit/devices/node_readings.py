@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import HANDSHAKE
 from engine.hami.go_values import to_mapping
-from engine.hami.handshake import count_allocatable, is_given_up, read_handshake
+from engine.hami.handshake import count_allocatable, count_capacity, is_given_up, read_handshake
 from engine.hami.node_registration import NodeDevices, NodeReading, VendorDevices, combine_devices, read_node
 from engine.hami.registration import Malformed, Registration
 from engine.hami.vendors import NO_HANDSHAKE, NVIDIA, Family, NodeKeys, Vendor, Vendors, find_vendor
@@ -71,6 +71,8 @@ def choose_vendor_step(
     if vendor.family is Family.CUSTOM or vendor.family in _BY_CAPACITY:
         has_devices = isinstance(registration, Registration) and bool(registration.devices)
         return RegistrationStep.READ if has_devices else RegistrationStep.DROP
+    if vendor.family is Family.AMD and not count_capacity(node, vendor.resources.count):
+        return RegistrationStep.DROP
     if vendor.family not in NO_HANDSHAKE:
         handshake = read_handshake(annotations, vendor.node.handshake)
         if handshake is not None and handshake.is_request:

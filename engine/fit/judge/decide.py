@@ -33,6 +33,7 @@ from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.go_values import to_mapping
 from engine.hami.reason_codes import ReasonCode
 from engine.hami.vendor_registrations import MINOR
+from engine.hami.vendors import Family, Vendor
 from schemas.events import MAX_REQUESTS
 
 
@@ -232,7 +233,7 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
         if request.asks:
             evaluation.judge(container, request)
             (picks,) = evaluation.picks
-        grants.append(tuple(_grant(pick, request.vendor) for pick in picks))
+        grants.append(tuple(_grant(pick, by_vendor[request.vendor].vendor) for pick in picks))
     return Allocation(node, tuple(grants))
 
 
@@ -240,9 +241,11 @@ def _has_several_apps(requests: Sequence[VendorRequest]) -> bool:
     return sum(request.asks and not request.is_init for request in requests) > 1
 
 
-def _grant(pick: Pick, vendor: str) -> Grant:
+def _grant(pick: Pick, vendor: Vendor) -> Grant:
     mig = pick.mig
     part = MigSlice(mig.profile.name, mig.placement.start, mig.placement.size) if mig else None
     device = pick.device
     minor = str(device.extra.get(MINOR, ""))
-    return Grant(device.uuid, vendor, pick.memory_mib, pick.cores, part, device.index, pick.slots, minor, pick.profile)
+    # AMD's own annotation has the product, from which its readers learn the model.
+    word = device.model if vendor.family is Family.AMD else vendor.word
+    return Grant(device.uuid, word, pick.memory_mib, pick.cores, part, device.index, pick.slots, minor, pick.profile)

@@ -38,7 +38,7 @@ class MigSlice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Device given to one container. `type` is the vendor word of the annotation ("NVIDIA"), not the model."""
+    """Device given to one container. `type`: the word of the annotation, the vendor's ("NVIDIA"); for AMD the model."""
 
     uuid: str
     type: str

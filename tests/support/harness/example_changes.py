@@ -38,12 +38,12 @@ REASON: Final[Change] = {
     "schemas/reasons.toml": (Edit("\n[NodeInsufficientDevice]\n", _TEXTS),),
 }
 
-_VENDOR: Final = """VASTAI: Final = Vendor(
-    "Vastai",
-    Resources("example.com/va", memory="example.com/va-memory"),
-    NodeKeys("hami.io/node-va-register", handshake="hami.io/node-handshake-va"),
-    PodKeys("hami.io/va-devices-to-allocate", "hami.io/va-devices-allocated"),
-    model_word="VA",
+_VENDOR: Final = """ACME: Final = Vendor(
+    "Acme",
+    Resources("example.com/card", memory="example.com/card-memory"),
+    NodeKeys("hami.io/node-acme-register", handshake="hami.io/node-handshake-acme"),
+    PodKeys("hami.io/acme-devices-to-allocate", "hami.io/acme-devices-allocated"),
+    model_word="ACME",
 )
 
 
@@ -51,14 +51,13 @@ def build_custom_vendor(word: str)"""
 VENDOR: Final[Change] = {
     "engine/hami/vendor_catalog.py": (Edit("def build_custom_vendor(word: str)", _VENDOR),),
     "engine/fit/device_config_keys.py": (
-        Edit('frozenset(("amd", "vastai", "biren"))', 'frozenset(("amd", "biren"))'),
         Edit(
             '    "awsneuron": ((vendor_catalog.NEURON,',
-            '    "vastai": ((vendor_catalog.VASTAI, _COMMON),),\n    "awsneuron": ((vendor_catalog.NEURON,',
+            '    "acme": ((vendor_catalog.ACME, _COMMON),),\n    "awsneuron": ((vendor_catalog.NEURON,',
         ),
     ),
     "engine/fit/device-config.yaml": (
-        Edit("\niluvatars:\n", "\nvastai:\n  resourceCountName: example.com/va\niluvatars:\n"),
+        Edit("\niluvatars:\n", "\nacme:\n  resourceCountName: example.com/card\niluvatars:\n"),
     ),
 }
 

@@ -45,6 +45,7 @@ class DeviceState:
     placements: list[Placement] = field(default_factory=list)
     # What only single vendors' rules read (`engine/fit/vendors`); classes: of Metax' pods on the device.
     index: int = 0
+    model: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
 

@@ -155,7 +155,8 @@ def _build_device(
         used_memory,
     )
     row = entry.start + slot
-    device.index = entry.get_device(row).index
+    registered = entry.get_device(row)
+    device.index, device.model = registered.index, registered.model
     if entry.is_mig(row):
         device.is_mig = True
         device.profiles = entry.get_profiles(row)

@@ -29,10 +29,10 @@ class PodAnnotations:
     """Annotations of a pod about one vendor's devices.
 
     sorts_by_numa: NVIDIA's annotation; HAMi sorts every vendor's devices by it. texts: all of them. use_types,
-    no_use_types: in upper case. An empty list or mode constrains nothing.
+    no_use_types: in upper case. No list, or an empty mode, constrains nothing; a list without a word accepts no model.
     """
 
-    use_types: tuple[str, ...] = ()
+    use_types: tuple[str, ...] | None = None
     no_use_types: tuple[str, ...] = ()
     use_uuids: frozenset[str] = frozenset()
     no_use_uuids: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ class PodAnnotations:
     def accepts_type(self, model: str) -> bool:
         """Tell whether the model is allowed: HAMi looks for each word anywhere in the name, in any case."""
         name = model.upper()
-        if self.use_types and not any(word in name for word in self.use_types):
+        if self.use_types is not None and not any(word in name for word in self.use_types):
             return False
         return not any(word in name for word in self.no_use_types)
 
@@ -74,8 +74,8 @@ def read_pod_annotations(
     texts = {key: value for key, value in annotations.items() if isinstance(value, str)}
     keys = vendor.pod
     return PodAnnotations(
-        use_types=tuple(word.upper() for word in _split_words(texts, keys.use_type)),
-        no_use_types=tuple(word.upper() for word in _split_words(texts, keys.no_use_type)),
+        use_types=_split_words(texts, keys.use_type) if texts.get(keys.use_type, "").strip() else None,
+        no_use_types=_split_words(texts, keys.no_use_type),
         use_uuids=_split_uuids(texts, keys.use_uuid),
         no_use_uuids=_split_uuids(texts, keys.no_use_uuid),
         numa_bind=parse_boolean(texts.get(keys.numa_bind, "")) is True,
@@ -99,8 +99,9 @@ def select_constraints(annotations: Mapping[str, Any], vendors: Vendors) -> dict
     return constraints if sum(map(len, constraints.values())) <= MAX_CONSTRAINTS else None
 
 
-def _split_words(texts: Mapping[str, str], key: str) -> list[str]:
-    return [word for part in texts.get(key, "").split(",") if (word := part.strip())]
+def _split_words(texts: Mapping[str, str], key: str) -> tuple[str, ...]:
+    """Split the words of a comma-separated list, in upper case."""
+    return tuple(word.upper() for part in texts.get(key, "").split(",") if (word := part.strip()))
 
 
 def _split_uuids(texts: Mapping[str, str], key: str) -> frozenset[str]:

@@ -176,6 +176,16 @@ def _read_neuron(_: Quantities, amounts: Quantities, vendor: Vendor) -> Requeste
     return RequestedAmounts(split[0], 0, 0, split[1]) if split else None
 
 
+def _read_amd(limits: Quantities, _: Quantities, vendor: Vendor) -> RequestedAmounts | None:
+    """Read only limits. Without memory the container gets all of a device's, without cores all cores."""
+    names = vendor.resources
+    count = _parse_positive(limits.get(names.count))
+    memory = parse_whole(limits[names.memory]) if names.memory in limits else 0
+    cores = parse_whole(limits[names.cores]) if names.cores in limits else vendor.amounts.default_cores
+    usable = count is not None and memory is not None and _fits(memory) and cores is not None and 1 <= cores <= 100
+    return RequestedAmounts(count or 0, memory or 0, 0, cores or 0) if usable else None
+
+
 _READERS: Final[Mapping[Family, Reader]] = {
     Family.HYGON: _read_hygon,
     Family.ASCEND: _read_ascend,
@@ -185,6 +195,9 @@ _READERS: Final[Mapping[Family, Reader]] = {
     Family.METAX_SGPU: _read_metax_sgpu,
     Family.METAX_GPU: _make_whole_reader(0, _ALL_PERCENT),
     Family.KUNLUN: _make_whole_reader(0, 0),
+    Family.BIREN: _make_whole_reader(0, 0),
+    Family.VASTAI: _make_whole_reader(0, 0),
+    Family.AMD: _read_amd,
     Family.GCU: _make_whole_reader(100, _ALL_PERCENT),
     Family.XPU: _read_xpu,
     Family.ENFLAME: _read_enflame,

@@ -6,6 +6,8 @@
     metax         whole devices (also Moore Threads'), and shared ones: quality of service, classes, links
     kunlun        Kunlun's wings of four devices, and their parts (XPU)
     enflame       profiles of Enflame's devices, and whole ones (GCU)
+    amd           AMD's memory, and percentages of its compute units
+    vastai        Biren's and Vastai's whole devices, and the dies of a board
     neuron        AWS Neuron's rings of devices, and their cores
     node_scores   what vendors add to the score of a node
     vendor_state  devices that containers took so far

@@ -10,11 +10,12 @@ from engine.fit.judge.checks.reference_fit import Pick
 from engine.fit.judge.vendors.ascend import HAS_NETWORKS, NETWORK
 from engine.fit.judge.vendors.kunlun import WING
 from engine.fit.judge.vendors.metax import LINK
+from engine.fit.judge.vendors.vastai import BOARD, DIE, STRATEGY
 from engine.hami import vendor_annotations as keys
 from engine.hami.go_values import parse_boolean
 from engine.hami.vendors import Family, Vendor
 
-SCORED: Final = (Family.ASCEND, Family.METAX_GPU, Family.METAX_SGPU, Family.KUNLUN)
+SCORED: Final = (Family.ASCEND, Family.METAX_GPU, Family.METAX_SGPU, Family.KUNLUN, Family.VASTAI)
 """Families that add to the score of a node."""
 _NETWORK_WEIGHT: Final = np.float32(10)
 _METAX_WEIGHT: Final = 10000
@@ -56,6 +57,8 @@ def score_vendor(scored: ScoredNode) -> np.float32:
         return _score_networks(scored)
     if family is Family.METAX_GPU:
         return _score_losses(scored)
+    if family is Family.VASTAI:
+        return _score_boards(scored)
     if family is Family.KUNLUN:
         return np.float32(_score_wings(scored))
     if family is Family.METAX_SGPU:
@@ -78,6 +81,19 @@ def _score_networks(scored: ScoredNode) -> np.float32:
             largest = max(numbers.count(number) for number in numbers)
             score += np.float32(largest) / np.float32(len(numbers))
     return np.float32(score * _NETWORK_WEIGHT)
+
+
+def _score_boards(scored: ScoredNode) -> np.float32:
+    """Score the largest share of each container's dies that is on one board."""
+    score = np.float32(0)
+    for picks in filter(None, scored.picks):
+        extras = [pick.device.extra for pick in picks]
+        if any(BOARD not in extra or extra.get(STRATEGY, DIE) != DIE for extra in extras):
+            return np.float32(0)
+        boards = [extra[BOARD] for extra in extras if isinstance(extra[BOARD], str)]
+        if boards:
+            score += np.float32(max(map(boards.count, boards))) / np.float32(len(boards))
+    return score
 
 
 def _score_losses(scored: ScoredNode) -> np.float32:

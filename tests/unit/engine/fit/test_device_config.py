@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from engine.fit import device_config
 from engine.fit.device_config import DeviceConfigError, parse
+from engine.fit.device_config_keys import LISTED, SINGLE
 from engine.hami.vendors import NVIDIA
+from tests.conformance.configured import CONFIGURATIONS
 
 
 def test_the_shipped_table_holds_every_vendor_that_is_served() -> None:
@@ -126,3 +128,11 @@ def test_any_file_is_a_table_or_a_mistake(text: bytes) -> None:
     else:
         return
     assert written.startswith("file, line ")
+
+
+def test_every_section_of_hamis_chart_has_a_vendor() -> None:
+    """The file of the recorded answers has all that HAMi v2.10's chart configures."""
+    sections = set(yaml.safe_load((CONFIGURATIONS / "chart.yaml").read_text()))
+    assert sections == {*SINGLE, *LISTED} - {"vendors"}
+    words = {vendor.word for vendor in device_config.read(CONFIGURATIONS / "chart.yaml")}
+    assert {"AMD", "Biren", "Vastai", "NVIDIA", "DCU"} <= words

@@ -1,6 +1,6 @@
 """Filter calls that HAMi itself has answered: nodes, scores, devices and reasons."""
 
-from tests.conformance.__main__ import COMMITTED, SECOND
+from tests.conformance.__main__ import COMMITTED, SECOND, THIRD
 from tests.conformance.shares import choose_every, list_wrong
 
 
@@ -10,3 +10,4 @@ def test_a_share_of_the_filter_calls_is_answered_as_hami_answers() -> None:
 
 def test_a_share_of_the_filter_calls_for_other_vendors_is_answered_as_hami_answers() -> None:
     assert list_wrong(SECOND, choose_every(12), "vendor filter") == []
+    assert list_wrong(THIRD, choose_every(12), "vendor filter") == []
