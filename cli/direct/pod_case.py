@@ -4,6 +4,7 @@ The reading climbs as far as the user's rights allow: the pod with its events, c
 pods, on which the pod is judged; then the objects of queues and gangs that the cluster has.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -11,14 +12,18 @@ from urllib.parse import quote
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
 from cli.direct.scheduler_logs import LogReading, read_scheduler_log
+from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import (
     EVENTS,
     NODES,
     PODS,
     STORAGE,
+    GroupVersions,
     ListedKind,
+    build_collection_path,
     build_root,
+    list_devices,
     list_for_verdict,
     list_named,
     list_own,
@@ -64,8 +69,31 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
 
 def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
     """Read a case about all pods, or those of one namespace."""
-    listed = [*(list_own(namespace) if namespace else [ListedKind(EVENTS, "/api/v1/events")]), NODES, PODS, *STORAGE]
+    return build_live_case(reader, reader.list_kinds(_list_basics(namespace)), None, namespace)
+
+
+def read_pending_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
+    """Read a case about everything that waits: also queues, groups, workloads without pods, and pods that failed."""
+    versions = read_versions(reader)
+    root = build_root("/api/v1", namespace) if namespace else "/api/v1"
+    failed = ListedKind(kinds.POD, f"{root}/pods", {"fieldSelector": "status.phase=Failed"})
+    workloads = list_makers(namespace, versions)
+    listed = [*_list_basics(namespace), failed, *list_devices(versions), *list_queues(namespace, versions), *workloads]
     return build_live_case(reader, reader.list_kinds(listed), None, namespace)
+
+
+def _list_basics(namespace: str) -> list[ListedKind]:
+    listed = list_own(namespace) if namespace else [ListedKind(EVENTS, "/api/v1/events")]
+    return [*listed, NODES, PODS, *STORAGE]
+
+
+def list_makers(namespace: str, versions: GroupVersions) -> Iterator[ListedKind]:
+    """List the kinds that make pods and that the cluster has."""
+    for kind in dict.fromkeys(kind for named in WORDS.values() for kind in named):
+        name, _, group = kind.partition(".")
+        version = versions.find_preferred(group)
+        if version and kind not in (*HOLDERS, DEPLOYMENT):
+            yield ListedKind(kind, build_collection_path(f"{group}/{version}", name, namespace))
 
 
 def read_nodes_case(reader: ObjectReader) -> LiveCase:

@@ -14,7 +14,7 @@ from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
 from cli.client.transport import NO_QUERY, Query
-from cli.direct.pod_case import LiveCase, read_nodes_case, read_pod_case, read_waiting_case
+from cli.direct.pod_case import LiveCase, read_nodes_case, read_pending_case, read_pod_case, read_waiting_case
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
 from cli.direct.rungs import describe_log, describe_rung
@@ -131,7 +131,7 @@ class DirectTransport:
         from cli.direct.waiting_groups import group_waiting
         from cli.direct.waiting_pods import list_waiting
 
-        live = read_waiting_case(self.reader, query.get("namespace", ""))
+        live = read_pending_case(self.reader, query.get("namespace", ""))
         self.show_note(describe_rung(live.problems))
         limit, grouping = query.get("limit", ""), query.get("group_by", "pod")
         is_limited = limit.isdecimal() and grouping == "pod"
@@ -179,7 +179,7 @@ class DirectTransport:
     def _list_quietly(self, query: Query) -> Json | Problem:
         from cli.direct.waiting_pods import list_waiting
 
-        waiting = list_waiting(read_waiting_case(self.reader, query["namespace"]))
+        waiting = list_waiting(read_pending_case(self.reader, query["namespace"]))
         return waiting if isinstance(waiting, Problem) else waiting.model_dump(mode="json", by_alias=True)
 
     def get_namespace(self) -> str:

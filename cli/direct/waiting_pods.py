@@ -1,16 +1,22 @@
-"""Pods of a live cluster that wait for a node, each with its main obstacle: the answer of the API's ``/pending``."""
+"""Pods and workloads without pods that wait on a live cluster, each with its main obstacle and layer: ``/pending``."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from cli.client.problems import NotAllowed, Problem
 from cli.direct.pod_case import LiveCase
+from engine.cases.unmade_causes import list_unmade
+from engine.cases.workloads import CaseWorkload, is_refused
+from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.wording import count_devices
 from engine.fit.events.event_builder import to_request
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
+from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import PodAnswer, diagnose_pods
+from ingest.cases.workload_answers import diagnose_workload
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, parse_moment
 from schemas.answers.waiting import MainObstacle, PodsWaiting, PodWaiting
 from schemas.codec.records import format_rfc3339
@@ -21,20 +27,74 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def list_waiting(live: LiveCase, limit: int = MAX_PODS) -> PodsWaiting | Problem:
-    """List the pods without a node, the longest waiting first."""
+    """List what waits, the longest waiting first: pods without a node, refused pods, and workloads without pods."""
     if not live.case.objects.has_read(kinds.POD) and kinds.POD in live.problems:
         return NotAllowed("the pods can't be read", "`kubectl auth can-i list pods`; -n names a namespace.")
     now = live.case.read_at or datetime.now(UTC)
-    pods = sorted(filter(_waits, live.case.objects.select(kinds.POD)), key=_find_creation)
+    pods = sorted(_list_pods(live.case.objects), key=_find_creation)
     explained = pods[: min(limit, MAX_PODS)]
     answers = diagnose_pods(live.case, [_name_pod(pod) for pod in explained])
     items = [_to_item(pod, answer, now) for pod, answer in zip(explained, answers, strict=True)]
-    return PodsWaiting(total=len(pods), items=items)
+    unmade = list_unmade(live.case.objects, with_purpose=False)
+    items += [_to_unmade_item(live, key, now) for key in unmade[: max(limit - len(items), 0)]]
+    items.sort(key=lambda item: item.first_judged_at)
+    return PodsWaiting(total=len(pods) + len(unmade), items=items)
+
+
+def _list_pods(objects: CaseObjects) -> list[Fields]:
+    """List the pods without a node, and those that their node refused until their owner has made others."""
+    pods = objects.select(kinds.POD)
+    youngest: dict[tuple[str, str], str] = {}
+    for pod in pods:
+        owner = _name_owner(pod)
+        youngest[owner] = max(youngest.get(owner, ""), get_text(pod, "metadata", "creationTimestamp"))
+    return [pod for pod in pods if _waits(pod) or (is_refused(pod) and not _is_replaced(pod, youngest))]
+
+
+def _name_owner(pod: Fields) -> tuple[str, str]:
+    owner = next(iterate_objects(pod, "metadata", "ownerReferences"), {})
+    return get_text(pod, "metadata", "namespace"), get_text(owner, "uid") or get_text(pod, "metadata", "uid")
+
+
+def _is_replaced(pod: Fields, youngest: Mapping[tuple[str, str], str]) -> bool:
+    return youngest[_name_owner(pod)] > get_text(pod, "metadata", "creationTimestamp")
 
 
 def _waits(pod: Fields) -> bool:
     is_deleted = get_text(pod, "metadata", "deletionTimestamp")
     return not get_text(pod, "spec", "nodeName") and get_text(pod, "status", "phase") == "Pending" and not is_deleted
+
+
+def _to_unmade_item(live: LiveCase, key: CaseWorkload, now: datetime) -> PodWaiting:
+    """Build the item of a workload without pods: it is named as ``why`` takes it, such as ``job/train``."""
+    answer = diagnose_workload(live.case, key)
+    diagnosis = answer.groups[0].diagnosis if answer.groups else None
+    obstacle = diagnosis.obstacle if diagnosis else None
+    entry = live.case.objects.find(key.kind, key.name, key.namespace) or {}
+    created = parse_moment(get_text(entry, "metadata", "creationTimestamp")) or now
+    return PodWaiting(
+        namespace=key.namespace,
+        name=f"{key.kind.partition('.')[0].lower()}/{key.name}",
+        pod_uid="",
+        scheduler="",
+        status="pending",
+        reasons=[obstacle.code] if obstacle else [],
+        workload=str(key),
+        pod_group="",
+        queue="",
+        priority_class="",
+        created_at=format_rfc3339(created),
+        first_judged_at=format_rfc3339(created),
+        last_judged_at=format_rfc3339(created),
+        attempts=None,
+        attempt="",
+        schedulerlog="",
+        waited_seconds=max(int((now - created).total_seconds()), 0),
+        devices=None,
+        gpu_hours=None,
+        obstacle=MainObstacle(code=obstacle.code, sentence=obstacle.sentence) if obstacle else None,
+        layer=find_layer_of_code(obstacle.code) if obstacle else None,
+    )
 
 
 def _find_creation(pod: Fields) -> datetime:
@@ -74,4 +134,5 @@ def _to_item(pod: Fields, answer: PodAnswer, now: datetime) -> PodWaiting:
         devices=devices,
         gpu_hours=round(devices * waited / 3600, 3),
         obstacle=MainObstacle(code=obstacle.code, sentence=obstacle.sentence) if obstacle else None,
+        layer=answer.diagnosis.layer,
     )

@@ -16,7 +16,7 @@ _COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "obstacle": ("OBSTACLE", "#PODS", "WAITS", "#GPU HOURS", "ASKED", "NEAREST NODE"),
 }
 _MORE_COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
-    "pod": ("#DEVICES", "#ATTEMPTS", "WORKLOAD", "QUEUE", "SCHEDULER", "ATTEMPT", "WHY"),
+    "pod": ("LAYER", "#DEVICES", "#ATTEMPTS", "WORKLOAD", "QUEUE", "SCHEDULER", "ATTEMPT", "WHY"),
     "workload": ("#DEVICES", "QUEUE", "LONGEST WAITS"),
     "obstacle": ("#DEVICES", "#WORKLOADS", "LONGEST WAITS", "WHY"),
 }
@@ -64,6 +64,7 @@ def _to_pod_row(pod: Mapping[str, Any], waits: str) -> list[str]:
         _format_hours(pod["gpu_hours"]),
         _get_code(pod) or shorten_reasons(pod["reasons"]),
         _describe_nearest(pod),
+        pod.get("layer") or "",
         _format_number(pod["devices"]),
         _format_number(pod["attempts"]),
         pod["workload"],

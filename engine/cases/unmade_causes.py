@@ -139,10 +139,10 @@ def explain_without_workload(
     return None
 
 
-def list_unmade(objects: CaseObjects) -> list[CaseWorkload]:
+def list_unmade(objects: CaseObjects, *, with_purpose: bool = True) -> list[CaseWorkload]:
     """List the workloads that want pods and have none, and the CronJobs that can't start Jobs for a mistake.
 
-    Where there are none of them, those that somebody has suspended or that have failed.
+    ``with_purpose``: where there are none of them, list those that somebody has suspended or that have failed.
     """
     causes = {
         key: obstacle.code
@@ -151,4 +151,5 @@ def list_unmade(objects: CaseObjects) -> list[CaseWorkload]:
         if (obstacle := find_cause(objects, [key := CaseWorkload(kind, namespace, name)], (), _NEVER))
     }
     mistakes = [key for key, code in causes.items() if code not in _ON_PURPOSE]
-    return [*list_without_pods(objects), *mistakes] or list(causes)
+    unmade = [*list_without_pods(objects), *mistakes]
+    return unmade or (list(causes) if with_purpose else [])

@@ -149,7 +149,7 @@ def _list_extended(spec: Fields) -> set[str]:
 
 
 def list_queues(namespace: str, versions: GroupVersions) -> Iterator[ListedKind]:
-    """List the kinds of queues and groups that the cluster has."""
+    """List the kinds of queues and groups that the cluster has; those of all namespaces where none is named."""
     for entry in _QUEUES:
         if version := versions.find_preferred(entry.group):
             yield _build_collection(entry, version, namespace)
@@ -161,7 +161,7 @@ def list_queues(namespace: str, versions: GroupVersions) -> Iterator[ListedKind]
 
 def _build_collection(entry: _GroupKind, version: str, namespace: str) -> ListedKind:
     root = f"/apis/{entry.group}/{version}"
-    path = build_root(root, namespace) if entry.is_namespaced else root
+    path = build_root(root, namespace) if entry.is_namespaced and namespace else root
     return ListedKind(f"{entry.kind}.{entry.group}", f"{path}/{entry.plural}")
 
 

@@ -64,7 +64,7 @@ class PodWaiting(Answer):
     """A pod whose latest attempt placed it nowhere, or has no bind result yet, or that no scheduler tries."""
 
     namespace: str
-    name: str
+    name: str = Field(description="Name of the pod; kind and name, as `job/train`, of a workload that has no pods.")
     pod_uid: str
     scheduler: str
     status: Literal["failed", "pending"] = Field(description="Status of its latest attempt; pending without one.")
