@@ -50,12 +50,12 @@ def measure_asking() -> Result:
     with control_plane(names=("etcd", "kube-apiserver")) as cluster:
         create_cluster(cluster)
         link_kubectl(cluster.folder, cluster.binary)
-        figures = _measure_commands(cluster)
+        figures = tuple(_measure_commands(cluster))
     return Result(
         "why",
         "a question to a cluster without schedulerlog, from nothing to the end of the answer; ratio: to kubectl",
         f"{NODES:,} nodes x 8 devices with {_IMAGES} images, {NODES * PODS_PER_NODE:,} pods; least of {RUNS} runs",
-        tuple(figures),
+        figures,
     )
 
 
@@ -144,7 +144,7 @@ def _run(words: Sequence[str], environment: dict[str, str]) -> CommandTimes:
     run = subprocess.run(words, env=environment, check=False, capture_output=True)
     seconds = time.monotonic() - begun
     # 1 is the answer that a pod waits, not a failure.
-    if run.returncode not in (0, 1):
+    if run.returncode not in (0, 1) or not run.stdout:
         raise RuntimeError(f"{' '.join(words)} ended with {run.returncode}: {run.stderr.decode()[-400:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return CommandTimes(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

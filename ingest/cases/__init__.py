@@ -3,6 +3,7 @@
 read_case     reads files, folders and archives of objects and logs into one case
 object_texts  recognises and parses texts of Kubernetes objects: YAML, JSON
 descriptions  reads what kubectl describes for people back into objects
+foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events
 answers       answers about each pod: its diagnosis, or the schedulerlog that the API would give

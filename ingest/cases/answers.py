@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import AttemptInLog, PodInLog
-from ingest.cases.read_case import ClusterCase, list_pod_names
+from ingest.cases.read_case import UNDATED, ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog, NodeLog
 from schemas.answers.diagnosis import Diagnosis
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from schemas.events import FindingReported
 
 MAX_SIMILAR_NAMES: Final = 5
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class PodFactSource(Protocol):
@@ -115,7 +114,7 @@ def _list_recorded_nodes(pod: PodInLog) -> list[NodeLog]:
 
 
 def _choose_source(case: ClusterCase) -> PodFactSource:
-    now = case.ended_at or _NEVER
+    now = case.ended_at or UNDATED
     if not case.objects.tables:
         return RecordedFacts(now)
     # Imported late: what reads a log alone judges nothing.

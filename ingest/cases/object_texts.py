@@ -17,6 +17,7 @@ _YAML: Final = re.compile(rb"^(?:- )?(?:apiVersion|kind):[ \t]*[\"']?[A-Za-z]", 
 """Fields that stand at the margin of every object in YAML. No line of a log begins with them."""
 _YAML_START: Final = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:---|%YAML|- |[A-Za-z][\w.-]*:(?:[ \t\r\n]|\Z))")
 """The first line of YAML that is no comment."""
+_FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)(?:^```[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
 _JSON_KIND: Final = re.compile(rb'"(?:apiVersion|kind)"\s*:\s*"')
 _JSON_FIELD: Final = re.compile(rb'\A\s*\[?\s*\{\s*(?:"(?:apiVersion|items|kind|metadata)")')
@@ -25,10 +26,18 @@ _JSON_FIELD: Final = re.compile(rb'\A\s*\[?\s*\{\s*(?:"(?:apiVersion|items|kind|
 
 def has_objects(head: bytes) -> bool:
     """Tell from its first bytes whether a text holds Kubernetes objects."""
-    head = head.removeprefix(_BOM)
+    head = _strip_fences(head.removeprefix(_BOM))
     if _JSON.match(head):
         return bool(_JSON_FIELD.match(head) and _JSON_KIND.search(head)) or _is_one_object(head)
-    return bool(_YAML_START.match(head) and _YAML.search(head))
+    # A fence at the margin is that of a document, such as a proposal that shows objects between logs.
+    return bool(_YAML_START.match(head) and _YAML.search(head) and not _FENCED.search(head))
+
+
+def _strip_fences(text: bytes) -> bytes:
+    """Return the blocks of a text that begins with a fence of Markdown, as pasted into an issue; else the text."""
+    if not text.lstrip().startswith(b"```"):
+        return text
+    return b"---\n".join(block[1] for block in _FENCED.finditer(text))
 
 
 def _is_one_object(text: bytes) -> bool:
@@ -44,7 +53,7 @@ def parse_objects(name: str, text: bytes) -> list[Json]:
     # Imported late: what reads a log alone would wait for it.
     from runtime.files.yaml_lines import YamlError
 
-    text = text.removeprefix(_BOM)
+    text = _strip_fences(text.removeprefix(_BOM))
     try:
         values = list(_parse_json(text) if _JSON.match(text) else _parse_yaml(text))
     except YamlError as error:

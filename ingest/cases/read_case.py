@@ -27,6 +27,8 @@ from schemas.json_types import Json
 if TYPE_CHECKING:
     from ingest.readers.kube.reader import ObjectKind
 
+UNDATED: Final = datetime.fromtimestamp(0, UTC)
+"""Time of a case in which nothing has a time; answers and events begin with 1970."""
 SAVED_CASE: Final = "SavedCase.schedulerlog.io"
 """Kind of the object that says when a saved cluster was read (``creationTimestamp``) and what was not (``unread``)."""
 MAX_FILES: Final = 20_000

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
+from ingest.cases.foreign_texts import advise_replacement
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -24,6 +25,8 @@ from schemas.events import Event
 NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
+MAX_ADVISED: Final = 40
+"""First lines that show what a text is that is no log."""
 MAX_WITHOUT_TIME: Final = 200
 """Last lines of a block among which one with a time is looked for."""
 
@@ -103,7 +106,7 @@ class _Reading:
             schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
             raise UnknownLogError(
                 f"{self._name}: no line is from a scheduler that is known ({schedulers}). "
-                "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
+                + advise_replacement(self._undecided[0].texts[:MAX_ADVISED])
             )
         for reader in self._readers.values():
             self._take(reader.close())

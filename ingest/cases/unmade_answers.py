@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final
 
 from engine.cases.pod_facts import CaseFacts
@@ -16,7 +15,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep
 from engine.diagnosis.tree import build_diagnosis, diagnose
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
-from ingest.cases.read_case import ClusterCase
+from ingest.cases.read_case import UNDATED, ClusterCase
 from runtime.kubernetes.object_fields import Fields, list_conditions
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import ObjectProblem
@@ -24,7 +23,6 @@ from schemas.events import ObjectProblem
 NOT_MADE: Final = "PodsNotMade"
 """Obstacle of pods of which nothing says why they do not exist."""
 _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def diagnose_unmade(
@@ -37,7 +35,7 @@ def diagnose_unmade(
     pod = build_unmade_pod(case.objects, key, family)
     table = {**case.objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
     objects = replace(case.objects, tables={**case.objects.tables, kinds.POD: table})
-    now = case.ended_at or _NEVER
+    now = case.ended_at or UNDATED
     facts = CaseFacts(objects, now).build(key.namespace, key.name)
     return (
         _diagnose_owner(facts, objects, family)

@@ -1,7 +1,6 @@
 """Answers about the workloads of a case: their pods by what keeps them, also where none of them exists. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple
 
@@ -21,7 +20,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import MAX_SIMILAR_NAMES, diagnose_pods
-from ingest.cases.read_case import ClusterCase
+from ingest.cases.read_case import UNDATED, ClusterCase
 from ingest.cases.unmade_answers import NOT_MADE, diagnose_cause, diagnose_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, list_conditions
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
@@ -32,7 +31,6 @@ from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
 MAX_DIAGNOSED: Final = 100
 """Waiting pods that are diagnosed; further ones join those about which their scheduler wrote the same."""
 MAX_NAMES: Final = 20
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class _Pods(NamedTuple):
@@ -47,7 +45,7 @@ class _Pods(NamedTuple):
 
 def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis:
     """Diagnose a workload that the case has."""
-    objects, now = case.objects, case.ended_at or _NEVER
+    objects, now = case.objects, case.ended_at or UNDATED
     family = list_family(objects, key)
     pods = list_pods(objects, key, family)
     divided = _divide(pods)

@@ -4,7 +4,8 @@ Values are those of JSON: a date remains a string. A key that occurs twice in on
 itself would silently use the last one.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ MAX_DEPTH: Final = 100
 _MAX_ALIASED: Final = 100_000
 _MAX_TIMES_WRITTEN: Final = 10
 """Limit of the values that aliases may make of a document, as a number and as a multiple of the written values."""
+_TAB: Final = re.compile(rb" *\t")
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 # A new dict: the one of CSafeLoader is shared by everything in the process that reads YAML.
@@ -109,7 +111,7 @@ def parse_documents(text: bytes) -> Iterator[tuple[int, Any]]:
         position = error.position if isinstance(error.position, int) else 0
         raise YamlError(text[:position].count(b"\n") + 1, f"{error.reason}; write UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
-        raise _to_yaml_error(error, len(text.splitlines())) from None
+        raise _to_yaml_error(error, text.splitlines()) from None
     except (RecursionError, ValueError) as error:
         # A YamlError is a ValueError too, and has its line already.
         if isinstance(error, YamlError):
@@ -145,9 +147,11 @@ def _iterate_children(node: yaml.Node) -> Iterator[yaml.Node]:
         yield from node.value
 
 
-def _to_yaml_error(error: yaml.MarkedYAMLError, lines: int) -> YamlError:
+def _to_yaml_error(error: yaml.MarkedYAMLError, lines: Sequence[bytes]) -> YamlError:
     mark = error.problem_mark or error.context_mark
-    if mark and mark.line >= lines and error.context_mark:
+    if mark and mark.line >= len(lines) and error.context_mark:
         mark = error.context_mark  # PyYAML finds an unclosed bracket at the end; the mistake is at its beginning
+    if mark and mark.line < len(lines) and _TAB.match(lines[mark.line]):
+        return YamlError(mark.line + 1, "is not YAML: the line is indented with a tab; write spaces")
     words = " ".join(part for part in (error.context, error.problem) if part)
     return YamlError(mark.line + 1 if mark else 1, f"is not YAML: {words}")

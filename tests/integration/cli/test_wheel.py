@@ -82,6 +82,13 @@ def test_a_log_is_explained_without_extras(installed: Installed, tmp_path: Path)
     assert answer["filter"]["summary"] == "no available node, 7 nodes do not meet"
 
 
+def test_the_page_of_a_log_is_written_without_extras(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "hami.log").write_bytes(b"\n".join([write_start(), write_failure(7)]) + b"\n")
+    done = installed.run("schedulerlog", "explain", "hami.log", "--html", "why.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "trainer" in (tmp_path / "why.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize("program", [["schedulerlog"], ["kubectl-schedulerlog"]])
 def test_pods_of_a_log_are_explained_without_extras(installed: Installed, tmp_path: Path, program: list[str]) -> None:
     (tmp_path / "hami.log").write_bytes(b"\n".join([write_start(), write_failure(7)]) + b"\n")

@@ -1,10 +1,13 @@
 """Descriptions and tables of events as kubectl prints them, read back as the objects that they describe."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from ingest.cases.answers import diagnose_pods
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
+from ingest.cases.read_case import list_pod_names, read_case
 
 WRITTEN = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 POD = """\
@@ -132,3 +135,25 @@ def test_a_table_of_events_is_read_by_its_columns() -> None:
 @pytest.mark.parametrize("text", ["", "I1126 10:00:00.000000 1 a.go:1] Name: x\n", "Name: x\n", "kind: Pod\n"])
 def test_other_texts_are_no_descriptions(text: str) -> None:
     assert not has_descriptions(text.encode())
+
+
+BARE_NODE = """\
+Name:               gpu-1
+Roles:              <none>
+Capacity:
+  cpu:     8
+Allocatable:
+  cpu:     8
+Non-terminated Pods:          (1 in total)
+  Namespace                   Name    CPU Requests  CPU Limits  Memory Requests  Memory Limits  Age
+  ---------                   ----    ------------  ----------  ---------------  -------------  ---
+  ml                          a       0 (0%)        0 (0%)      0 (0%)           0 (0%)         1m
+"""
+
+
+def test_a_description_without_any_time_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "node.txt").write_text(BARE_NODE)
+    case = read_case([tmp_path / "node.txt"])
+    assert case.ended_at is None
+    (answer,) = diagnose_pods(case, list_pod_names(case))
+    assert (answer.diagnosis.name, answer.node) == ("a", "gpu-1")

@@ -20,6 +20,9 @@ POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
         b"# a comment\n\n---\napiVersion: v1\nkind: Pod\n",
         b"kind: Pod\r\napiVersion: v1\r\n",
         b"- apiVersion: v1\n  kind: Pod\n",
+        b"```yaml\napiVersion: v1\nkind: Pod\n```\n",
+        b"\n```\napiVersion: v1\nkind: Pod\n```\n\nand\n\n```json\n" + POD + b"\n```\nWhy?\n",
+        b"```\r\n" + POD + b"\r\n```\r\n",
     ],
 )
 def test_objects_are_recognised_and_parsed(text: bytes) -> None:
@@ -35,6 +38,7 @@ def test_objects_are_recognised_and_parsed(text: bytes) -> None:
         b'{"log":"kind: Pod\\n","stream":"stderr","time":"2026-11-26T10:00:00Z"}\n',
         b'{"line":"x","timestamp":"1","fields":{}}\n{"line":"y"}\n',
         b"# Deploy\n\nText.\n\n```yaml\nkind: Pod\n```\n",
+        b"# Proposal\n\n- [Background](#background)\n\n```yaml\nkind: Pod\n```\n",
     ],
 )
 def test_logs_and_documents_are_no_objects(text: bytes) -> None:
