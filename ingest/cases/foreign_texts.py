@@ -38,8 +38,8 @@ _FOREIGN_TEXTS: Final = (
 _SCHEDULERS_LOG: Final = "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
 
 
-def advise_replacement(lines: Iterable[bytes]) -> str:
-    """Advise what to give in the place of a text without a scheduler's line, by its first lines."""
+def write_advice(lines: Iterable[bytes]) -> str:
+    """Write what to give in the place of a text without a scheduler's line, by its first lines."""
     head = b"\n".join(lines)
     advice = (f"{text.advice}." for text in _FOREIGN_TEXTS if text.pattern.search(head))
     return next(advice, _SCHEDULERS_LOG)

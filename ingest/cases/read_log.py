@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
-from ingest.cases.foreign_texts import advise_replacement
+from ingest.cases.foreign_texts import write_advice
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -106,7 +106,7 @@ class _Reading:
             schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
             raise UnknownLogError(
                 f"{self._name}: no line is from a scheduler that is known ({schedulers}). "
-                + advise_replacement(self._undecided[0].texts[:MAX_ADVISED])
+                + write_advice(self._undecided[0].texts[:MAX_ADVISED])
             )
         for reader in self._readers.values():
             self._take(reader.close())
