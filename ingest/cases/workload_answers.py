@@ -91,7 +91,7 @@ def _diagnose_idle(
     case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], pods: Sequence[Fields]
 ) -> Diagnosis | None:
     """Diagnose a workload that wants no pods now: it is suspended, its schedule is wrong, or it has failed."""
-    now = case.ended_at or _NEVER
+    now = case.ended_at or UNDATED
     obstacle = find_cause(case.objects, family, pods, now)
     return diagnose_cause(DiagnosisFacts(DEFAULT_CLUSTER, key.namespace, key.name, now), obstacle)
 
