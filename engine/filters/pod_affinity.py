@@ -40,7 +40,15 @@ class AffinityRules:
     def matches(self, pod: Pod) -> bool:
         """Return whether all affinity terms select a pod; without terms none is selected."""
         looks, _ = self.find_selecting(pod.namespace)
-        return looks and all(term.selector.matches(pod.labels) for term in self.affinity)
+        return looks and self.selects_labels(pod.labels)
+
+    def selects_labels(self, labels: Labels) -> bool:
+        """Return whether the selectors of all affinity terms select a pod with these labels."""
+        # A loop, because a judgement comes here once per pod of the terms' namespaces.
+        for term in self.affinity:  # noqa: SIM110
+            if not term.selector.matches(labels):
+                return False
+        return True
 
     def find_selecting(self, namespace: str) -> tuple[bool, tuple[AffinityTerm, ...]]:
         """Return what looks into a namespace, which most pods of a cluster are outside of."""
@@ -143,10 +151,10 @@ def _count_nodes(rules: AffinityRules, nodes: Iterable[NodeInfo]) -> PodAffinity
     for node in nodes:
         labels = node.node.labels
         for pod in node.pods:
-            namespace = pod.namespace
-            if namespace not in is_relevant:
-                is_relevant[namespace] = any(rules.find_selecting(namespace))
-            if is_relevant[namespace]:
+            relevant = is_relevant.get(pod.namespace)
+            if relevant is None:
+                relevant = is_relevant[pod.namespace] = any(rules.find_selecting(pod.namespace))
+            if relevant:
                 _count_pod(rules, pod, labels, counts, 1)
             if pod.anti_affinity:
                 _count_avoiding(rules, pod, labels, counts[2], 1)
@@ -157,7 +165,7 @@ def _count_pod(
     rules: AffinityRules, pod: Pod, labels: Labels, counts: tuple[dict[TopologyDomain, int], ...], sign: int
 ) -> None:
     looks, repelled = rules.find_selecting(pod.namespace)
-    if looks and rules.matches(pod):
+    if looks and rules.selects_labels(pod.labels):
         for term in rules.affinity:
             _count_domain(counts[0], term, labels, sign)
     for term in repelled:

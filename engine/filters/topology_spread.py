@@ -52,8 +52,10 @@ class SpreadRules:
 
     def counts(self, constraint: SpreadConstraint, node: Node) -> bool:
         """Return whether the pods of a node count for a constraint."""
-        if any(other.topology_key not in node.labels for other in self.constraints):
-            return False
+        labels = node.labels
+        for other in self.constraints:
+            if other.topology_key not in labels:
+                return False
         if constraint.honors_affinity and not self.affinity.matches(node):
             return False
         return not constraint.honors_taints or not find_untolerated(
@@ -123,16 +125,17 @@ def prepare(cycle: SchedulingCycle) -> Prepared:
 
 def _count_domains(rules: SpreadRules, constraint: SpreadConstraint, nodes: Mapping[str, NodeInfo]) -> dict[str, int]:
     domains: dict[str, int] = {}
-    selector = constraint.selector
+    selector, namespace = constraint.selector, rules.namespace
+    # An empty selector selects every pod elsewhere, and none in this count.
+    counts_pods = not selector.is_empty
     for info in nodes.values():
         node = info.node
         if not rules.counts(constraint, node):
             continue
         number = 0
-        # An empty selector selects every pod elsewhere, and none in this count.
-        if not selector.is_empty:
+        if counts_pods:
             for pod in info.pods:
-                if pod.namespace == rules.namespace and not pod.is_deleted and selector.matches(pod.labels):
+                if pod.namespace == namespace and selector.matches(pod.labels) and not pod.is_deleted:
                     number += 1
         value = node.labels[constraint.topology_key]
         domains[value] = domains.get(value, 0) + number

@@ -27,6 +27,9 @@ _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 _NO_PROVISIONER: Final = frozenset(("", "kubernetes.io/no-provisioner"))
 
 
+_NO_REASON: Final = frozenset((None,))
+
+
 @dataclass(frozen=True, slots=True)
 class DelayedClaim:
     """A claim without a volume whose class waits for the pod, with what could become its volume."""
@@ -63,6 +66,8 @@ class VolumeBindingCheck(NodeCheck):
             self._judge_bound(node) if self.bound else None,
             self._judge_delayed(node) if self.delayed else None,
         }
+        if reasons == _NO_REASON:
+            return None
         order = (self.conflict_text, NO_VOLUME, NO_SPACE, NO_BOUND_VOLUME)
         ordered = tuple(reason for reason in order if reason in reasons)
         return PluginRefusal(NAME, StatusCode.UNRESOLVABLE, ordered) if ordered else None
@@ -80,10 +85,13 @@ class VolumeBindingCheck(NodeCheck):
 
     def _judge_delayed(self, node: NodeInfo) -> str | None:
         """Find a volume or make one for every claim; a claim with a node already chosen is made there only."""
-        if any(delayed.claim.selected_node not in (None, node.node.name) for delayed in self.delayed):
-            return NO_VOLUME
-        labels = node.node.labels
-        missing = [delayed for delayed in self.delayed if delayed.claim.selected_node is not None]
+        name, labels = node.node.name, node.node.labels
+        missing: list[DelayedClaim] = []
+        for delayed in self.delayed:
+            if delayed.claim.selected_node is not None:
+                if delayed.claim.selected_node != name:
+                    return NO_VOLUME
+                missing.append(delayed)
         chosen: set[str] = set()
         for delayed in self.delayed:
             if delayed.claim.selected_node is None:
@@ -92,8 +100,10 @@ class VolumeBindingCheck(NodeCheck):
                     missing.append(delayed)
                 else:
                     chosen.add(volume.name)
-        reasons = (delayed.judge_provisioning(labels) for delayed in missing)
-        return next((reason for reason in reasons if reason), None)
+        for delayed in missing:
+            if reason := delayed.judge_provisioning(labels):
+                return reason
+        return None
 
 
 def allows_topology(storage_class: StorageClass, labels: Labels) -> bool:

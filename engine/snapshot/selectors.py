@@ -94,7 +94,11 @@ class NodeSelector:
 
     def matches(self, labels: Labels, name: str = "") -> bool:
         """Return whether a node meets any term."""
-        return any(term.matches(labels, name) for term in self.terms)
+        # A loop, as in _meet_all: a judgement comes here several times per node.
+        for term in self.terms:  # noqa: SIM110
+            if term.matches(labels, name):
+                return True
+        return False
 
 
 def _meet_all(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
