@@ -13,6 +13,7 @@ from engine.diagnosis.texts import write_sentence
 from engine.diagnosis.tree import rank_obstacles
 from engine.diagnosis.wording import cut_first_line
 from engine.filters import node_affinity
+from engine.filters.verdicts import Unjudged
 from engine.fit import device_config
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
@@ -83,7 +84,8 @@ class CaseJudge:
             total=verdict.total,
             counts=verdict.judgement.counts if verdict.judgement else {},
             is_certain=self._is_certain(verdict),
-            unread=_list_open_kinds(verdict),
+            unread=frozenset(kind for cause in _list_open(verdict) for kind in cause.kinds),
+            causes=list(dict.fromkeys(cause.cause for cause in _list_open(verdict) if cause.cause)),
         )
 
     def list_nodes(self, pod: Mapping[str, Any]) -> list[NodeLog]:
@@ -131,13 +133,12 @@ class CaseJudge:
         return [obstacle._replace(evidence=()) for step in steps for obstacle in step.obstacles]
 
 
-def _list_open_kinds(verdict: PodVerdict) -> frozenset[str]:
-    """List the kinds of objects that the case does not have and without which some verdict is open."""
+def _list_open(verdict: PodVerdict) -> list[Unjudged]:
+    """List the verdicts of filters that the objects of the case leave open."""
     judgement = verdict.judgement
     if judgement is None:
-        return frozenset()
-    causes = (*judgement.unjudged, *(cause for causes in judgement.undecided.values() for cause in causes))
-    return frozenset(kind for cause in causes for kind in cause.kinds)
+        return []
+    return [*judgement.unjudged, *(unjudged for of_node in judgement.undecided.values() for unjudged in of_node)]
 
 
 def _write_part(obstacle: FoundObstacle) -> InBothLanguages:

@@ -33,7 +33,7 @@ class ClaimsCheck(NodeCheck):
         verdict = self.claims_judge.judge(node.node)
         self._unavailable.update(verdict.unavailable)
         if verdict.refusal is None and verdict.unjudged:
-            return Unjudged(NAME, frozenset({kinds.RESOURCE_SLICE}))
+            return Unjudged(NAME, frozenset({kinds.RESOURCE_SLICE}), verdict.unjudged)
         return verdict.refusal
 
     @property
@@ -87,7 +87,7 @@ class ClaimsPlugin:
         inventory = self._inventory
         try:
             pod_claims = collect_claims(inventory, cycle.pod, cycle.request)
-        except ClaimRejectedError:
-            return Unjudged(NAME, frozenset({kinds.RESOURCE_CLAIM}))
+        except ClaimRejectedError as error:
+            return Unjudged(NAME, frozenset({error.kind}), str(error))
         is_concerned = not pod_claims.is_empty or pod_claims.pre_filter
         return Unjudged(NAME, inventory.unread & CLAIM_KINDS) if is_concerned and inventory.unread else pod_claims

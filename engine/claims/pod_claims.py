@@ -54,11 +54,12 @@ class ClaimsOfPod:
 
 
 class ClaimRejectedError(Exception):
-    """A claim of the pod that is left out of the inventory because of a malformed field."""
+    """A claim of the pod, or a class of one, that is left out of the inventory because of a malformed field."""
 
     def __init__(self, rejected: RejectedObject) -> None:
-        """Keep the field and the cause."""
+        """Keep the kind, the field and the cause."""
         super().__init__(rejected.to_sentence())
+        self.kind = rejected.kind
 
 
 class _RefusedError(Exception):
@@ -125,9 +126,7 @@ class _PodReferences:
         key = self._pod.namespace, name
         claim = self._inventory.claims.get(key)
         if claim is None:
-            for rejected in self._inventory.rejected:
-                if (rejected.kind, rejected.namespace, rejected.name) == (kinds.RESOURCE_CLAIM, *key):
-                    raise ClaimRejectedError(rejected)
+            _raise_for_rejected(self._inventory, kinds.RESOURCE_CLAIM, key)
             raise _RefusedError(f'could not find ResourceClaim "{self._pod.namespace}/{name}"')
         return claim
 
@@ -166,8 +165,16 @@ def _check_claim(inventory: Inventory, claim: ResourceClaim) -> PluginRefusal | 
                 cause = f"request {request.full_name}: unsupported request type"
                 return PluginRefusal(NAME, StatusCode.ERROR, (cause,))
             if request.class_name not in inventory.classes:
+                _raise_for_rejected(inventory, kinds.DEVICE_CLASS, ("", request.class_name))
                 return _refuse(f"request {request.full_name}: device class {request.class_name} does not exist")
     return None
+
+
+def _raise_for_rejected(inventory: Inventory, kind: str, key: tuple[str, str]) -> None:
+    """Raise ClaimRejectedError for an object that was left out, which is not one that does not exist."""
+    for rejected in inventory.rejected:
+        if (rejected.kind, rejected.namespace, rejected.name) == (kind, *key):
+            raise ClaimRejectedError(rejected)
 
 
 def _refuse(text: str) -> PluginRefusal:

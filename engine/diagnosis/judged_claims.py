@@ -18,6 +18,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import cut_first_line, shorten_list
 from engine.filters import node_affinity, node_unschedulable, taint_toleration
 from engine.filters.verdicts import StatusCode
+from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError
 
 _CLOSING: Final = (node_unschedulable.NAME, taint_toleration.NAME, node_affinity.NAME)
@@ -94,6 +95,10 @@ def _describe_unpublished(cluster: JudgedCluster, refused: Refusals) -> FoundObs
     inventory: Inventory = cluster.inventory or read_inventory(cluster.snapshot)
     words: dict[str, Word] = {"classes": shorten_list(sorted(inventory.classes))}
     clauses = ["classes"] if inventory.classes else []
+    slices = [item.to_sentence().rstrip(".") for item in inventory.rejected if item.kind == kinds.RESOURCE_SLICE]
+    if slices:
+        words["left_out"] = shorten_list(slices)
+        clauses.append("left_out")
     obstacle = cluster.build_obstacle("DevicesNotPublished", refused, words, reasons=refused)
     return obstacle._replace(clauses=clauses)
 

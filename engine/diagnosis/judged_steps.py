@@ -16,6 +16,8 @@ Agreement = Literal["equal", "different", "not compared"]
 _AGREES: Final = "kube-scheduler counted the same nodes under the same reasons"
 _JUDGED: Final = "judged"
 """Kind of the evidence that verdicts were worked out on the cluster's objects."""
+_COMPARISONS: Final[Mapping[str, str]] = {"equal": "counts_equal", "different": "counts_differ"}
+"""Phrase of each agreement."""
 _TAINTED: Final = "TaintNotTolerated"
 _TAINT_CODES: Final = ("NodeNotReady", "NodeConditionTaint", _TAINTED)
 _DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"
@@ -51,6 +53,9 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
         is_equal = sum_by_obstacle(of_filters) == sum_by_obstacle(judged.counts)
         is_compared = bool(theirs) and judged.is_certain
         agreement: Agreement = "not compared" if not is_compared else "equal" if is_equal else "different"
+        if judged.causes:
+            causes = shorten_list(judged.causes)
+            return _write_comparison(agreement, judged.counts, theirs, name="counts_malformed", causes=causes)
         return _write_comparison(agreement, judged.counts, theirs, sorted(judged.unread))
     if attempt is None or attempt.reconstruction is None:
         return None
@@ -59,15 +64,22 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
 
 
 def _write_comparison(
-    agreement: Agreement, ours: Mapping[str, int], theirs: Mapping[str, int], unread: Sequence[str] = ()
+    agreement: Agreement,
+    ours: Mapping[str, int],
+    theirs: Mapping[str, int],
+    unread: Sequence[str] = (),
+    *,
+    name: str = "",
+    causes: Word = "",
 ) -> CountComparison:
-    name = {"equal": "counts_equal", "different": "counts_differ"}.get(agreement, "counts_not_compared")
     if unread:
         name = "counts_unread" if ours else "counts_open"
+    name = name or _COMPARISONS.get(agreement, "counts_not_compared")
     words: dict[str, Word] = {
         "ours": _list_counts(ours) if ours else write_phrase("no_refusal"),
         "theirs": _list_counts(theirs) if theirs else write_phrase("no_counts"),
         "unread": shorten_list(list(unread)),
+        "causes": causes,
     }
     return CountComparison(
         agreement=agreement, counts=dict(ours), scheduler_counts=dict(theirs), text=write_phrase(name, **words)

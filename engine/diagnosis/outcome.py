@@ -63,6 +63,8 @@ class JudgedPod(NamedTuple):
     """True if everything that decides was read."""
     unread: frozenset[str] = frozenset()
     """Kinds of objects that were not read, without which some verdict is open."""
+    causes: Sequence[str] = ()
+    """Causes of open verdicts that no further object removes, such as a malformed one."""
 
 
 class TreeStep(NamedTuple):

@@ -88,6 +88,11 @@ def _diagnose(objects: CaseObjects, case: Case) -> str:
     for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles):
         if obstacle:
             _check_sentence(obstacle.sentence.en)
+            for text in (example.text for reason in obstacle.devices for example in reason.examples):
+                _check_sentence(text.en)
+                _check_sentence(text.zh)
+    if diagnosis.comparison:
+        _check_sentence(diagnosis.comparison.text.en)
     return "gang counted" if built.gang else diagnosis.state
 
 
