@@ -141,6 +141,7 @@ def create_app(
     )
     watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
     waiting = PendingList(index, devices)
+    facts = FactCollector(index, objects, settings.cluster_name, ObjectLists(objects))
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     simulation = SimulationHandlers(devices, change_search)
     export(metrics, latest, topic.state, watching, index)
@@ -149,10 +150,10 @@ def create_app(
         ComparisonHandlers(attempts),
         DiagnosisHandlers(
             attempts,
-            FactCollector(index, objects, settings.cluster_name, ObjectLists(objects)),
+            facts,
             Exclusion(devices, index),
         ),
-        SuggestionHandlers(attempts, devices, change_search),
+        SuggestionHandlers(attempts, devices, change_search, facts),
         AdmissionHandlers(index, devices),
         simulation,
         CapacityHandlers(simulation),

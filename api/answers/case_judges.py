@@ -4,10 +4,11 @@ To index ten thousand pods takes a second of CPU, and to judge one pod a tenth o
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from cachetools import TTLCache
 
@@ -17,12 +18,14 @@ from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
+from schemas.answers.suggestions import Suggestions
 from schemas.json_types import Json
 
 MAX_JUDGES: Final = 4
 """Maximum number of judges in memory: pods with and without volumes, claims and affinity need different lists."""
 
 _Key = tuple[str, ...]
+T = TypeVar("T")
 
 
 def _create_cache() -> "TTLCache[_Key, tuple[Sequence[ObjectList], CaseJudge | None]]":
@@ -39,14 +42,23 @@ class CaseJudges:
 
     async def judge(self, case: PodCase, now: datetime) -> JudgedPod | None:
         """Judge the pod of the case; None if no verdict is needed, or if nodes or pods are not known in full."""
+        return await self._ask(case, now, lambda judge, pod: judge.judge(pod))
+
+    async def suggest(self, case: PodCase, cluster: str, now: datetime) -> Suggestions | None:
+        """Suggest changes after which the pod of the case fits; None as for a verdict, or if it is not refused."""
+        return await self._ask(case, now, lambda judge, pod: judge.suggest(pod, cluster))
+
+    async def _ask(self, case: PodCase, now: datetime, question: Callable[[CaseJudge, Json], T | None]) -> T | None:
         if case.pod is None or not case.lists or case.objects.unread & {kinds.NODE, kinds.POD}:
             return None
         async with self.lock:
-            judged = await asyncio.to_thread(self._judge, case.pod, case.lists, now)
+            answer = await asyncio.to_thread(partial(self._answer, case.pod, case.lists, now, question))
         asyncio.get_running_loop().call_later(MAX_SECONDS + 1, self.cache.expire)
-        return judged
+        return answer
 
-    def _judge(self, pod: Json, lists: Sequence[ObjectList], now: datetime) -> JudgedPod | None:
+    def _answer(
+        self, pod: Json, lists: Sequence[ObjectList], now: datetime, question: Callable[[CaseJudge, Json], T | None]
+    ) -> T | None:
         shared = [entry for entry in lists if entry.is_of_cluster]
         key = tuple(sorted(entry.kind for entry in shared))
         lists_before, judge = self.cache.get(key, ((), None))
@@ -55,7 +67,7 @@ class CaseJudges:
             judge = build_case_judge(_build_objects(shared), now)
             self.cache[key] = shared, judge
         claims = [entry for listed in lists if listed.kind == kinds.VOLUME_CLAIM for entry in listed.table.values()]
-        return judge.with_objects(claims).judge(pod) if judge else None
+        return question(judge.with_objects(claims), pod) if judge else None
 
 
 def _build_objects(lists: Sequence[ObjectList]) -> CaseObjects:

@@ -12,7 +12,7 @@ from api.answers.case_judges import CaseJudges
 from api.answers.circumstances import ObjectFacts, read_circumstances, read_nodes
 from api.answers.object_api import Objects
 from api.answers.object_lists import ObjectLists
-from api.answers.pod_case import to_unknown
+from api.answers.pod_case import read_pod_case, to_unknown
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.http.param_types import NO_NAMESPACE
 from api.index import pod_circumstances as indexed
@@ -21,11 +21,13 @@ from api.index.attempts.attempt_reader import read_devices
 from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, SchedulerState, Unknown
+from engine.diagnosis.judged_steps import counts_only
 from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from schemas.answers.attempts import DeviceLog
+from schemas.answers.suggestions import Suggestions
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 
@@ -76,6 +78,20 @@ class FactCollector:
     judges: CaseJudges = field(default_factory=CaseJudges)
     nodes: Remembered[str, Nodes] = field(default_factory=create_remembered_nodes)
     judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_create_remembered_rows)
+
+    async def suggest_on_objects(self, pod: PodName, attempt: AttemptSummarized, now: datetime) -> Suggestions | None:
+        """Suggest changes for a pod whose attempt names no verdicts of its scheduler, on the cluster's objects.
+
+        None for another attempt, for a cluster whose objects can't be read, and for a pod that is not refused now.
+        """
+        is_read = pod.cluster == self.home_cluster and self.objects.is_connected
+        if not is_read or not (counts_only(attempt) or attempt.reconstruction):
+            return None
+        try:
+            case = await read_pod_case(self.objects, self.lists, pod.namespace, pod.name, lambda _: True)
+        except KubeApiError:
+            return None
+        return await self.judges.suggest(case, pod.cluster, now)
 
     async def collect_of_attempt(
         self, pod: PodName, attempt: AttemptSummarized, original_id: str, now: datetime

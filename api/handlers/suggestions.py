@@ -12,6 +12,9 @@ from starlette.responses import Response
 
 from api.answers.attempt_lookup import AttemptLookup
 from api.answers.change_search import ChangeSearch
+from api.answers.fact_collector import FactCollector
+from api.authority.access import get_access
+from api.authority.rights import list_pods
 from api.handlers.attempt_rights import find_readable_attempt_or_latest
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
@@ -23,6 +26,8 @@ from api.memory.cluster_devices import ClusterDevices
 from engine.fit.devices.as_of import rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
+from engine.summaries.named_pods import hide_pods_in_items
+from schemas.answers.suggestions import Suggestions
 from schemas.events import AttemptSummarized
 
 
@@ -37,6 +42,7 @@ class SuggestionHandlers:
     attempts: AttemptLookup
     devices: ClusterDevices
     changes: ChangeSearch
+    facts: FactCollector
 
     async def list_suggestions(
         self,
@@ -51,6 +57,10 @@ class SuggestionHandlers:
         pod = PodName(cluster.name, namespace, name)
         attempt = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, query.attempt)
         summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
+        if query.as_of == "now" and summary.status != "succeeded":
+            judged = await self.facts.suggest_on_objects(pod, summary, now)
+            if judged is not None:
+                return await self._answer_on_objects(request, cluster, judged, summary)
         changes, names = ProvedSuggestions([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
@@ -65,6 +75,20 @@ class SuggestionHandlers:
                 )
         as_of = summary.started_at if query.as_of == "attempt" else now
         body = build_suggestions(summary, cluster.link_attempt(summary.attempt_id), as_of, changes, names, unknown)
+        return to_json_response(200, body, {"Cache-Control": "no-store"})
+
+    async def _answer_on_objects(
+        self, request: Request, cluster: Cluster, suggestions: Suggestions, summary: AttemptSummarized
+    ) -> Response:
+        """Answer with changes that were proved on the cluster's objects, as the caller may see them."""
+        hidden = hide_pods_in_items(suggestions.items, summary.pod.namespace)
+        is_hidden = hidden is not suggestions.items and not await get_access(request).allows(cluster, list_pods())
+        body = suggestions.model_copy(
+            update={
+                "attempt": cluster.link_attempt(summary.attempt_id),
+                "items": hidden if is_hidden else suggestions.items,
+            }
+        )
         return to_json_response(200, body, {"Cache-Control": "no-store"})
 
     async def _get_columns(

@@ -19,9 +19,12 @@ from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest, derive_uid
 from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
+from engine.simulation.answer import build_suggestions_of_verdict
 from engine.simulation.cluster import SimulationCluster, build_cluster
 from engine.simulation.hami_release import LATEST, observe_release
 from engine.simulation.pod_placer import placing_pods
+from engine.simulation.proved_changes import find_changes
+from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
@@ -29,6 +32,7 @@ from engine.summaries.answer import encode_schedulerlog
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.answers.attempts import ContainerLog, NodeLog
 from schemas.answers.diagnosis import InBothLanguages
+from schemas.answers.suggestions import Suggestions
 from schemas.events import DEFAULT_CLUSTER
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -53,6 +57,14 @@ class CaseJudge:
         """Judge a pod without a node; None for a malformed one, which no API server stores."""
         verdict = self._judge(pod)
         return self._to_judged(verdict) if verdict else None
+
+    def suggest(self, pod: Mapping[str, Any], cluster: str) -> Suggestions | None:
+        """Suggest changes after which a refused pod fits, each proved by judging it again; None for any other."""
+        verdict = self._judge(pod)
+        if verdict is None or verdict.outcome is not PodOutcome.REFUSED:
+            return None
+        changes = find_changes(self._cluster, verdict, SimulationSetting(self._now))
+        return build_suggestions_of_verdict(verdict, changes, cluster, self._now)
 
     def judge_gang(self, members: Sequence[Mapping[str, Any]]) -> JudgedGang | None:
         """Judge pods that start together one after the other.

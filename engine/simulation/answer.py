@@ -43,7 +43,7 @@ def build_answer(
     log = None
     if attempt is not None:
         log = orjson.loads(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)}))
-    suggestions = _build_suggestions(verdict, changes, cluster, now)
+    suggestions = build_suggestions_of_verdict(verdict, changes, cluster, now)
     policy = str(get_object(verdict.pod, "metadata", "annotations").get(DEVICE_POLICY) or "")
     return {
         "node": verdict.node,
@@ -157,7 +157,10 @@ def _to_pod(verdict: PodVerdict) -> SimulatedPod:
     )
 
 
-def _build_suggestions(verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: datetime) -> Suggestions | None:
+def build_suggestions_of_verdict(
+    verdict: PodVerdict, changes: ProvedChanges, cluster: str, now: datetime
+) -> Suggestions | None:
+    """Build the changes that were found for a judged pod; None if none are needed."""
     attempt = verdict.attempt
     if attempt is not None:
         answer = build_suggestions(attempt, "", now, changes.of_devices, changes.names, changes.unknown)

@@ -8,12 +8,13 @@ import operator
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
 from schemas.events import AttemptSummarized
 
+M = TypeVar("M", bound=BaseModel)
 HIDDEN_POD: Final = "a pod of another namespace"
 """Replacement for a name that the caller may not read."""
 
@@ -62,6 +63,12 @@ def hide_pods_in_attempt(attempt: AttemptSummarized) -> AttemptSummarized:
     values = {name: value for name, value in attempt if name not in _WORDLESS}
     changed = {name: hidden for name, value in values.items() if (hidden := hide(value)) is not value}
     return attempt.model_copy(update=changed) if changed else attempt
+
+
+def hide_pods_in_items(items: list[M], namespace: str) -> list[M]:
+    """Replace pods of other namespaces in all texts of the items; the same list if they name none."""
+    hidden: list[M] = _hide_in_value(items, partial(hide_other_pods, namespace=namespace))
+    return hidden
 
 
 def _hide_in_value(value: Any, hide: Callable[[str], str]) -> Any:

@@ -254,3 +254,14 @@ def test_a_claim_is_readable_on_wide_and_narrow_screens(
     assert len(titles) == 8
     assert sum("SelectorNotMatched" in title for title in titles) == 4
     assert sum("DeviceInUse" in title for title in titles) == 2
+
+
+def test_the_change_that_would_help_is_proved_on_the_clusters_objects(world: World) -> None:
+    answer = world.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods/train-0/suggestions").json()
+    (change,) = answer["items"]
+    (edit,) = change["edits"]
+    assert (answer["state"], edit["constraint"], edit["where"], change["node"]) == (
+        "refused", "claim", "train", "gpu-a40-0",
+    )  # fmt: skip
+    # The largest bound that some device meets.
+    assert edit["after"] == BIG.replace("80Gi", "46068Mi")

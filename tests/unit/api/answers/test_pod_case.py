@@ -10,6 +10,7 @@ from api.answers.case_judges import CaseJudges
 from api.answers.circumstances import read_circumstances
 from api.answers.fact_collector import CollectedFacts
 from api.answers.object_lists import MAX_EVENTS, ObjectLists
+from api.answers.pod_case import read_pod_case
 from api.handlers.fact_redaction import HIDDEN_HOLDER, hide_others
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layer_waits import find_layer_of_code
@@ -256,3 +257,19 @@ def test_a_claim_of_another_namespace_that_holds_a_device_is_not_named() -> None
     theirs, ours = hidden.obstacles
     assert theirs.words["example"] == theirs.devices[0].examples[0].text == HIDDEN_HOLDER
     assert (ours.words, ours.devices) == (hold("lab").words, hold("lab").devices)
+
+
+async def test_changes_are_suggested_on_the_same_objects_as_the_verdict() -> None:
+    """The pod asks for 8 of a node's 4; on a node like it with 8 it would fit, and with 4 it fits this one."""
+    pod = a_pod(spec=ASKS_8, refusal=TOO_LITTLE)
+    api = ClusterObjects([pod, a_node("n1", allocatable={"nvidia.com/gpu": "4"})])
+    case = await read_pod_case(api, ObjectLists(api), "lab", "job-0", lambda _: True)
+    suggestions = await CaseJudges().suggest(case, "default", NOW)
+    assert suggestions
+    assert suggestions.state == "refused"
+    edits = [edit for item in suggestions.items for edit in item.edits]
+    assert ("request", "8", "4") in [(edit.constraint, edit.before, edit.after) for edit in edits]
+    placed = a_pod(spec={**ASKS_8, "nodeName": "n1"})
+    api = ClusterObjects([placed, a_node("n1", allocatable={"nvidia.com/gpu": "8"})])
+    case = await read_pod_case(api, ObjectLists(api), "lab", "job-0", lambda _: True)
+    assert await CaseJudges().suggest(case, "default", NOW) is None
