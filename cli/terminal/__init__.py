@@ -9,6 +9,7 @@ nodes          all nodes, and a node's devices, now or at a time
 trends         counts over time
 report         the failures of a range of time
 simulation     where a pod from a file would go
+comparison     the latest attempts of two pods side by side
 capacity       how many pods start now, and the plan of a drain
 simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis and suggestions
 watching       every change, over the ends of single watches, and a line for each

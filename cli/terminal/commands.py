@@ -13,6 +13,7 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "history": LazyCommand(
             "Show what schedulers decided about a pod, attempt by attempt.", "cli.terminal.history:history"
         ),
+        "compare": LazyCommand("Compare the latest attempts of two pods.", "cli.terminal.comparison:compare"),
         "nodes": LazyCommand("List the nodes with what is free of their devices.", "cli.terminal.nodes:nodes"),
         "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
         "simulate": LazyCommand("Simulate where a pod from a file would go.", "cli.terminal.simulation:simulate"),

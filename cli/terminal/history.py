@@ -1,7 +1,8 @@
-"""``schedulerlog history POD``: its episodes."""
+"""``schedulerlog history POD``: its episodes. Of a workload: its pods, one run after the other."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -10,22 +11,30 @@ from cli.terminal.answers import print_document, require_answer
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_age, format_time, parse_time, to_status_word
+from engine.cases.workload_words import parse_word
+
+_MAX_ATTEMPTS: Final = 200
 
 
 @with_api_options
 def history(
     asking: Asking,
-    pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME.")],
+    pod: Annotated[str, typer.Argument(metavar="POD|KIND/NAME", help="NAME, NAMESPACE/NAME, or job/NAME.")],
     limit: Annotated[int, typer.Option(min=1, max=200, help="Number of episodes, the latest first.")] = 20,
 ) -> None:
     """Show what schedulers decided about a pod, attempt by attempt; the same verdicts in a row are one episode.
+
+    Of a workload, such as job/train, it shows the attempts of all its pods, the latest run first.
 
     \b
     Examples:
       schedulerlog history deepseek-0 -n llm
       schedulerlog history llm/deepseek-0 --limit 5 -o wide
     """
-    namespace, name = asking.parse_pod(pod)
+    namespace, word, name = asking.parse_subject(pod)
+    if word:
+        _show_runs(asking, namespace, word, name)
+        return
     transport = asking.create_transport()
     answer = require_answer(
         transport.get(build_pod_path(namespace, name, "schedulerlog/history"), {"limit": str(limit)})
@@ -55,6 +64,46 @@ def history(
     if answer["continue"]:
         screen.skip_line()
         screen.print_line("There are older ones: --limit shows more.", "dim")
+
+
+def _show_runs(asking: Asking, namespace: str, word: str, name: str) -> None:
+    """Show the pods of a workload with the result of their last attempt and the time from the first one to it."""
+    kinds = [kind.partition(".")[0] for kind in parse_word(word)]
+    query = {"namespace": namespace, "workload": f"{kinds[0]}/{name}", "limit": str(_MAX_ATTEMPTS)}
+    answer = require_answer(asking.create_transport().get("/schedulerlogs", query))
+    if print_document(asking.output, answer, lambda document: document["items"]):
+        return
+    runs = group_runs(answer["items"])
+    screen = Screen()
+    text = f"{format_count(len(answer['items']), 'attempt')} of {format_count(len(runs), 'pod')}"
+    screen.print_line(f"{namespace}/{query['workload']}: {text}, the latest first.", "bold")
+    if runs:
+        screen.skip_line()
+        columns = ["FIRST TRIED (UTC)", "FOR", "#ATTEMPTS", "STATUS", "NODE", "POD", "REASONS"]
+        screen.print_table(columns, [_to_run_row(run) for run in runs], is_wide=asking.output == "wide")
+    if answer["total"] > len(answer["items"]):
+        screen.print_line("There are older ones: GET /api/v1/schedulerlogs continues.", "dim")
+
+
+def group_runs(attempts: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Group attempts by pod, each with its latest attempt first; the pod that was tried first last."""
+    runs: dict[str, list[Mapping[str, Any]]] = {}
+    for attempt in sorted(attempts, key=lambda attempt: parse_time(attempt["started_at"]), reverse=True):
+        runs.setdefault(attempt["name"], []).append(attempt)
+    return sorted(runs.values(), key=lambda run: parse_time(run[-1]["started_at"]), reverse=True)
+
+
+def _to_run_row(run: Sequence[Mapping[str, Any]]) -> list[str]:
+    latest, first = run[0], run[-1]
+    return [
+        format_time(first["started_at"]),
+        format_age(first["started_at"], parse_time(latest["started_at"])),
+        str(len(run)),
+        to_status_word(latest["status"]),
+        latest["chosen"] or "",
+        latest["name"],
+        ", ".join(dict.fromkeys(reason for attempt in run for reason in attempt["reasons"])),
+    ]
 
 
 def _describe_latest(episodes: list[dict[str, Any]]) -> str:

@@ -135,14 +135,19 @@ def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> l
 
 
 def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
-    """Show why this node was chosen and not the next best one."""
+    """Show why this node was chosen and not the next best one: terms are what the chosen one has more."""
     if not isinstance(scores, dict) or not scores["chosen"]:
         return
     chosen_score = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
     text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
-    text += f" with a score of {chosen_score:g}" if chosen_score is not None else ""
-    if other := scores["runner_up"]:
-        terms = ", ".join(f"{term} {value:+g}" for term, value in sorted(other["terms"].items()) if value)
-        text += f"; the next best, {other['node']}, is {other['behind']:g} behind" + (f" ({terms})" if terms else "")
+    other = scores["runner_up"]
+    if chosen_score is not None:
+        text += f" with a score of {chosen_score:.2f}"
+        if other:
+            sign = "=" if not other["behind"] else "<" if scores["node_policy"] == "spread" else ">"
+            text += f" {sign} {other['score']:.2f} of {other['node']}, the next best"
+            terms = sorted(other["terms"].items(), key=lambda term: (-round(abs(term[1]), 2), term[0]))
+            listed = ", ".join(f"{name} {-value:+.2f}" for name, value in terms if round(value, 2))
+            text += f": {listed}" if listed else ""
     screen.skip_line()
     screen.print_line(f"{text}.")

@@ -17,8 +17,7 @@ def test_a_placed_pod_is_answered_with_why_here_and_not_there() -> None:
         done = CliRunner().invoke(app, ["why", POD], env={"SCHEDULERLOG_API_URL": url, "COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     expected = (
-        "Why node5: binpack takes it with a score of 0.85; "
-        "the next best, node3, is 0.2 behind (memory -0.1, slots -0.1)."
+        "Why node5: binpack takes it with a score of 0.85 > 0.65 of node3, the next best: memory +0.10, slots +0.10."
     )
     assert expected in done.stdout.splitlines(), done.stdout
     assert "It would fit" not in done.stdout
