@@ -22,6 +22,7 @@ from dev.bench.judging import measure_judging
 from dev.bench.overrides import measure_overrides
 from dev.bench.page import measure_page
 from dev.bench.pending import measure_pending
+from dev.bench.plans import measure_plans
 from dev.bench.refusals import measure_refusals
 from dev.bench.start import measure_start
 from dev.bench.takeover import measure_takeover
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "index-away": measure_index_away,
     "takeover": measure_takeover,
     "api": api.measure_api,
+    "plans": measure_plans,
     "pending": measure_pending,
     "page": measure_page,
     "load": measure_api_load,

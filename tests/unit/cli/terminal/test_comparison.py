@@ -42,7 +42,7 @@ def _transport(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compare(*names: str) -> Any:
-    return CliRunner().invoke(app, ["compare", *names])
+    return CliRunner().invoke(app, ["compare", *names], env={"COLUMNS": "200"})
 
 
 @pytest.mark.usefixtures("_transport")

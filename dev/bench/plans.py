@@ -1,0 +1,65 @@
+"""CPU of counting the pods that start of several shapes, and of planning a drain, on a large cluster."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from statistics import median
+from typing import Final
+
+from dev.bench.cluster import iterate_objects
+from dev.bench.report import Figure, Result
+from engine.capacity.drain import plan_drain
+from engine.capacity.per_node import measure_capacity
+from engine.capacity.shapes import Shape, build_template
+from engine.fit import device_config
+from engine.fit.manifests import Manifest
+from engine.simulation.cluster import SimulationCluster, build_cluster
+from engine.simulation.hami_release import LATEST
+from engine.simulation.setting import SimulationSetting
+
+NODES: Final = 5_000
+SHAPES: Final = tuple(Shape(devices, memory) for devices in (1, 2, 4, 8) for memory in (10_000, 20_000, 40_000))
+CALLS: Final = 3
+_MILLISECONDS: Final = 1_000
+
+
+def measure_plans() -> Result:
+    """Measure twelve shapes on one cluster, and the drain of one of its nodes."""
+    cluster, setting = _build_cluster(), SimulationSetting(datetime.now(UTC))
+
+    def count_all() -> None:
+        for shape in SHAPES:
+            measure_capacity(cluster, build_template(shape, cluster.vendors), setting)
+
+    shapes = _measure(count_all)
+    drain = _measure(lambda: plan_drain(cluster, cluster.columns.node_names[0], setting))
+    return Result(
+        "plans",
+        "Pods that start now of twelve shapes, and the plan of a drain, by the filters and HAMi's fit",
+        f"{NODES:,} nodes of 8 devices, as many pods; goals: 300 ms and 1 s; median of {CALLS} calls",
+        (
+            Figure(f"{len(SHAPES)} shapes counted", shapes, "CPU ms"),
+            Figure("one node drained", drain, "CPU ms", round(drain / shapes, 2)),
+        ),
+    )
+
+
+def _build_cluster() -> SimulationCluster:
+    manifest = Manifest()
+    for item in iterate_objects(NODES):
+        name = item["metadata"]["name"]
+        if item["kind"] == "Node":
+            manifest.nodes[name] = item
+        else:
+            manifest.pods[item["metadata"]["namespace"], name] = item
+    return build_cluster(manifest, device_config.read_shipped(), LATEST)
+
+
+def _measure(call: Callable[[], object]) -> float:
+    """Measure the median CPU time of a call, in milliseconds."""
+    times = []
+    for _ in range(CALLS):
+        begun = time.process_time()
+        call()
+        times.append(time.process_time() - begun)
+    return round(median(times) * _MILLISECONDS, 1)
