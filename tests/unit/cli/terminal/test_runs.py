@@ -24,16 +24,16 @@ ATTEMPTS = [
 
 
 def test_runs_of_a_job_are_rows_with_wait_result_and_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Mapping[str, str]] = []
+    queries: list[Mapping[str, str]] = []
 
     def answer(path: str, query: Mapping[str, str]) -> Json:
-        asked.append(query)
+        queries.append(query)
         return {"items": ATTEMPTS, "total": 9, "path": path}
 
     transport = SimpleNamespace(get=answer, get_namespace=lambda: "ml")
     monkeypatch.setattr(Asking, "create_transport", lambda _: transport)
     lines = CliRunner().invoke(app, ["history", "job/train"], env={"COLUMNS": "200"}).stdout.splitlines()
-    assert (asked[0]["namespace"], asked[0]["workload"]) == ("ml", "Job/train")
+    assert (queries[0]["namespace"], queries[0]["workload"]) == ("ml", "Job/train")
     assert lines[0] == "ml/Job/train: 4 attempts of 2 pods, the latest first."
     rows = [line.split() for line in lines[3:5]]
     assert rows[0] == [
