@@ -67,6 +67,7 @@ class PendingPages:
             "token": body.get("continue"),
             "problem": None if answered.is_right else body,
             "pods": counts.get("pods", 0),
+            "layers": counts.get("layers", {}),
             "reasons": counts.get("reasons", {}),
             "blocked": counts.get("blocked", []),
             "path": answered.path,

@@ -91,10 +91,20 @@ def _merge(moments: Iterable[Moment]) -> list[Moment]:
         if moment.event == "tried again":
             later = max(former, moment, key=lambda entry: entry.time)
             merged["tried again"] = later._replace(tries=max(former.tries, moment.tries))
+    _drop_tries_before(merged, merged.get("released"))
     tried, again = merged.get("tried"), merged.get("tried again")
     if tried and again and again.time <= tried.time:
         del merged["tried again"]
     return list(merged.values())
+
+
+def _drop_tries_before(merged: dict[TimelineEvent, Moment], released: Moment | None) -> None:
+    """Drop a first try before the gate was removed: the condition has had its status since the gate was there."""
+    tried = merged.get("tried")
+    if released and tried and tried.time.replace(microsecond=0) < released.time.replace(microsecond=0):
+        del merged["tried"]
+        if again := merged.get("tried again"):
+            merged["tried"] = again._replace(event="tried", tries=1)
 
 
 def list_workload_moments(objects: "CaseObjects", workload: Fields) -> Iterator[Moment]:

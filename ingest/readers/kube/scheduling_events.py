@@ -32,6 +32,7 @@ NO_REQUEST: Final = "does not request any resource"
 _EVICTED: Final = re.compile(r"Pod (?P<pod>[^\s/]+/\S+) was preempted ")
 _KAI_SCHEDULER: Final = "kai-scheduler"
 _KARPENTER: Final = "karpenter"
+_DELETED: Final = "skip schedule deleting pod"
 _KAI_BINDER: Final = frozenset(("Bound", "BindingError", "FailedBinding"))
 
 
@@ -121,8 +122,10 @@ def _parse_failed_scheduling(event: _RawEvent) -> SchedulingEvent | None:
     """Parse a refusal. A bind that an extender rejected comes with the same reason: the text says so."""
     if event.text.startswith(BIND_REJECTED) and (node := find_locked_node(event.text)):
         return event.to_event("not bound", node=node)
-    # Karpenter uses the reason for nodes that it can't add, and schedules nothing.
-    return None if event.scheduler == _KARPENTER else event.to_event("refused")
+    # Karpenter uses the reason for nodes that it can't add, and schedules nothing; kube-scheduler for a pod that was
+    # deleted while it waited, at whose nodes it does not look.
+    is_attempt = event.scheduler != _KARPENTER and not event.text.startswith(_DELETED)
+    return event.to_event("refused") if is_attempt else None
 
 
 def _parse_unschedulable(event: _RawEvent) -> SchedulingEvent | None:

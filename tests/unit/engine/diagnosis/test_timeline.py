@@ -191,3 +191,15 @@ def test_no_wait_is_negative_and_only_the_present_layer_is_open(moments: list[Mo
 def test_the_order_of_the_sources_does_not_matter(events: list[Any]) -> None:
     moments = [Moment(event, START + timedelta(seconds=ORDER.index(event)), "r") for event in events]
     assert [moment.event for moment in build_timeline(moments)] == list(ORDER)
+
+
+def test_a_condition_that_is_as_old_as_the_gate_is_no_try() -> None:
+    """kube-scheduler changes reason and message of a gated pod's condition, and leaves the time of its status."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                 "message": "0/1 nodes are available: 1 Insufficient cpu.",
+                 "lastTransitionTime": a_stamp(60)}  # fmt: skip
+    pod = a_pod(metadata={"creationTimestamp": a_stamp(60)}, status={"phase": "Pending", "conditions": [condition]})
+    released = an_event("Started", "Admitted", reporter="pod-kueue-controller", time=a_stamp(80))
+    refused = an_event("FailedScheduling", "0/1 nodes", reporter="default-scheduler", time=a_stamp(81))
+    diagnosis = diagnose_case(pod, released, refused)
+    assert list_events(diagnosis) == [("created", None), ("released", 20.0), ("tried", 1.0)]

@@ -30,6 +30,11 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
     )
 
 
+def test_a_pod_that_was_deleted_while_it_waited_was_not_tried_again() -> None:
+    skipped = an_event("FailedScheduling", "skip schedule deleting pod: ml/gpu8")
+    assert list_attempts(read(("pod", a_pod()), ("event", skipped))) == []
+
+
 def test_a_series_gives_an_attempt_for_its_first_and_its_last_time() -> None:
     event = an_event("FailedScheduling", REFUSAL, last="2026-11-21T04:40:00.5Z")
     results = list_attempts(read(("event", event)))
