@@ -8,8 +8,8 @@ from engine.diagnosis.refused_nodes import group_refused_nodes
 from schemas.events import AttemptSummarized
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import an_event
+from tests.support.builders.watched_clusters import WatchedCluster, a_node, a_pod, list_reasons
 from tests.support.control_plane.plain_scheduler import list_attempts
-from tests.unit.ingest.readers.kube.test_judged_refusals import WatchedCluster, a_node, a_pod, list_reasons
 
 GPUS = "Insufficient nvidia.com/gpu"
 TAINTED = "node(s) had untolerated taint(s)"
