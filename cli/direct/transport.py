@@ -200,7 +200,8 @@ class DirectTransport:
         from ingest.cases.answers import explain_pod
 
         answer = explain_pod(live.case, f"{namespace}/{name}")
-        if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), answer.differing):
+        differing = [difference.node for difference in answer.diagnosis.differences]
+        if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), differing):
             self.show_note(text)
         return live, answer.diagnosis
 

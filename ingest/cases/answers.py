@@ -1,6 +1,6 @@
 """Answers about the pods of a case, each about the pod's state and latest attempt. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ from ingest.cases.log_pods import AttemptInLog, PodInLog
 from ingest.cases.read_case import UNDATED, ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog, NodeLog
-from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.diagnosis import Diagnosis, NodeDifference
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
 
 if TYPE_CHECKING:
@@ -77,8 +77,6 @@ class PodAnswer(NamedTuple):
     node: str
     """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis
-    differing: tuple[str, ...] = ()
-    """Nodes on which the judge of the objects differs from a recorded verdict."""
 
 
 def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
@@ -95,10 +93,17 @@ def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
     attempt = case.pods.pods.get(name)
     recorded = _list_recorded_nodes(attempt) if attempt else []
     judged = source.list_nodes(namespace, pod_name)
-    statuses = {node.name: node.status for node in judged}
-    differing = tuple(node.name for node in recorded if statuses.get(node.name, node.status) != node.status)
-    diagnosis = answer.diagnosis.model_copy(update={"nodes": recorded or judged or None})
-    return answer._replace(diagnosis=diagnosis, differing=differing)
+    update = {"nodes": recorded or judged or None, "differences": list(_compare_nodes(recorded, judged))}
+    return answer._replace(diagnosis=answer.diagnosis.model_copy(update=update))
+
+
+def _compare_nodes(recorded: Iterable[NodeLog], judged: Iterable[NodeLog]) -> Iterator[NodeDifference]:
+    """Compare the verdicts on the nodes that both name."""
+    verdicts = {node.name: node for node in judged}
+    for node in recorded:
+        verdict = verdicts.get(node.name)
+        if verdict and verdict.status != node.status:
+            yield NodeDifference(node=node.name, scheduler=node, judged=verdict)
 
 
 def _list_recorded_nodes(pod: PodInLog) -> list[NodeLog]:

@@ -99,6 +99,14 @@ class CountComparison(Answer):
     text: InBothLanguages = Field(description="The comparison in one sentence.")
 
 
+class NodeDifference(Answer):
+    """A node on which the scheduler's latest attempt and the judge of the objects decide differently."""
+
+    node: str
+    scheduler: NodeLog = Field(description="Verdict of the attempt, from the scheduler's log or records.")
+    judged: NodeLog = Field(description="Verdict worked out on the cluster's objects, which are younger or older.")
+
+
 TimelineEvent = Literal[
     "owner created", "queued", "evicted", "quota reserved", "admitted", "released", "created", "tried", "tried again",
     "chosen", "bound", "allocated", "started", "rejected", "ended",
@@ -172,6 +180,11 @@ class Diagnosis(Answer):
         None,
         description="Proof of verdicts that were worked out on the cluster's objects. Null where the verdicts are the "
         "scheduler's own, or none was needed.",
+    )
+    differences: list[NodeDifference] = Field(
+        default_factory=list,
+        description="Nodes on which the verdict of the latest attempt is another than the one worked out on the "
+        "cluster's objects. Empty where they agree, or where one of the two is missing.",
     )
     steps: list[DiagnosisStep] = Field(description="The questions in the order in which they were asked.")
     not_known: list[NotKnown] = Field(description="Facts that could not be known, of all steps.")

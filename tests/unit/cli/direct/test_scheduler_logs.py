@@ -115,3 +115,16 @@ def test_a_scheduler_in_the_pods_namespace_is_not_believed(namespace: str) -> No
     _, notes, server = ask(LOG, [POD, disguised])
     assert not server.options
     assert len(notes) == 1
+
+
+def test_both_verdicts_of_a_node_on_which_they_differ_are_in_the_answer() -> None:
+    answer, _, _ = ask(LOG, [POD, SCHEDULER])
+    assert [difference["node"] for difference in answer["differences"]] == ["n0", "n1"]
+    first = answer["differences"][0]
+    assert (first["scheduler"]["status"], first["judged"]["status"]) == ("failed", "passed")
+    assert "CardInsufficientMemory" in first["scheduler"]["containers"][0]["reason"]
+
+
+def test_without_a_log_nothing_differs() -> None:
+    answer, _, _ = ask(b"no line of a scheduler", [POD, SCHEDULER])
+    assert answer["differences"] == []

@@ -29,6 +29,6 @@ def test_the_log_of_the_readme_is_explained_as_it_shows() -> None:
     command, ellipsis = "$ schedulerlog explain ", "...\n"
     line, _, recording = Path("README.md").read_text("utf-8").partition(command)[2].partition("\n")
     beginning = recording.partition(ellipsis)[0]
-    assert "CardInsufficientMemory" in beginning
+    assert "MemoryBeyondDevice" in beginning
     done = CliRunner().invoke(command_app, ["explain", *line.split()], env={"COLUMNS": "80"})
     assert done.stdout.startswith(beginning)
