@@ -25,6 +25,7 @@ from engine.filters.resource_obstacles import (
     find_resource_obstacles,
 )
 from engine.filters.tolerations import read_tolerations
+from engine.hami.vendor_catalog import is_counted_by_extender
 from engine.snapshot.quantity import PODS, format_amount
 from schemas.answers.diagnosis import InBothLanguages
 
@@ -40,9 +41,23 @@ def describe_resources(cluster: JudgedCluster, refusals: Refusals) -> Iterator[F
         for reason in refusal.reasons:
             resource = PODS if reason == TOO_MANY_PODS else reason.removeprefix(_INSUFFICIENT)
             lacking.setdefault(resource, []).append(node)
+    # Of a pod of HAMi's scheduler the filters do not count them.
+    shares = {resource: lacking.pop(resource) for resource in list(lacking) if is_counted_by_extender(resource)}
+    if shares:
+        yield _describe_shares(cluster, shares, refusals)
     for resource, nodes in lacking.items():
         described = list(_describe_resource(cluster, resource, nodes, refusals))
         yield from described or [_describe_amounts(cluster, resource, nodes, refusals)]
+
+
+def _describe_shares(cluster: JudgedCluster, shares: Mapping[str, list[str]], refusals: Refusals) -> FoundObstacle:
+    """Describe shares of devices that a scheduler without HAMi's extender looks for on nodes."""
+    words: dict[str, Word] = {
+        "resource": shorten_list(sorted(shares)),
+        "scheduler": cluster.cycle.pod.scheduler,
+    }
+    nodes = dict.fromkeys(node for of_share in shares.values() for node in of_share)
+    return cluster.build_obstacle("ShareOfOtherScheduler", nodes, words, reasons=refusals)
 
 
 def _describe_resource(

@@ -45,6 +45,18 @@ def test_a_resource_that_no_node_offers_is_no_matter_of_waiting() -> None:
     assert GPU in diagnosis.sentence.en
 
 
+def test_a_share_of_hami_in_a_pod_of_another_scheduler_is_no_fault_of_the_nodes() -> None:
+    pod, memory = a_pod(), "nvidia.com/gpumem"
+    for amounts in pod["spec"]["containers"][0]["resources"].values():
+        amounts[memory] = "20000"
+    diagnosis = diagnose_case(pod, a_node("n1", 80))
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "ShareOfOtherScheduler"
+    assert memory in diagnosis.sentence.en
+    assert "default-scheduler" in diagnosis.sentence.en
+    assert "schedulerName" in diagnosis.obstacle.remedy.en
+
+
 def test_a_resource_in_use_names_who_holds_it() -> None:
     diagnosis = diagnose_case(a_pod(), a_pod("other", 1, "n1"), a_node("n1", 1))
     assert diagnosis.obstacle is not None

@@ -13,7 +13,7 @@ def test_a_resource_that_hamis_extender_counts_is_missing_from_its_managed_resou
     assert get_code(diagnosis) == "ResourceOfExtender"
     assert f"4 of 4 nodes for {resource}" in diagnosis.sentence.en
     assert diagnosis.obstacle
-    assert diagnosis.obstacle.who_acts == ["administrator"]
+    assert diagnosis.obstacle.who_acts == ["you", "administrator"]
 
 
 @pytest.mark.parametrize(
