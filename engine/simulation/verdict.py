@@ -13,7 +13,7 @@ from typing import Any, Final
 from engine.diagnosis.judged_nodes import derive_judged_obstacles
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
-from engine.filters.judgement import JudgedOutcome, Judgement
+from engine.filters.judgement import JudgedOutcome, Judgement, count_reasons
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
@@ -24,6 +24,7 @@ from engine.simulation.admission import AdmittedPod, admit_pod
 from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
+from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
 from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
@@ -154,7 +155,9 @@ def judge_admitted(
     )
     if renamed:
         return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())
-    return _ask_fit(cluster, verdict, identity, policy, now) if admitted.is_hamis else verdict
+    if admitted.is_hamis:
+        return _ask_fit(cluster, verdict, identity, policy, now)
+    return _refuse_shares(verdict, refuse_shares(cluster, pod, verdict.fitting))
 
 
 def list_passing(judgement: Judgement) -> tuple[str, ...]:
@@ -174,6 +177,29 @@ def _classify(judgement: Judgement, passing: Sequence[str]) -> PodOutcome:
     if judgement.outcome is JudgedOutcome.OPEN:
         return PodOutcome.OPEN
     return PodOutcome.FITS if passing else PodOutcome.REFUSED
+
+
+def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | None) -> PodVerdict:
+    """Take the nodes away on which KAI finds no device for the pod's share."""
+    judgement = verdict.judgement
+    if shares is None or judgement is None:
+        return verdict
+    fitting = tuple(name for name in verdict.fitting if name not in shares.nodes)
+    refused = replace(
+        judgement,
+        refused={**judgement.refused, **shares.nodes},
+        fitting=tuple(name for name in judgement.fitting if name not in shares.nodes),
+        counts={**judgement.counts, **count_reasons(shares.nodes, 0, "")},
+    )
+    is_refused = not fitting and verdict.outcome is PodOutcome.FITS
+    return replace(
+        verdict,
+        judgement=refused,
+        fitting=fitting,
+        outcome=PodOutcome.REFUSED if is_refused else verdict.outcome,
+        node=fitting[0] if len(fitting) == 1 else None,
+        obstacles=(*verdict.obstacles, shares.obstacle),
+    )
 
 
 def _ask_fit(

@@ -153,3 +153,28 @@ def test_only_a_pod_without_a_node_that_has_not_ended_is_judged(node: str, phase
     facts = CaseFacts(collect_objects([pod, a_node("n1", 1)]), NOW)
     assert (facts.judge("ml", "p") is not None) is waits
     assert bool(facts.list_nodes("ml", "p")) is waits
+
+
+@pytest.mark.parametrize(
+    ("resource", "offered", "code"),
+    [
+        # Profiles and replicas are counted on their own: another profile's instances do not help.
+        ("nvidia.com/mig-3g.20gb", {"nvidia.com/mig-3g.20gb": "2", "nvidia.com/mig-1g.5gb": "7"}, "ResourceInUse"),
+        ("nvidia.com/mig-3g.20gb", {"nvidia.com/mig-1g.5gb": "7"}, "ResourceNotOffered"),
+        ("nvidia.com/gpu.shared", {"nvidia.com/gpu.shared": "2"}, "ResourceInUse"),
+        ("nvidia.com/gpu.shared", {"nvidia.com/gpu": "2"}, "ResourceNotOffered"),
+    ],
+)
+def test_profiles_and_replicas_of_nvidias_plugin_are_resources_of_their_own(
+    resource: str, offered: dict[str, str], code: str
+) -> None:
+    node, holder, pod = a_node("n1", None), a_pod("holder", 1, "n1"), a_pod()
+    for amounts in node["status"].values():
+        amounts.update(offered)
+    for waiting_or_not, count in ((pod, "1"), (holder, offered.get(resource, "0"))):
+        resources = waiting_or_not["spec"]["containers"][0]["resources"]
+        resources |= {"limits": {resource: count}, "requests": {resource: count}}
+    diagnosis = diagnose_case(pod, holder, node)
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == code
+    assert resource in diagnosis.sentence.en
