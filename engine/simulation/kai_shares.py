@@ -45,7 +45,7 @@ class DeviceShare(NamedTuple):
 
 
 class _SharedNode(NamedTuple):
-    """What is free on a node: of each shared device its fraction, and devices that no pod has."""
+    """Free devices of a node: of each shared one its fraction by group, and the number of those that no pod has."""
 
     name: str
     free: Mapping[str, float]

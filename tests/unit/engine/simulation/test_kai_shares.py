@@ -23,13 +23,13 @@ def a_node(name: str = "n1", devices: int = 1, memory_mib: int = 40_960) -> dict
     }  # fmt: skip
 
 
-def a_pod(name: str = "p", node: str = "", group: str = "", devices: int = 0, **asked: str) -> dict[str, Any]:
+def a_pod(name: str = "p", node: str = "", group: str = "", devices: int = 0, **annotations: str) -> dict[str, Any]:
     amounts = {GPU: str(devices)} if devices else {}
-    annotations = {key.replace("_", "-"): value for key, value in asked.items()}
+    named = {key.replace("_", "-"): value for key, value in annotations.items()}
     labels = {"runai-gpu-group": group} if group else {}
     resources = {"limits": amounts, "requests": amounts}
     spec: dict[str, Any] = {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "resources": resources}]}
-    metadata = {"name": name, "namespace": "ml", "uid": name, "annotations": annotations, "labels": labels}
+    metadata = {"name": name, "namespace": "ml", "uid": name, "annotations": named, "labels": labels}
     return {
         "apiVersion": "v1", "kind": "Pod", "metadata": metadata,
         "spec": spec | ({"nodeName": node} if node else {}), "status": {"phase": "Running" if node else "Pending"},
@@ -60,7 +60,7 @@ SHARED = [a_node(), reserve("g"), a_pod("other", "n1", "g", gpu_fraction="0.7")]
 
 
 @pytest.mark.parametrize(
-    ("asked", "objects", "code"),
+    ("request", "objects", "code"),
     [
         # 0.3 of the only device is left.
         ({"gpu_fraction": "0.5"}, SHARED, "KaiShareInUse"),
@@ -80,9 +80,9 @@ SHARED = [a_node(), reserve("g"), a_pod("other", "n1", "g", gpu_fraction="0.7")]
     ],
 )
 def test_a_share_is_judged_by_what_each_device_has_left(
-    asked: dict[str, Any], objects: list[dict[str, Any]], code: str
+    request: dict[str, Any], objects: list[dict[str, Any]], code: str
 ) -> None:
-    assert get_verdict(judge(a_pod(**asked), *objects)) == code
+    assert get_verdict(judge(a_pod(**request), *objects)) == code
 
 
 def test_the_sentence_names_the_freest_device_and_who_has_the_rest() -> None:
@@ -91,7 +91,7 @@ def test_the_sentence_names_the_freest_device_and_who_has_the_rest() -> None:
 
 
 @pytest.mark.parametrize("fraction", ["half", "-1", "inf", "nan", "0", "1e400", "0." + "3" * 100])
-def test_a_share_that_is_no_number_is_no_share(fraction: str) -> None:
+def test_a_share_without_a_positive_number_is_ignored(fraction: str) -> None:
     """KAI's webhook refuses such a pod; the judge says nothing about its devices."""
     assert get_verdict(judge(a_pod(gpu_fraction=fraction), *SHARED)) == "fits"
 
