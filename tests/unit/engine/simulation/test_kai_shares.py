@@ -60,7 +60,7 @@ SHARED = [a_node(), reserve("g"), a_pod("other", "n1", "g", gpu_fraction="0.7")]
 
 
 @pytest.mark.parametrize(
-    ("request", "objects", "code"),
+    ("annotations", "objects", "code"),
     [
         # 0.3 of the only device is left.
         ({"gpu_fraction": "0.5"}, SHARED, "KaiShareInUse"),
@@ -80,9 +80,9 @@ SHARED = [a_node(), reserve("g"), a_pod("other", "n1", "g", gpu_fraction="0.7")]
     ],
 )
 def test_a_share_is_judged_by_what_each_device_has_left(
-    request: dict[str, Any], objects: list[dict[str, Any]], code: str
+    annotations: dict[str, Any], objects: list[dict[str, Any]], code: str
 ) -> None:
-    assert get_verdict(judge(a_pod(**request), *objects)) == code
+    assert get_verdict(judge(a_pod(**annotations), *objects)) == code
 
 
 def test_the_sentence_names_the_freest_device_and_who_has_the_rest() -> None:
