@@ -82,9 +82,14 @@ class ProxiedKubectl:
 
     def _request(self, path: str) -> tuple[int, bytes] | None:
         """Request a path; None where no proxy answers."""
-        if self._socket is None or not self._wait_for_socket(self._socket):
+        address = self._socket
+        if address is None:
             return None
-        connection = _SocketConnection(self._socket)
+        if not self._wait_for_socket(address):
+            # It is not waited for again: every request starts a kubectl of its own from here on.
+            self._socket = None
+            return None
+        connection = _SocketConnection(address)
         try:
             # Without the header kubectl asks for a compressed answer and unpacks it.
             connection.putrequest("GET", path, skip_accept_encoding=True)
@@ -96,11 +101,22 @@ class ProxiedKubectl:
 
     def _wait_for_socket(self, path: Path) -> bool:
         deadline = time.monotonic() + START_SECONDS
-        while not path.exists():
+        # The socket is there before the proxy listens on it.
+        while not _accepts(path):
             if time.monotonic() > deadline or self._process is None or self._process.poll() is not None:
                 return False
             time.sleep(0.005)
         return True
+
+
+def _accepts(path: Path) -> bool:
+    """Tell whether somebody listens on the socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except OSError:
+            return False
+    return True
 
 
 class _SocketConnection(http.client.HTTPConnection):

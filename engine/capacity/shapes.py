@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from engine.fit.manifests import ManifestError
+from engine.hami.annotations import USE_TYPE
 from engine.hami.vendors import Vendors
 from engine.simulation.workloads import PodTemplate, read_workloads
 from schemas.json_types import Json
 
-MODEL_ANNOTATION: Final = "nvidia.com/use-gputype"
 NAME: Final = "shape"
 
 
@@ -28,7 +28,7 @@ def build_pod(shape: Shape, vendors: Vendors, namespace: str = "default") -> Jso
     names = vendors[0].resources
     amounts = {names.count: shape.devices, names.memory: shape.memory_mib, names.cores: shape.cores_percent}
     limits = {name: str(amount) for name, amount in amounts.items() if name and amount}
-    annotations = {MODEL_ANNOTATION: shape.model} if shape.model else {}
+    annotations = {USE_TYPE: shape.model} if shape.model else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -12,13 +12,13 @@ from engine.diagnosis.layers.reservations import RESERVATIONS
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
 from engine.filters.verdicts import PluginRefusal, StatusCode
+from engine.hami.annotations import GPU_COUNT
 from engine.simulation.cluster import SimulationCluster
 from engine.snapshot.node_info import NodeInfo
 from runtime.kubernetes.object_fields import get_object, get_text
 
 SCHEDULER: Final = "kai-scheduler"
 _PLUGIN: Final = "KAI"
-_GPU: Final = "nvidia.com/gpu"
 _FRACTION: Final = "gpu-fraction"
 _MEMORY: Final = "gpu-memory"
 _DEVICES: Final = "gpu-fraction-num-devices"
@@ -140,7 +140,7 @@ def _read_node(info: NodeInfo, pods: Sequence[Mapping[str, Any]], total_mib: flo
             free[group] = free.get(group, 1.0) - (fraction or 0.0)
             holders.setdefault(group, []).append(f"{metadata.get('namespace', '')}/{metadata.get('name', '')}")
     # Each shared device is held as a whole by the pod that reserves it.
-    idle = info.node.allocatable.get(_GPU, 0) - info.requested.get(_GPU, 0)
+    idle = info.node.allocatable.get(GPU_COUNT, 0) - info.requested.get(GPU_COUNT, 0)
     return _SharedNode(info.name, free, max(idle, 0), holders, is_known)
 
 
