@@ -22,6 +22,8 @@ _PLUGIN: Final = "KAI"
 _FRACTION: Final = "gpu-fraction"
 _MEMORY: Final = "gpu-memory"
 _DEVICES: Final = "gpu-fraction-num-devices"
+SHARE_ANNOTATIONS: Final = (_FRACTION, _MEMORY, _DEVICES)
+"""Annotations of a pod that say which part of a device it asks for."""
 _GROUP: Final = "runai-gpu-group"
 _LABEL: Final = "nvidia.com/gpu.memory"
 """Label of a node: the MiB of each of its devices, as the GPU operator writes it."""
@@ -68,6 +70,11 @@ def read_share(pod: Mapping[str, Any]) -> DeviceShare | None:
     if not (fraction or memory):
         return None
     return DeviceShare(int(_parse_positive(annotations.get(_DEVICES)) or 1), fraction, 0.0 if fraction else memory)
+
+
+def asks_kai_share(pod: Mapping[str, Any]) -> bool:
+    """Tell whether a pod asks KAI for a part of a device."""
+    return get_text(pod, "spec", "schedulerName") == SCHEDULER and read_share(pod) is not None
 
 
 def _parse_positive(text: object) -> float:

@@ -7,6 +7,7 @@ holds.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from engine.simulation.kai_shares import SHARE_ANNOTATIONS
 from engine.snapshot import kinds
 from engine.snapshot.trimming import FILE_VOLUMES, LAST_APPLIED
 from runtime.kubernetes.object_fields import get_object, iterate_objects
@@ -61,6 +62,8 @@ def _build_pod(pod: JsonView, spec: Mapping[str, Any]) -> Json:
         if resized:
             reduced[name] = [_pick(entry, ("name", "resources", "allocatedResources")) for entry in resized]
     metadata = _pick(get_object(pod, "metadata"), _POD_METADATA)
+    if shares := _pick(get_object(pod, "metadata", "annotations"), SHARE_ANNOTATIONS):
+        metadata["annotations"] = shares
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(spec), "status": reduced}
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from engine.cases.refused_pods import judge_refused_pod
+from engine.simulation.kai_shares import asks_kai_share
 from engine.snapshot import kinds
 from engine.snapshot.snapshot import Snapshot
 from ingest.readers.kube.judged_objects import ClusterMoment, JudgedObjects
@@ -73,7 +74,8 @@ class RefusalJudge:
     def judge(self, refusal: SchedulingEvent) -> JudgedRefusal | None:
         """Judge the pod of a refusal; None if it was not noted."""
         noted = self._refusals.pop((str(refusal.pod), refusal.time))
-        if noted is None:
+        # The objects have no annotations of other pods, which tell what is left of a device that KAI shares.
+        if noted is None or asks_kai_share(noted.pod):
             return None
         key = _derive_key(noted)
         if key not in self._judged:
