@@ -94,13 +94,13 @@ FIELD: Final[Change] = {
     "schemas/answers/nodes.py": (
         Edit(
             "    pods: int = Field(",
-            '    models: list[str] = Field(description="Models of its devices, sorted.")\n    pods: int = Field(',
+            '    device_models: list[str] = Field(description="Models of its devices, sorted.")\n    pods: int = Field(',
         ),
     ),
     "api/index/nodes/node_list.py": (
         Edit(
             "        pods=len(records.placements),",
-            "        models=sorted({model for event in registrations for model in event.model}),\n"
+            "        device_models=sorted({model for event in registrations for model in event.model}),\n"
             "        pods=len(records.placements),",
         ),
     ),
