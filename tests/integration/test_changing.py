@@ -79,11 +79,11 @@ def test_nothing_else_is_edited(copy: Path) -> None:
 def test_the_changes_are_in_what_is_generated(copy: Path) -> None:
     document = json.loads((copy / "api/openapi.json").read_bytes())
     assert document["components"]["examples"]["listNodeNames"]["value"]["items"]
-    assert all("models" in node for node in document["components"]["examples"]["listNodes"]["value"]["items"])
+    assert all("device_models" in node for node in document["components"]["examples"]["listNodes"]["value"]["items"])
     assert "NodeNames" in (copy / "schemas/generated/answers/NodeNames.schema.json").read_text()
     assert "### `DeviceTooHot`" in (copy / "docs/reasons.md").read_text()
     assert (
-        "{name: example.com/va-memory,"
+        "{name: example.com/card-memory,"
         in (copy / "deploy/kustomize/components/scheduler/kube-scheduler.yaml").read_text()
     )
 
