@@ -94,7 +94,7 @@ FIELD: Final[Change] = {
     "schemas/answers/nodes.py": (
         Edit(
             "    pods: int = Field(",
-            '    device_models: list[str] = Field(description="Models of its devices, sorted.")\n    pods: int = Field(',
+            '    device_models: list[str] = Field(description="Models of its devices.")\n    pods: int = Field(',
         ),
     ),
     "api/index/nodes/node_list.py": (
