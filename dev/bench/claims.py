@@ -1,12 +1,11 @@
 """CPU of judging a pod with a claim on a snapshot: every node's devices, of a few kinds or all different."""
 
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from typing import Final
 
+from dev.bench.cpu import measure_milliseconds
 from dev.bench.report import Figure, Result
 from engine.claims.explanation import explain_node
 from engine.claims.inventory import Inventory, read_inventory
@@ -78,12 +77,7 @@ def _build_judge(inventory: Inventory, pod: Json) -> ClaimsJudge:
 
 def _measure(call: Callable[[], object]) -> float:
     """Measure the median CPU time of a call, in milliseconds."""
-    times = []
-    for _ in range(CALLS):
-        begun = time.process_time()
-        call()
-        times.append(time.process_time() - begun)
-    return round(statistics.median(times) * 1_000, 2)
+    return round(measure_milliseconds(call, CALLS), 2)
 
 
 def _iterate_cluster() -> Iterator[Json]:

@@ -1,11 +1,11 @@
 """CPU of judging one pod on a snapshot with kube-scheduler's filters, by size of the cluster and what the pod asks."""
 
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
+from dev.bench.cpu import measure_milliseconds
 from dev.bench.report import Figure, Result
 from engine.filters.judge import judge
 from engine.filters.judgement import Judgement
@@ -59,12 +59,7 @@ def _judge(snapshot: Any, pod: Json) -> None:
 
 def _measure(call: Callable[[], None]) -> float:
     """Measure the median CPU time of a call, in milliseconds."""
-    times = []
-    for _ in range(CALLS):
-        begun = time.process_time()
-        call()
-        times.append(time.process_time() - begun)
-    return round(statistics.median(times) * 1_000, 1)
+    return round(measure_milliseconds(call, CALLS), 1)
 
 
 def list_pods() -> Mapping[str, Json]:

@@ -1,12 +1,11 @@
 """CPU of counting the pods that start of several shapes, and of planning a drain, on a large cluster."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from statistics import median
 from typing import Final
 
 from dev.bench.cluster import iterate_objects
+from dev.bench.cpu import measure_milliseconds
 from dev.bench.report import Figure, Result
 from engine.capacity.drain import plan_drain
 from engine.capacity.per_node import measure_capacity
@@ -57,9 +56,4 @@ def _build_cluster() -> SimulationCluster:
 
 def _measure(call: Callable[[], object]) -> float:
     """Measure the median CPU time of a call, in milliseconds."""
-    times = []
-    for _ in range(CALLS):
-        begun = time.process_time()
-        call()
-        times.append(time.process_time() - begun)
-    return round(median(times) * _MILLISECONDS, 1)
+    return round(measure_milliseconds(call, CALLS), 1)
