@@ -12,7 +12,7 @@ def fit_amd(devices: Sequence[DeviceState], node_request: NodeRequest) -> Refere
 
 
 def _find_refusal(device: DeviceState, node_request: NodeRequest) -> int:
-    if code := device.gate or find_slot_refusal(device, node_request):
+    if code := find_slot_refusal(device, node_request):
         return code
     if device.total_memory - device.used_memory < _resolve_memory(device, node_request):
         return verdict_codes.INSUFFICIENT_MEMORY

@@ -38,7 +38,9 @@ def find_plain_refusal(device: DeviceState, node_request: NodeRequest) -> int:
 
 
 def find_slot_refusal(device: DeviceState, node_request: NodeRequest) -> int:
-    """Find a refusal by the pod's UUID lists or by full slots: the checks of vendors before amounts; 0 for none."""
+    """Find a refusal before amounts: by health, type, the pod's UUID lists or full slots; 0 for none."""
+    if device.gate:
+        return device.gate
     if not device.accepts_uuid:
         return verdict_codes.UUID_MISMATCH
     if device.total_slots <= device.used_slots:

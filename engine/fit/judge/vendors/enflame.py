@@ -28,7 +28,7 @@ def fit_drs(devices: Sequence[DeviceState], node_request: NodeRequest) -> Refere
     memory_mib = profile.memory_gib * 1024
 
     def find_refusal(device: DeviceState, _: NodeRequest) -> int:
-        if code := device.gate or find_slot_refusal(device, node_request):
+        if code := find_slot_refusal(device, node_request):
             return code
         if device.total_memory - device.used_memory < memory_mib:
             return verdict_codes.INSUFFICIENT_MEMORY

@@ -60,7 +60,7 @@ def _fit_one(devices: Sequence[DeviceState], node_request: NodeRequest) -> Refer
 
 
 def _find_refusal(device: DeviceState, node_request: NodeRequest) -> int:
-    if code := device.gate or find_slot_refusal(device, node_request):
+    if code := find_slot_refusal(device, node_request):
         return code
     free = max(device.total_cores, 0).bit_count() - max(device.used_cores, 0).bit_count()
     return verdict_codes.INSUFFICIENT_CORE if free < node_request.raw.cores else 0

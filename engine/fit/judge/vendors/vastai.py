@@ -24,7 +24,7 @@ BOARD: Final = "AIC"
 
 
 def fit_biren(devices: Sequence[DeviceState], node_request: NodeRequest) -> ReferenceFit:
-    return conclude_by_count(take_in_turn(devices, node_request, _find_refusal, _pick), devices, node_request)
+    return conclude_by_count(take_in_turn(devices, node_request, find_slot_refusal, _pick), devices, node_request)
 
 
 def fit_vastai(devices: Sequence[DeviceState], node_request: NodeRequest) -> ReferenceFit:
@@ -34,7 +34,7 @@ def fit_vastai(devices: Sequence[DeviceState], node_request: NodeRequest) -> Ref
     occupied = {device.extra.get(BOARD) for device in devices if device.used_slots > 0} - {None}
 
     def find_refusal(device: DeviceState, _: NodeRequest) -> int:
-        if code := _find_refusal(device, node_request):
+        if code := find_slot_refusal(device, node_request):
             return code
         is_taken = node_request.request.is_mutex and device.extra.get(BOARD) in occupied
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT if is_taken else 0
@@ -44,10 +44,6 @@ def fit_vastai(devices: Sequence[DeviceState], node_request: NodeRequest) -> Ref
     if fit.passed and len(fit.picks) > node_request.request.count:
         keep(fit, _choose_dies(fit.picks, node_request.request.count))
     return fit
-
-
-def _find_refusal(device: DeviceState, node_request: NodeRequest) -> int:
-    return device.gate or find_slot_refusal(device, node_request)
 
 
 def _pick(device: DeviceState, _: NodeRequest, look: int) -> Pick:
