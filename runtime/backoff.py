@@ -4,9 +4,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,19 @@ def draw_backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: f
         # Without the lower half, because a draw near 0 would be a retry without a pause.
         yield step * (0.5 + rng.random() / 2)
         step = min(step * 2, max_seconds)
+
+
+class Waiting(Protocol):
+    """Something that may have to wait for a service."""
+
+    def describe_wait(self) -> str:
+        """Describe the wait; empty where there is none."""
+        ...
+
+
+def describe_first_wait(waits: Iterable[Waiting], otherwise: str = "") -> str:
+    """Describe the first of the waits, as a check of readiness; ``otherwise`` where nothing waits."""
+    return next(filter(None, (wait.describe_wait() for wait in waits)), otherwise)
 
 
 REMIND_SECONDS: Final = 60.0

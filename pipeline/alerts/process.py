@@ -17,6 +17,7 @@ from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from runtime.backoff import describe_first_wait
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
 from runtime.kafka.lease import WAITING, lease
@@ -90,7 +91,7 @@ async def _work(settings: Settings) -> None:
             await reader.work(topics, metrics, clock)
 
     def check_ready() -> str:
-        return clock.waiting.describe_wait() or connection.describe_wait() or waiting
+        return describe_first_wait((clock.waiting, connection), waiting)
 
     with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:

@@ -22,6 +22,7 @@ from pipeline.settings import IndexSettings
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
+from runtime.backoff import describe_first_wait
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import (
     Connection,
@@ -118,8 +119,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
             await reader.work(consumer)
 
     def check_ready() -> str:
-        waits = (index.waiting, topics.waiting, clock.waiting, connection)
-        return next(filter(None, (wait.describe_wait() for wait in waits)), "")
+        return describe_first_wait((index.waiting, topics.waiting, clock.waiting, connection))
 
     with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:

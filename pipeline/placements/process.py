@@ -19,6 +19,7 @@ from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink
+from runtime.backoff import describe_first_wait
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import (
     Connection,
@@ -78,8 +79,7 @@ class _State:
         return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
 
     def check_ready(self) -> str:
-        waits = (self.index.waiting, self.clock.waiting, self.connection)
-        return next(filter(None, (wait.describe_wait() for wait in waits)), self.not_ready)
+        return describe_first_wait((self.index.waiting, self.clock.waiting, self.connection), self.not_ready)
 
 
 async def run(settings: Settings) -> None:

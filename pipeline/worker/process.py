@@ -21,7 +21,7 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.progress import WorkerProgress
 from pipeline.worker.write_queue import derive_policy
 from pipeline.worker.writer import Writer
-from runtime.backoff import Backoff
+from runtime.backoff import Backoff, describe_first_wait
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.reader import TopicReader
@@ -235,7 +235,7 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     def _describe_waiting(self) -> str:
-        return next(filter(None, (backoff.describe_wait() for backoff in self._waiting)), "")
+        return describe_first_wait(self._waiting)
 
     async def _watch_progress(self) -> None:
         while True:
