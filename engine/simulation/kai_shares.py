@@ -20,9 +20,10 @@ from runtime.kubernetes.object_fields import get_object, get_text
 SCHEDULER: Final = "kai-scheduler"
 _PLUGIN: Final = "KAI"
 _FRACTION: Final = "gpu-fraction"
-_MEMORY: Final = "gpu-memory"
+MEMORY: Final = "gpu-memory"
+"""Annotation with the MiB of a share. A pod with ``gpu-fraction`` names no amount."""
 _DEVICES: Final = "gpu-fraction-num-devices"
-SHARE_ANNOTATIONS: Final = (_FRACTION, _MEMORY, _DEVICES)
+SHARE_ANNOTATIONS: Final = (_FRACTION, MEMORY, _DEVICES)
 """Annotations of a pod that say which part of a device it asks for."""
 _GROUP: Final = "runai-gpu-group"
 _LABEL: Final = "nvidia.com/gpu.memory"
@@ -66,7 +67,7 @@ class _SharedNode(NamedTuple):
 def read_share(pod: Mapping[str, Any]) -> DeviceShare | None:
     """Read the share that a pod asks for; None for a pod that asks for none, or in a way that KAI refuses."""
     annotations = get_object(pod, "metadata", "annotations")
-    fraction, memory = (_parse_positive(annotations.get(name)) for name in (_FRACTION, _MEMORY))
+    fraction, memory = (_parse_positive(annotations.get(name)) for name in (_FRACTION, MEMORY))
     if not (fraction or memory):
         return None
     return DeviceShare(int(_parse_positive(annotations.get(_DEVICES)) or 1), fraction, 0.0 if fraction else memory)
@@ -130,8 +131,13 @@ def _group_pods(cluster: SimulationCluster) -> dict[str, list[Mapping[str, Any]]
 
 def _list_groups(pod: Mapping[str, Any]) -> Iterator[str]:
     for label, value in get_object(pod, "metadata", "labels").items():
-        if label == _GROUP or label.startswith(f"{_GROUP}/"):
+        if is_group_label(label):
             yield str(value)
+
+
+def is_group_label(label: str) -> bool:
+    """Tell whether a label of a pod names a shared device: one label, or for several devices one each."""
+    return label == _GROUP or label.startswith(f"{_GROUP}/")
 
 
 def _read_node(info: NodeInfo, pods: Sequence[Mapping[str, Any]], total_mib: float) -> _SharedNode:

@@ -9,6 +9,7 @@ from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY
 from engine.hami.node_events import to_node_registered
 from engine.hami.node_registration import list_cordoned_devices, read_node
 from engine.hami.vendor_catalog import list_vendors
+from engine.simulation.kai_shares import MEMORY, is_group_label
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions, parse_moment
@@ -17,10 +18,6 @@ from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodOb
 from schemas.json_types import JsonView
 
 _MICROSECONDS: Final = 1_000_000
-_GROUP: Final = "runai-gpu-group"
-"""The label; of a pod with several shared devices, the labels that begin so, followed by ``/`` and a name."""
-_MEMORY: Final = "gpu-memory"
-"""The annotation with MiB. A pod with ``gpu-fraction`` names no amount: the device's total is not on the pod."""
 _CONTAINER: Final = "gpu-fraction-container-name"
 
 
@@ -142,13 +139,9 @@ def _parse_count(amount: Any) -> int | None:
 def read_kai_allocations(pod: JsonView) -> list[DeviceAllocation]:
     """Read an allocation for each group of the pod; none if it shares no device. Pods do not name whole devices."""
     labels, annotations = get_object(pod, "metadata", "labels"), get_object(pod, "metadata", "annotations")
-    groups = {value for key, value in labels.items() if isinstance(value, str) and _is_group(key)}
-    memory = get_text(annotations, _MEMORY)
+    groups = {value for key, value in labels.items() if isinstance(value, str) and is_group_label(key)}
+    memory = get_text(annotations, MEMORY)
     first = next(iterate_objects(pod, "spec", "containers"), {})
     container = get_text(annotations, _CONTAINER) or get_text(first, "name")
     amount = int(memory) if memory.isascii() and memory.isdecimal() and len(memory) < 16 else None
     return [DeviceAllocation(uuid=group, container=container, memory_mib=amount) for group in sorted(groups) if group]
-
-
-def _is_group(label: str) -> bool:
-    return label == _GROUP or label.startswith(f"{_GROUP}/")
