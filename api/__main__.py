@@ -1,6 +1,7 @@
 """The command line: ``python -m api serve`` runs the REST API as one process."""
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from api.app import create_app
 from api.authority.review_api import check, choose_loader
 from api.http.json_protocol import JsonProtocol
-from api.http.pagination import SEAL
+from api.http.sealing import POSITION_SEAL, SEAL
 from api.http.trends_query import ReportFormat, ReportQuery
 from api.index.reading.client import IndexDownError, IndexRefusedError
 from api.server import ServerWithCertificate, explain_unreadiness, load_certificates
@@ -22,6 +23,7 @@ from api.settings import Settings, Switch
 from runtime.cli.cli import create_application, fail, one_line_for
 from runtime.errors import SettingError
 from runtime.http.descriptors import allow_all_descriptors
+from runtime.http.server_tls import Certificates
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.settings.addresses import HostPort
 from runtime.settings.flags import with_settings
@@ -130,6 +132,17 @@ class ListenError(Exception):
     """Failure to open the socket; the message names the address, the cause and the option."""
 
 
+def _choose_keys(certificates: Certificates | None, *, has_rights: bool) -> None:
+    """Choose the keys of what callers hold for the API between two requests."""
+    if certificates:
+        # All replicas have the same key, because another replica may answer the request for the next page.
+        SEAL.read_key = POSITION_SEAL.read_key = lambda: certificates.key_digest
+    elif has_rights:
+        # Behind a proxy that ends TLS. To another replica this position has expired, and the watch begins again.
+        key = os.urandom(32)
+        POSITION_SEAL.read_key = lambda: key
+
+
 def _listen_and_serve(settings: Settings) -> None:
     # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
     logs.configure(settings, silent=["aiokafka"])
@@ -142,9 +155,7 @@ def _listen_and_serve(settings: Settings) -> None:
     sys.stdout.flush()
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
-    if certificates:
-        # All replicas have the same key, because another replica may answer the request for the next page.
-        SEAL.read_key = lambda: certificates.key_digest
+    _choose_keys(certificates, has_rights=settings.api_authentication == "kubernetes")
     with tracing(settings, "api") as spans:
         app = create_app(settings, tracing=spans, certificates=certificates)
         server = ServerWithCertificate(

@@ -13,6 +13,7 @@ trends_query      queries of counts over time and of the report of failures
 watch_query       parameters of a watch, as Kubernetes names them
 endpoints         a handler as an endpoint: reads path, query and cluster
 pagination        tokens that continue a list, and the headers that lead to its next page
+sealing           encryption of continue tokens and positions of watches
 tables            rows as CSV
 errors            every error as JSON: the cause and the next step
 operation         a path with its handler and its description

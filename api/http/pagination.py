@@ -1,19 +1,16 @@
 """Pages over HTTP: the tokens that continue a list, and the headers that lead to its next page.
 
-A token is opaque. It holds a position, a digest of the request that it belongs to (so that it can't continue another
-request), and a seal: a checksum with a key, which proves that this API made the token. It grants nothing: the API asks
-for the caller's rights again for each page. Without authentication there is no key, because replicas would have to
-share it. Then anybody can make a token, so each field of a position is checked as a parameter is, and says no more than
+A token is opaque. It holds a position and a digest of the request that it belongs to (so that it can't continue another
+request), and is encrypted with a key, which also proves that this API made it. It grants nothing: the API asks for the
+caller's rights again for each page. Without authentication there is no key, because replicas would have to share it.
+Then anybody can make a token, so each field of a position is checked as a parameter is, and says no more than
 parameters could.
 """
 
-import base64
-import binascii
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from hmac import compare_digest
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,25 +19,14 @@ from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 
 from api.http.errors import BadRequestError
+from api.http.sealing import SEAL, decode_base64, encode_base64
 
-VERSION: Final = 3
+VERSION: Final = 4
 MAX_CHARACTERS: Final = 16_384
 """Longer tokens are refused before they are decoded."""
-_SEAL_BYTES: Final = 16
 
 
 P = TypeVar("P", bound="Position")
-
-
-class Seal:
-    """Key with which this process seals tokens."""
-
-    def __init__(self) -> None:
-        self.read_key: Callable[[], bytes] = bytes
-        """Empty by default: where every caller may read everything, a forged token reveals nothing."""
-
-
-SEAL: Final = Seal()
 
 
 class Position(BaseModel):
@@ -67,16 +53,17 @@ def encode_token(scope: Mapping[str, object], position: Position) -> str:
     """
     # Compressed, because tokens travel in URLs.
     payload = zlib.compress(orjson.dumps([VERSION, _digest(scope), position.model_dump()]))
-    return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
+    return encode_base64(SEAL.encrypt(payload))
 
 
 def decode_token(token: str, scope: Mapping[str, object], position_type: type[P]) -> P | BadToken:
     """Decode the position that ``encode_token`` encoded for the same ``scope``."""
-    raw = _decode_base64(token)
-    if raw is None or not compare_digest(_seal(raw[_SEAL_BYTES:]), raw[:_SEAL_BYTES]):
+    sealed = decode_base64(token) if len(token) <= MAX_CHARACTERS else None
+    payload = SEAL.decrypt(sealed) if sealed else None
+    if payload is None:
         return _MALFORMED
     try:
-        version, digest, position = orjson.loads(_decompress(raw[_SEAL_BYTES:]))
+        version, digest, position = orjson.loads(_decompress(payload))
         if version != VERSION:
             return BadToken("it was issued by another version of this API")
         if digest != _digest(scope):
@@ -86,23 +73,9 @@ def decode_token(token: str, scope: Mapping[str, object], position_type: type[P]
         return _MALFORMED
 
 
-def _decode_base64(token: str) -> bytes | None:
-    if len(token) > MAX_CHARACTERS:
-        return None
-    try:
-        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
-        return base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (UnicodeEncodeError, binascii.Error):
-        return None
-
-
 def _decompress(payload: bytes) -> bytes:
     # Bounded, because without a key anybody can seal a decompression bomb.
     return zlib.decompressobj().decompress(payload, MAX_CHARACTERS)
-
-
-def _seal(payload: bytes) -> bytes:
-    return blake2b(payload, digest_size=_SEAL_BYTES, key=SEAL.read_key()).digest()
 
 
 def _digest(scope: Mapping[str, object]) -> str:

@@ -1,14 +1,16 @@
-"""Query parameters of a watch, as Kubernetes names them."""
+"""Query parameters of a watch, as Kubernetes names them, and the texts of its positions."""
 
 import re
+import struct
 from collections.abc import Collection
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
 from starlette.requests import Request
 
-from api.http.errors import BadRequestError
+from api.http.errors import BadRequestError, ExpiredError
 from api.http.param_types import Query, WholeNumber
+from api.http.sealing import POSITION_SEAL, decode_base64, encode_base64
 from schemas.answers.watching import WatchEvent
 
 MAX_SECONDS: Final = 24 * 3600
@@ -21,13 +23,47 @@ WATCHED: Final = {
 }
 """Content types of an answer with ``watch=true``; each line or event has this schema."""
 _VERSION: Final = re.compile(r"[0-9]{1,19}(\.[0-9]{1,19})*", re.ASCII)
+_SEALED: Final = re.compile(r"[A-Za-z0-9_-]{40,}", re.ASCII)
 _MAX_PARTITIONS: Final = 10_000
+_MAX_CHARACTERS: Final = 20 * _MAX_PARTITIONS
 _GET_ONE: Final = "Leave it out, or send that of the last event."
 
 
+def to_version(offsets: tuple[int, ...]) -> str:
+    """Encode a position, the next offset of each partition, as resourceVersion.
+
+    Where callers have rights it is encrypted, with the same length for all offsets: they are those of all namespaces,
+    and would count the attempts of others.
+    """
+    if not POSITION_SEAL.is_secret:
+        return ".".join(map(str, offsets))
+    return encode_base64(POSITION_SEAL.encrypt(struct.pack(f">{len(offsets)}q", *offsets)))
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """Parse a resourceVersion that ``_check_version`` passed.
+
+    Raises ``ExpiredError`` for one that this API can't decrypt: the key of its certificate was replaced.
+    """
+    if not POSITION_SEAL.is_secret:
+        return tuple(map(int, text.split(".")))
+    sealed = decode_base64(text)
+    packed = POSITION_SEAL.decrypt(sealed) if sealed else None
+    if packed is None or len(packed) % 8:
+        raise ExpiredError(
+            "the resourceVersion is not of this API, or the key of its certificate was replaced",
+            "Read the answer without watch again, and watch from now: without resourceVersion.",
+        )
+    return struct.unpack(f">{len(packed) // 8}q", packed)
+
+
 def _check_version(text: str) -> str:
+    pattern = _SEALED if POSITION_SEAL.is_secret else _VERSION
     # Kubernetes takes an empty one as none.
-    if text and not (_VERSION.fullmatch(text) and text.count(".") < _MAX_PARTITIONS):
+    is_version = text in ("", "0") or (
+        len(text) <= _MAX_CHARACTERS and text.count(".") < _MAX_PARTITIONS and pattern.fullmatch(text)
+    )
+    if not is_version:
         raise ValueError(f"{text[:60]!a} is not a resourceVersion; a watch gives one with each event")
     return text
 
@@ -83,7 +119,7 @@ class WatchParameters(Query):
 def parse_offsets(request: Request, query: WatchParameters) -> tuple[int, ...] | None:
     """Parse the offsets up to which the caller has read; None for the beginning.
 
-    Raises ``BadRequestError`` for a wrong ``Last-Event-ID``.
+    Raises ``BadRequestError`` for a wrong ``Last-Event-ID``, and ``ExpiredError``.
     """
     text = query.resource_version
     if event_id := request.headers.get(LAST_EVENT_ID):
@@ -91,7 +127,7 @@ def parse_offsets(request: Request, query: WatchParameters) -> tuple[int, ...] |
             text = _check_version(event_id)
         except ValueError as error:
             raise BadRequestError(f"header Last-Event-ID: {error}", _GET_ONE) from None
-    return None if text in ("", "0") else tuple(map(int, text.split(".")))
+    return None if text in ("", "0") else parse_version(text)
 
 
 def wants_event_stream(request: Request) -> bool:

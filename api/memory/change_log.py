@@ -35,8 +35,8 @@ class Change:
     number: int
     partition: int
     offset: int
-    version: str
-    """Position after this change, as text."""
+    offsets: Offsets
+    """Position after this change."""
     pod: Key
     attempt: CachedAttempt
     is_latest: bool
@@ -109,11 +109,6 @@ class ChangeLog:
     @property
     def offsets(self) -> Offsets:
         return tuple(offset for _, offset in sorted(self._next.items()))
-
-    @property
-    def version(self) -> str:
-        """Position after the last record read, as text."""
-        return to_version(self.offsets)
 
     def begin(self, offsets: Mapping[int, int], jumped: Collection[int]) -> None:
         """Begin a session at ``offsets``; in the partitions ``jumped`` it does not continue the previous session."""
@@ -196,7 +191,7 @@ class ChangeLog:
             self._last,
             partition,
             offset,
-            self.version,
+            self.offsets,
             pod,
             taken.attempt,
             taken.is_latest,
@@ -227,10 +222,6 @@ class ChangeLog:
 def create_change_log(max_pods: int, max_bytes: int) -> ChangeLog:
     """Create the log for a memory with these bounds."""
     return ChangeLog(max_pods * _CHANGES_OF_POD, max_bytes // _SHARE_OF_MEMORY)
-
-
-def to_version(offsets: Offsets) -> str:
-    return ".".join(map(str, offsets))
 
 
 def _is_about(change: Change, key: Key) -> bool:

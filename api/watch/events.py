@@ -9,7 +9,8 @@ from typing import Final
 
 from api.http.cluster import Cluster
 from api.http.errors import ExpiredError, UnavailableError
-from api.memory.change_log import Change, ChangeLog, Offsets, OffsetsGoneError, Subscription, to_version
+from api.http.watch_query import to_version
+from api.memory.change_log import Change, ChangeLog, Offsets, OffsetsGoneError, Subscription
 from api.memory.latest_attempts import CachedAttempt
 from api.watch.shared_events import SharedEvents
 from api.watch.views import KINDS, Decoded, ViewName, encode_bookmark, encode_event, encode_object, matches
@@ -105,9 +106,9 @@ async def iterate_events(
         await _wait_for_arrival(subscription, min(left, BOOKMARK_SECONDS))
         # The last bookmark follows after the loop.
         if watch.has_bookmarks and not subscription.arrived.is_set() and left > BOOKMARK_SECONDS:
-            yield watch.encode_bookmark(log.version)
+            yield watch.encode_bookmark(to_version(log.offsets))
     if watch.has_bookmarks and not subscription.waiting:
-        yield watch.encode_bookmark(log.version)
+        yield watch.encode_bookmark(to_version(log.offsets))
 
 
 async def _iterate_initial_events(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from api.http.cluster import Cluster
+from api.http.watch_query import to_version
 from api.memory.change_log import Change
 from api.watch.views import Decoded, EventType, ViewName, choose_event_type, encode_event, encode_object, matches
 
@@ -82,4 +83,5 @@ class SharedEvents:
     def _make(self, view: ViewName, cluster: Cluster, change: Change, is_for_all: bool) -> _SharedEvent:
         self.objects_made += 1
         decoded = Decoded(change.attempt, is_for_all)
-        return _SharedEvent(decoded.fields, encode_object(view, cluster, decoded, change.version), change.version)
+        version = to_version(change.offsets)
+        return _SharedEvent(decoded.fields, encode_object(view, cluster, decoded, version), version)

@@ -1,6 +1,5 @@
 """L1: whatever stands in a `continue` token that anybody can seal, the answer is a page or 400."""
 
-import base64
 import zlib
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,8 +8,9 @@ from typing import Any, Final
 import orjson
 import pytest
 
-from api.http.pagination import CONTINUE_HEADER, VERSION, _digest, _seal, derive_token_scope
+from api.http.pagination import CONTINUE_HEADER, VERSION, _digest, derive_token_scope
 from api.http.query_params import RefusalsQuery
+from api.http.sealing import SEAL, decode_base64, encode_base64
 from tests.support.builders.placements import a_check
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
@@ -50,16 +50,16 @@ def filled(filling: Filling) -> Filling:
 
 def parse_position(token: str) -> tuple[str, dict[str, Any]]:
     """Parse the digest of the request, and the position."""
-    raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    _, digest, position = orjson.loads(zlib.decompress(raw[16:]))
+    payload = SEAL.decrypt(decode_base64(token) or b"")
+    assert payload
+    _, digest, position = orjson.loads(zlib.decompress(payload))
     return digest, position
 
 
 def seal(digest: str, position: Any) -> str:
     """Seal a position as a reader of this code can: without authentication there is no key."""
     body = f"[{VERSION},{orjson.dumps(digest).decode()},".encode() + _encode(position) + b"]"
-    payload = zlib.compress(body)
-    return base64.urlsafe_b64encode(_seal(payload) + payload).decode().rstrip("=")
+    return encode_base64(SEAL.encrypt(zlib.compress(body)))
 
 
 def _encode(value: Any) -> bytes:

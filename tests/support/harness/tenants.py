@@ -3,7 +3,6 @@
 Two proxies record what the API asks of the API server and of OpenSearch, and fail as a test wants.
 """
 
-import base64
 import json
 import ssl
 import time
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from api.http.sealing import decode_base64, encode_base64
 from dev.embedded.control_plane import ControlPlane
 from schemas.events import (
     AttemptSummarized,
@@ -119,7 +119,7 @@ class Tenants(NamedTuple):
         head, claims, _ = self.renew_header(caller)["Authorization"].removeprefix("Bearer ").split(".")
         key = load_pem_private_key(self.control_plane.credentials.service_account_key.read_bytes(), None)
         assert isinstance(key, RSAPrivateKey)
-        ending = json.loads(decode_base64(claims)) | {"exp": int(time.time() + after)}
+        ending = json.loads(decode_base64(claims) or b"") | {"exp": int(time.time() + after)}
         signed = f"{head}.{encode_base64(json.dumps(ending).encode())}"
         signature = encode_base64(key.sign(signed.encode(), PKCS1v15(), SHA256()))
         return {"Authorization": f"Bearer {signed}.{signature}"}
@@ -133,14 +133,6 @@ class Tenants(NamedTuple):
         marks = [name.encode() for name in (self.cluster, self.team_a, self.team_b)]
         sent = [request.path.encode() + b" " + request.sent for request in self.searches.passed]
         return [text for text in sent if any(mark in text for mark in marks)]
-
-
-def encode_base64(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
-
-
-def decode_base64(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.http.json_protocol import ABORT
+from api.http.sealing import POSITION_SEAL
+from api.http.watch_query import parse_version, to_version
 from api.memory.change_log import ChangeLog
 from api.watch.views import Decoded
 from engine.summaries.named_pods import HIDDEN_POD
@@ -96,7 +98,7 @@ async def test_a_watch_resumes_behind_the_last_event(topic: WrittenTopic) -> Non
 def find_minute(event: dict[str, Any], topic: WrittenTopic) -> int:
     """Find the minute of the attempt that an event shows, by its position in the log."""
     version = event["object"]["metadata"]["resourceVersion"]
-    shown_change = next(change for change in topic.changes._changes.values() if change.version == version)
+    shown_change = next(change for change in topic.changes._changes.values() if to_version(change.offsets) == version)
     return round((shown_change.attempt.started_at - STARTED.timestamp()) / 60)
 
 
@@ -160,7 +162,7 @@ async def test_a_topic_that_was_created_again_ends_every_watch(topic: WrittenTop
     topic.publish(an_attempt())
     log.begin({0: 0, 1: 0}, {0, 1})
     assert subscription.is_lost
-    assert log.version == "0.0"
+    assert log.offsets == (0, 0)
 
 
 async def test_attempts_are_watched_by_namespace_and_narrowed(topic: WrittenTopic) -> None:
@@ -441,6 +443,43 @@ async def test_a_watch_shows_what_may_be_read_alone_whatever_place_it_begins_at(
         ATTEMPTS + "&namespace=llm&resourceVersion=0.0", an_attempt(1, "secret", "other"), an_attempt(1), **alice
     )
     assert [event["object"]["name"] for event in events] == ["deepseek-a", "deepseek-a"]
+
+
+@pytest.fixture
+def seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(POSITION_SEAL, "read_key", lambda: b"the servers' key")
+
+
+@pytest.mark.usefixtures("seal")
+async def test_n4_a_position_counts_no_attempts_of_others(guarded: Guarded) -> None:
+    """Neither the text nor its length shows how many attempts another namespace has had in between."""
+    alice = guarded.reviews.build_header("alice", LISTS_LLM)
+    topic = WrittenTopic(guarded)
+    path = ATTEMPTS + NEXT + "&namespace=llm"
+    versions = []
+    for number in range(3):
+        topic.publish(*(an_attempt(minute, "secret", "other") for minute in range(200)))
+        [event] = await topic.read_events(path, an_attempt(number), **alice)
+        versions.append(event["object"]["metadata"]["resourceVersion"])
+    assert len(set(versions)) == 3
+    assert {len(version) for version in versions} == {len(versions[0])}
+    assert all("." not in version and not version.isdigit() for version in versions)
+    resumed = await topic.read_events(path + f"&resourceVersion={versions[0]}", **alice)
+    assert [event["object"]["name"] for event in resumed] == ["deepseek-a", "deepseek-a"]
+
+
+@pytest.mark.usefixtures("seal")
+async def test_n4_unchanged_positions_look_different(guarded: Guarded) -> None:
+    assert to_version((5, 7)) != to_version((5, 7))
+    assert parse_version(to_version((5, 7))) == (5, 7)
+
+
+@pytest.mark.usefixtures("seal")
+@pytest.mark.parametrize(("version", "status"), [("16.24", 400), ("5", 400), ("A" * 80, 410), ("é" * 80, 400)])
+async def test_n4_a_position_that_this_api_did_not_make_is_refused(guarded: Guarded, version: str, status: int) -> None:
+    """A caller can't try out positions, and one of a replaced certificate is read again as Kubernetes' clients do."""
+    alice = guarded.reviews.build_header("alice", LISTS_LLM)
+    assert await guarded.get_status(ATTEMPTS + f"&namespace=llm&resourceVersion={version}", alice) == status
 
 
 async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded) -> None:
