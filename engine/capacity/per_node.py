@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from engine.filters.judgement import Judgement
 from engine.fit.judge.copies import CopyCounter
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.kai_shares import asks_kai_share, count_share_copies
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodOutcome, PodVerdict, judge_simulated
@@ -58,7 +58,7 @@ def count_by_node(cluster: SimulationCluster, verdict: PodVerdict, counter: Copy
     if has_rules(verdict):
         return None
     names = verdict.decision.node_names if verdict.decision else verdict.fitting
-    limits = {name: count_by_resources(verdict.judgement, cluster.snapshot.nodes.get(name)) for name in names}
+    limits = {name: count_by_resources(verdict, cluster.snapshot.nodes.get(name)) for name in names}
     if not all(limits.values()):
         # A node that passes without the amount offers it in another way, such as by a DeviceClass.
         return None
@@ -86,11 +86,12 @@ def has_rules(verdict: PodVerdict) -> bool:
     )
 
 
-def count_by_resources(judgement: Judgement | None, info: NodeInfo | None) -> int:
-    """Count the copies for which a node has CPU, memory, pods and other resources that kube-scheduler counts.
+def count_by_resources(verdict: PodVerdict, info: NodeInfo | None) -> int:
+    """Count the copies for which a node has CPU, memory, pods, other resources that kube-scheduler counts, and shares.
 
     info: None for a node that was not read.
     """
+    judgement = verdict.judgement
     if info is None or judgement is None:
         return MAX_COPIES
     allocatable, requested = info.node.allocatable, info.requested
@@ -100,7 +101,8 @@ def count_by_resources(judgement: Judgement | None, info: NodeInfo | None) -> in
         for name, amount in judgement.request.items()
         if amount > 0
     ]
-    return max(0, min(counts))
+    limit = max(0, min(counts))
+    return count_share_copies(info, verdict.pod, limit) if asks_kai_share(verdict.pod) else limit
 
 
 def _count_in_turn(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from engine.capacity.per_node import MAX_COPIES, CopiesByNode, count_by_resources, has_rules
+from engine.diagnosis.layers.reservations import RESERVATIONS
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import has_ended
 from engine.fit.judge.copies import CopyCounter
@@ -46,7 +47,14 @@ def find_release(
 
 
 def _list_running(cluster: SimulationCluster) -> list[Json]:
-    running = [pod for pod in cluster.list_kind("Pod") if get_text(pod, "spec", "nodeName") and not has_ended(pod)]
+    running = [
+        pod
+        for pod in cluster.list_kind("Pod")
+        # A pod that reserves a device for KAI ends by itself, after those that share the device.
+        if get_text(pod, "spec", "nodeName")
+        and not has_ended(pod)
+        and get_text(pod, "metadata", "namespace") != RESERVATIONS
+    ]
     return sorted(running, key=lambda pod: -_count_devices(cluster.columns, pod))[:MAX_PODS]
 
 
@@ -85,7 +93,7 @@ def ending_pod(columns: ClusterColumns, uid: str) -> Iterator[None]:
 
 def _count_on(cluster: SimulationCluster, capacity: CopiesByNode, info: NodeInfo, setting: SimulationSetting) -> int:
     verdict = capacity.verdict
-    limit = min(MAX_COPIES, count_by_resources(verdict.judgement, info))
+    limit = min(MAX_COPIES, count_by_resources(verdict, info))
     if not verdict.asks_devices:
         return limit
     counts = CopyCounter(cluster.columns, setting.policy).count_copies(verdict.pod, [info.name], limit)

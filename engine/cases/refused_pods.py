@@ -20,9 +20,11 @@ from engine.claims.slices import DeviceId, SliceDevice
 from engine.diagnosis.judged_steps import sum_by_obstacle
 from engine.filters import dynamic_resources
 from engine.filters.judge import compose_outside_reason
-from engine.filters.judgement import Judgement
+from engine.filters.judgement import Judgement, count_reasons
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.judging import judge_pod
+from engine.simulation.kai_shares import NO_DEVICES as NO_GPUS
+from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError, RejectedObject
 from engine.snapshot.nodes import Node
@@ -75,6 +77,8 @@ class RefusedPod:
     """By refused node, kube-scheduler's words."""
     shortages: Mapping[str, DeviceShortage]
     """By refused node, the devices that do not do; for some of the nodes that lack devices of a claim."""
+    shares: SharesRefused | None
+    """Nodes that have no device for the pod's part of one, as KAI gives it; None without any."""
     passing: tuple[str, ...]
     """Nodes that nothing refuses."""
     counts: Mapping[str, int]
@@ -83,6 +87,22 @@ class RefusedPod:
     """Words of a refusal before any node is looked at; empty otherwise."""
     missing_kinds: frozenset[str]
     """Kinds (`engine.snapshot.kinds`) without which some verdict is open."""
+
+    def is_counted_by(self, counts: Mapping[str, int]) -> bool:
+        """Tell whether the scheduler's counts are those of these verdicts.
+
+        KAI does not count the nodes whose devices have too little memory left for ``gpu-memory``, and from v0.17 on it
+        counts a node with devices that are too small also under GPUs if the share is more than all of them together.
+        """
+        theirs = sum_by_obstacle(counts)
+        if self.shares is None or not self.shares.share.memory_mib:
+            return theirs == sum_by_obstacle(self.counts)
+        counted = {reason: count for reason, count in self.counts.items() if reason != NO_GPUS}
+        doubled = self.shares.count_beyond_all()
+        return theirs in (
+            sum_by_obstacle(counted),
+            sum_by_obstacle({**counted, NO_GPUS: doubled} if doubled else counted),
+        )
 
 
 def collect_cluster(
@@ -104,7 +124,9 @@ def compare_counts(judged: RefusedPod, counts: Mapping[str, int], message: str) 
     """Compare verdicts with the scheduler's counts; without counts, its words about the pod with the judged ones."""
     if judged.missing_kinds:
         return "not compared"
-    is_equal = judged.error in message if judged.error else sum_by_obstacle(counts) == sum_by_obstacle(judged.counts)
+    if judged.shares and judged.shares.share.memory_mib and not counts:
+        return "not compared"
+    is_equal = judged.error in message if judged.error else judged.is_counted_by(counts)
     return "equal" if is_equal and (counts or judged.error) else "different"
 
 
@@ -115,15 +137,21 @@ def judge_refused_pod(
     judgement = judge_pod(cluster.snapshot, pod, release=cluster.release, inventory=cluster.inventory, now=now)
     if isinstance(judgement, RejectedObject):
         return None
-    outside = dict.fromkeys(judgement.outside, (compose_outside_reason(cluster.release),))
-    reasons = {name: refusal.reasons for name, refusal in judgement.refused.items()} | outside
+    shares = refuse_shares(cluster.snapshot, pod, judgement.fitting, judgement.total)
+    refused = {**judgement.refused, **(shares.nodes if shares else {})}
+    outside_words = compose_outside_reason(cluster.release)
+    outside = dict.fromkeys(judgement.outside, (outside_words,))
+    reasons = {name: refusal.reasons for name, refusal in refused.items()} | outside
     before_nodes = judgement.prefilter or next(iter(judgement.pre_enqueue), None)
     return RefusedPod(
         total=judgement.total,
         reasons=reasons,
         shortages=dict(_iterate_shortages(cluster, judgement)),
-        passing=judgement.fitting,
-        counts=judgement.counts,
+        shares=shares,
+        passing=tuple(name for name in judgement.fitting if name not in refused),
+        counts=count_reasons(refused, len(outside), compose_outside_reason(cluster.release))
+        if shares
+        else judgement.counts,
         error=", ".join(before_nodes.reasons) if before_nodes else "",
         missing_kinds=frozenset(_iterate_missing_kinds(judgement)),
     )

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
-from engine.diagnosis.texts import find_obstacle_of_reason, write_phrase
+from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_resource, write_phrase
 from engine.diagnosis.wording import cut_first_line, shorten_list
 from schemas.answers.diagnosis import CountComparison
 from schemas.events import AttemptSummarized
@@ -143,6 +143,6 @@ def sum_by_obstacle(counts: Mapping[str, int]) -> dict[tuple[str, str], int]:
     sums: dict[tuple[str, str], int] = {}
     for reason, count in counts.items():
         code, details = find_obstacle_of_reason(reason)
-        key = code, details if code == "InsufficientResource" else ""
+        key = code, get_counted_resource(details) if code == "InsufficientResource" else ""
         sums[key] = sums.get(key, 0) + count
     return sums

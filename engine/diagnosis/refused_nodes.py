@@ -9,7 +9,16 @@ from typing import Final, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
-from engine.diagnosis.texts import OTHER_WORDS, Kind, find_obstacle_of_reason, get_counted_code, get_kind
+from engine.diagnosis.texts import (
+    GPU_MEMORY_OF_KAI,
+    OTHER_WORDS,
+    Kind,
+    find_obstacle_of_reason,
+    get_counted_code,
+    get_counted_resource,
+    get_kind,
+)
+from engine.hami.annotations import GPU_COUNT
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
 from schemas.reasons import read_catalogue
@@ -34,7 +43,8 @@ NAMES_REQUEST: Final = frozenset(
     )
 )  # fmt: skip
 """Reasons whose sentences name the request, so that each different request is an obstacle of its own."""
-_SEPARATE: Final = frozenset(("InsufficientResource", OTHER_WORDS))
+_INSUFFICIENT: Final = "InsufficientResource"
+_SEPARATE: Final = frozenset((_INSUFFICIENT, OTHER_WORDS))
 """Obstacles that are separate for each resource or text."""
 
 
@@ -127,10 +137,21 @@ def _group_judged(attempt: AttemptSummarized) -> list[RefusedNodes]:
     named, counted = list(_group_named(attempt)), list(_list_counted(attempt))
     if attempt.reconstruction is None or not counted:
         return [*named, *counted]
-    members: dict[str, list[RefusedNodes]] = {}
+    members: dict[tuple[str, str], list[RefusedNodes]] = {}
     for group in named:
-        members.setdefault(get_counted_code(group.code), []).append(group)
-    return [divided for group in counted for divided in _divide_counted(group, members.get(group.code, []))]
+        members.setdefault(_get_counted_key(group), []).append(group)
+    return [
+        divided for group in counted for divided in _divide_counted(group, members.get(_get_counted_key(group), []))
+    ]
+
+
+def _get_counted_key(group: RefusedNodes) -> tuple[str, str]:
+    """Return the obstacle and the resource under which a scheduler counts the nodes of a group."""
+    # Only KAI's parts of devices are worked out by the codes of HAMi's devices: KAI counts GPUs, or their memory.
+    if group.code in _CHECK_ORDER:
+        return _INSUFFICIENT, GPU_COUNT
+    resource = get_counted_resource(group.details[0]) if group.code == _INSUFFICIENT and group.details else ""
+    return get_counted_code(group.code), GPU_COUNT if resource == GPU_MEMORY_OF_KAI else resource
 
 
 def _divide_counted(counted: RefusedNodes, named: Sequence[RefusedNodes]) -> list[RefusedNodes]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engine.diagnosis.facts import Unknown
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.hami.annotations import GPU_COUNT
 from schemas.answers.diagnosis import Actor, InBothLanguages
 from schemas.reasons import Language, read_catalogue
 
@@ -25,6 +26,9 @@ _NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
 CLAIMS_NOT_ALLOCATED: Final = "DevicesNotAllocatable"
 """Obstacle of "cannot allocate all claims", which is kube-scheduler's reason for whatever devices of claims lack."""
+GPU_MEMORY_OF_KAI: Final = "GPU memory"
+"""Resource under which KAI counts nodes whose devices are smaller than the share that a pod asks for."""
+_KAI_RESOURCES: Final[Mapping[str, str]] = {"GPUs": GPU_COUNT, "CPU cores": "cpu"}
 OTHER_WORDS: Final = "RefusedInOtherWords"
 """Obstacle of a reason that no entry of the words begins."""
 _SOURCE: Final = Path(__file__).with_name("texts.toml")
@@ -213,6 +217,11 @@ def get_counted_code(code: str) -> str:
     """Return the obstacle under which kube-scheduler counts the nodes of another one: all of claims are one to it."""
     reason = read_catalogue().get(code)
     return CLAIMS_NOT_ALLOCATED if reason and reason.scope == "claim" else code
+
+
+def get_counted_resource(name: str) -> str:
+    """Return the resource of kube-scheduler's filters that a scheduler counts by another name."""
+    return _KAI_RESOURCES.get(name, name)
 
 
 def find_obstacle_of_taint(key: str) -> str:

@@ -6,6 +6,7 @@ Nodes offer only whole devices to kube-scheduler's filters.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from engine.diagnosis.layers.reservations import RESERVATIONS
@@ -13,9 +14,10 @@ from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
 from engine.filters.verdicts import PluginRefusal, StatusCode
 from engine.hami.annotations import GPU_COUNT
-from engine.simulation.cluster import SimulationCluster
 from engine.snapshot.node_info import NodeInfo
+from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import get_object, get_text
+from schemas.json_types import Json
 
 SCHEDULER: Final = "kai-scheduler"
 _PLUGIN: Final = "KAI"
@@ -23,14 +25,16 @@ _FRACTION: Final = "gpu-fraction"
 MEMORY: Final = "gpu-memory"
 """Annotation with the MiB of a share. A pod with ``gpu-fraction`` names no amount."""
 _DEVICES: Final = "gpu-fraction-num-devices"
-SHARE_ANNOTATIONS: Final = (_FRACTION, MEMORY, _DEVICES)
+_CONTAINER: Final = "gpu-fraction-container-name"
+SHARE_ANNOTATIONS: Final = (_FRACTION, MEMORY, _DEVICES, _CONTAINER)
 """Annotations of a pod that say which part of a device it asks for."""
 _GROUP: Final = "runai-gpu-group"
 _LABEL: Final = "nvidia.com/gpu.memory"
 """Label of a node: the MiB of each of its devices, as the GPU operator writes it."""
-_NO_DEVICES: Final = "node(s) didn't have enough resources: GPUs"
-_NO_MEMORY: Final = "node(s) didn't have enough resources: GPU memory"
+NO_DEVICES: Final = "node(s) didn't have enough resources: GPUs"
+NO_MEMORY: Final = "node(s) didn't have enough resources: GPU memory"
 _ROUNDING: Final = 1e-6
+_RESERVED: Final = "reservation-"
 
 
 class DeviceShare(NamedTuple):
@@ -47,21 +51,58 @@ class DeviceShare(NamedTuple):
         return self.memory_mib / total_mib if total_mib > 0 else None
 
 
-class _SharedNode(NamedTuple):
-    """Free devices of a node: of each shared one its fraction by group, and the number of those that no pod has."""
+@dataclass(slots=True)
+class DividedDevice:
+    """A device that pods share: the fraction that is free, and the pods on it."""
+
+    free: float = 1.0
+    holders: list[str] = field(default_factory=list)
+
+    def has_free(self, fraction: float) -> bool:
+        """Tell whether the fraction is free."""
+        return self.free >= fraction - _ROUNDING
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNode:
+    """Devices of a node as KAI divides them."""
 
     name: str
-    free: Mapping[str, float]
+    total_mib: int
+    """Memory of each device as KAI counts it; 0 without the label."""
+    device_count: int
     idle: int
-    holders: Mapping[str, list[str]]
-    """Pods by group."""
+    """Number of devices that no pod has."""
+    shared: Mapping[str, DividedDevice]
+    """By group."""
     is_known: bool
     """False if a pod's share of a device can't be resolved."""
 
     @property
     def freest(self) -> float:
         """Largest fraction that a shared device has left."""
-        return max(self.free.values(), default=0.0)
+        return max((device.free for device in self.shared.values()), default=0.0)
+
+    def pick_groups(self, fraction: float, devices: int) -> list[str] | None:
+        """Pick devices for a share, the fullest that do first, as KAI packs them; None if they are too few.
+
+        A device that nobody shared before gets a new group.
+        """
+        fitting = sorted((device.free, group) for group, device in self.shared.items() if device.has_free(fraction))
+        groups = [group for _, group in fitting][:devices]
+        missing = devices - len(groups)
+        if missing > self.idle or fraction > 1 + _ROUNDING:
+            return None
+        return [*groups, *(f"{self.name}-{len(self.shared) + number}" for number in range(missing))]
+
+    def take(self, fraction: float, groups: Sequence[str]) -> "SharedNode":
+        """Return the node after a pod has taken a fraction of each of these groups."""
+        shared = dict(self.shared)
+        for group in groups:
+            before = shared.get(group, DividedDevice())
+            shared[group] = DividedDevice(before.free - fraction, before.holders)
+        idle = self.idle - (len(shared) - len(self.shared))
+        return SharedNode(self.name, self.total_mib, self.device_count, idle, shared, self.is_known)
 
 
 def read_share(pod: Mapping[str, Any]) -> DeviceShare | None:
@@ -78,6 +119,19 @@ def asks_kai_share(pod: Mapping[str, Any]) -> bool:
     return get_text(pod, "spec", "schedulerName") == SCHEDULER and read_share(pod) is not None
 
 
+def get_sharing_container(pod: Mapping[str, Any]) -> str:
+    """Return the name of the container that gets the share; empty for the first."""
+    return get_text(pod, "metadata", "annotations", _CONTAINER)
+
+
+def floor_to_hundred(memory_mib: int) -> int:
+    """Round the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100 as KAI does: 40960 counts as 40900.
+
+    So a pod that requests exactly what the label promises fits nowhere (seen with v0.13 and v0.17).
+    """
+    return memory_mib // 100 * 100
+
+
 def _parse_positive(text: object) -> float:
     try:
         value = float(text) if isinstance(text, str) and len(text) < 32 else 0.0
@@ -89,44 +143,88 @@ def _parse_positive(text: object) -> float:
 class SharesRefused(NamedTuple):
     """Nodes without a device for the share, and what keeps the pod from them."""
 
+    share: DeviceShare
     nodes: Mapping[str, PluginRefusal]
-    obstacle: FoundObstacle
+    too_small: Mapping[str, SharedNode]
+    """Nodes whose devices are smaller than the share."""
+    in_use: Mapping[str, SharedNode]
+    """Nodes on which other pods have the devices."""
+    total: int
+    """Nodes of the cluster."""
+
+    def count_beyond_all(self) -> int:
+        """Count the nodes with devices that are too small even all together."""
+        return sum(self.share.memory_mib > node.total_mib * node.device_count for node in self.too_small.values())
+
+    def describe(self) -> FoundObstacle:
+        """Describe the obstacle of these nodes, with the device that has most left."""
+        nearest = max(self.in_use.values(), key=lambda node: node.freest, default=None)
+        return _describe(self.share, sorted(self.nodes), self.total, nearest)
 
 
-def refuse_shares(cluster: SimulationCluster, pod: Mapping[str, Any], offered: Sequence[str]) -> SharesRefused | None:
+def refuse_shares(
+    snapshot: Snapshot, pod: Mapping[str, Any], offered: Sequence[str], total: int
+) -> SharesRefused | None:
     """Refuse the ``offered`` nodes that have no device left for the share of a pod of KAI; None if there are none.
 
-    A node of which a share can't be resolved, since its label is missing, is not refused.
+    A node of which a share can't be resolved, since its label is missing, is not refused. total: nodes of the cluster.
     """
     share = read_share(pod)
-    if share is None or get_text(pod, "spec", "schedulerName") != SCHEDULER:
+    if share is None or not asks_kai_share(pod):
         return None
-    pods = _group_pods(cluster)
-    refused: dict[str, PluginRefusal] = {}
-    nearest: _SharedNode | None = None
-    for info in (cluster.snapshot.nodes[name] for name in offered if name in cluster.snapshot.nodes):
-        total = _parse_positive(info.node.labels.get(_LABEL))
-        fraction, node = share.resolve(total), _read_node(info, pods.get(info.name, ()), total)
+    too_small, in_use = dict[str, SharedNode](), dict[str, SharedNode]()
+    for info in (snapshot.nodes[name] for name in offered if name in snapshot.nodes):
+        node = read_shared_node(info)
+        fraction = share.resolve(node.total_mib)
         if fraction is None or not node.is_known:
             continue
-        fitting = sum(free >= fraction - _ROUNDING for free in node.free.values())
         if fraction > 1 + _ROUNDING:
-            refused[info.name] = PluginRefusal(_PLUGIN, StatusCode.UNRESOLVABLE, (_NO_MEMORY,))
-        elif fitting + node.idle < share.devices:
-            refused[info.name] = PluginRefusal(_PLUGIN, StatusCode.UNSCHEDULABLE, (_NO_DEVICES,))
-            nearest = node if nearest is None or node.freest > nearest.freest else nearest
-    return SharesRefused(refused, _describe(share, sorted(refused), cluster.node_count, nearest)) if refused else None
+            too_small[info.name] = node
+        elif node.pick_groups(fraction, share.devices) is None:
+            in_use[info.name] = node
+    nodes = {name: PluginRefusal(_PLUGIN, StatusCode.UNRESOLVABLE, (NO_MEMORY,)) for name in too_small}
+    nodes |= {name: PluginRefusal(_PLUGIN, StatusCode.UNSCHEDULABLE, (NO_DEVICES,)) for name in in_use}
+    return SharesRefused(share, nodes, too_small, in_use, total) if nodes else None
 
 
-def _group_pods(cluster: SimulationCluster) -> dict[str, list[Mapping[str, Any]]]:
-    """Group the pods that share devices by node, without those that reserve the devices."""
-    grouped: dict[str, list[Mapping[str, Any]]] = {}
-    for pod in cluster.list_kind("Pod"):
-        node = get_text(pod, "spec", "nodeName")
-        is_over = get_text(pod, "status", "phase") in ("Succeeded", "Failed")
-        if node and not is_over and get_text(pod, "metadata", "namespace") != RESERVATIONS and any(_list_groups(pod)):
-            grouped.setdefault(node, []).append(pod)
-    return grouped
+def count_share_copies(info: NodeInfo, pod: Mapping[str, Any], limit: int) -> int:
+    """Count the copies of a pod with a share that a node takes, one after the other, at most ``limit``.
+
+    A node whose devices can't be divided, since its label is missing, takes one copy for each idle device.
+    """
+    share, node = read_share(pod), read_shared_node(info)
+    fraction = share.resolve(node.total_mib) if share else None
+    if share is None:
+        return limit
+    if fraction is None or not node.is_known:
+        return min(limit, max(node.idle // share.devices, 1))
+    for number in range(limit):
+        groups = node.pick_groups(fraction, share.devices)
+        if groups is None:
+            return number
+        node = node.take(fraction, groups)
+    return limit
+
+
+def hold_share(info: NodeInfo, pod: Json) -> list[Json]:
+    """Build the pod with the groups of its devices, and the pods that reserve those that nobody shared before."""
+    share, node = read_share(pod), read_shared_node(info)
+    fraction = share.resolve(node.total_mib) if share else None
+    groups = node.pick_groups(fraction, share.devices) if share and fraction else None
+    if groups is None:
+        return [pod]
+    metadata = get_object(pod, "metadata")
+    labels = {_GROUP: groups[0]} if len(groups) == 1 else {f"{_GROUP}/{group}": group for group in groups}
+    placed = {**pod, "metadata": {**metadata, "labels": {**get_object(metadata, "labels"), **labels}}}
+    return [placed, *(_build_reservation(info.name, group) for group in groups if group not in node.shared)]
+
+
+def _build_reservation(node: str, group: str) -> Json:
+    name, amounts = f"{_RESERVED}{group}", {GPU_COUNT: "1"}
+    resources = {"limits": amounts, "requests": amounts}
+    metadata = {"namespace": RESERVATIONS, "name": name, "uid": name, "labels": {_GROUP: group}}
+    spec = {"nodeName": node, "schedulerName": SCHEDULER, "containers": [{"name": "hold", "resources": resources}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 
 def _list_groups(pod: Mapping[str, Any]) -> Iterator[str]:
@@ -140,24 +238,29 @@ def is_group_label(label: str) -> bool:
     return label == _GROUP or label.startswith(f"{_GROUP}/")
 
 
-def _read_node(info: NodeInfo, pods: Sequence[Mapping[str, Any]], total_mib: float) -> _SharedNode:
-    free: dict[str, float] = {}
-    holders: dict[str, list[str]] = {}
+def read_shared_node(info: NodeInfo) -> SharedNode:
+    """Read how the pods on a node divide its devices."""
+    total_mib = floor_to_hundred(int(_parse_positive(info.node.labels.get(_LABEL))))
+    shared: dict[str, DividedDevice] = {}
     is_known = True
-    for pod in pods:
-        share = read_share(pod)
+    for pod in info.pods:
+        groups = list(_list_groups(pod.object)) if pod.labels else []
+        devices = [shared.setdefault(group, DividedDevice()) for group in groups]
+        if not groups or pod.namespace == RESERVATIONS:
+            continue
+        share = read_share(pod.object)
         fraction = share.resolve(total_mib) if share else None
         is_known = is_known and fraction is not None
-        metadata = get_object(pod, "metadata")
-        for group in _list_groups(pod):
-            free[group] = free.get(group, 1.0) - (fraction or 0.0)
-            holders.setdefault(group, []).append(f"{metadata.get('namespace', '')}/{metadata.get('name', '')}")
+        for device in devices:
+            device.free -= fraction or 0.0
+            device.holders.append(f"{pod.namespace}/{pod.name}")
     # Each shared device is held as a whole by the pod that reserves it.
-    idle = info.node.allocatable.get(GPU_COUNT, 0) - info.requested.get(GPU_COUNT, 0)
-    return _SharedNode(info.name, free, max(idle, 0), holders, is_known)
+    count = info.node.allocatable.get(GPU_COUNT, 0)
+    idle = max(count - info.requested.get(GPU_COUNT, 0), 0)
+    return SharedNode(info.name, total_mib, count, idle, shared, is_known)
 
 
-def _describe(share: DeviceShare, nodes: Sequence[str], total: int, nearest: _SharedNode | None) -> FoundObstacle:
+def _describe(share: DeviceShare, nodes: Sequence[str], total: int, nearest: SharedNode | None) -> FoundObstacle:
     words: dict[str, Word] = {
         "asked": f"{share.fraction:g} GPU" if share.fraction else f"{share.memory_mib:,.0f} MiB",
         "devices": share.devices,
@@ -169,9 +272,10 @@ def _describe(share: DeviceShare, nodes: Sequence[str], total: int, nearest: _Sh
     numbers = {"nodes": len(nodes), "of_nodes": total, "devices": share.devices}
     if nearest is None:
         return FoundObstacle("KaiShareTooLarge", words, numbers, nodes, len(nodes))
-    if not nearest.free:
+    held = [device for device in nearest.shared.values() if device.holders]
+    if not held:
         return FoundObstacle("KaiShareInUse", words, numbers, nodes, len(nodes))
-    group = max(nearest.free, key=lambda name: nearest.free[name])
-    holders = shorten_list(sorted(nearest.holders[group]))
-    words |= {"free": f"{max(nearest.freest, 0.0):.2g}", "node": nearest.name, "holders": holders}
+    freest = max(held, key=lambda device: device.free)
+    holders = shorten_list(sorted(freest.holders))
+    words |= {"free": f"{max(freest.free, 0.0):.2g}", "node": nearest.name, "holders": holders}
     return FoundObstacle("KaiShareInUse", words, numbers, nodes, len(nodes), clauses=["nearest"])

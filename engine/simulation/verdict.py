@@ -157,7 +157,7 @@ def judge_admitted(
         return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())
     if admitted.is_hamis:
         return _ask_fit(cluster, verdict, identity, policy, now)
-    return _refuse_shares(verdict, refuse_shares(cluster, pod, verdict.fitting))
+    return _refuse_shares(verdict, refuse_shares(snapshot, pod, verdict.fitting, cluster.node_count))
 
 
 def list_passing(judgement: Judgement) -> tuple[str, ...]:
@@ -198,7 +198,7 @@ def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | None) -> PodVerd
         fitting=fitting,
         outcome=PodOutcome.REFUSED if is_refused else verdict.outcome,
         node=fitting[0] if len(fitting) == 1 else None,
-        obstacles=(*verdict.obstacles, shares.obstacle),
+        obstacles=(*verdict.obstacles, shares.describe()),
     )
 
 

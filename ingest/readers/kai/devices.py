@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import Field
 
+from engine.simulation.kai_shares import floor_to_hundred
 from ingest.readers.kai.grammar import ParsedMessage, parse_gpus
 
 MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
@@ -52,14 +53,6 @@ class SharedDevice:
 def cut_evidence(line: str) -> str:
     """Cut a line at ``MAX_EVIDENCE`` characters, as a finding quotes it."""
     return line if len(line) <= MAX_EVIDENCE else f"{line[:MAX_EVIDENCE]}…"
-
-
-def floor_to_hundred(memory_mib: int) -> int:
-    """Round the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100 as KAI does: 40960 counts as 40900.
-
-    So a pod that requests exactly what the label promises fits nowhere (seen with v0.13 and v0.17).
-    """
-    return memory_mib // 100 * 100
 
 
 @dataclass(slots=True)

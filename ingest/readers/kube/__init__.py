@@ -33,6 +33,7 @@ Refused pods are judged on the cluster's objects, because events only count node
 - ``judged_fields``: objects reduced to the fields that the judge reads
 - ``judged_objects``: the reduced objects, and the cluster at one moment
 - ``refusal_judge``: judges a refusal at the moment at which it was read, equal pods once
+- ``device_rows``: the devices of a refused node, of claims or of KAI's shares, in the form of the records
 - ``judged_records``: a judged refusal as records of states, devices and nodes
 - ``mismatches``: verdicts that keep differing from the scheduler's counts
 """

@@ -11,7 +11,6 @@ from typing import Any, Final
 import orjson
 
 from engine.cases.refused_pods import judge_refused_pod
-from engine.simulation.kai_shares import asks_kai_share
 from engine.snapshot import kinds
 from engine.snapshot.snapshot import Snapshot
 from ingest.readers.kube.judged_objects import ClusterMoment, JudgedObjects
@@ -74,8 +73,7 @@ class RefusalJudge:
     def judge(self, refusal: SchedulingEvent) -> JudgedRefusal | None:
         """Judge the pod of a refusal; None if it was not noted."""
         noted = self._refusals.pop((str(refusal.pod), refusal.time))
-        # The objects have no annotations of other pods, which tell what is left of a device that KAI shares.
-        if noted is None or asks_kai_share(noted.pod):
+        if noted is None:
             return None
         key = _derive_key(noted)
         if key not in self._judged:
@@ -90,7 +88,9 @@ def _derive_key(refusal: _Refusal) -> bytes:
     spec, labels = get_object(pod, "spec"), get_object(pod, "metadata", "labels")
     shared_labels = {name: value for name, value in labels.items() if name not in _ORDINALS}
     claims = list(_iterate_claims(pod, refusal.moment.snapshot))
-    parts = [refusal.moment.revision, get_text(pod, "metadata", "namespace"), spec, shared_labels, claims]
+    # `judged_fields` leaves only those annotations that KAI reads.
+    shares = get_object(pod, "metadata", "annotations")
+    parts = [refusal.moment.revision, get_text(pod, "metadata", "namespace"), spec, shared_labels, shares, claims]
     is_named = get_text(pod, "status", "nominatedNodeName") or any("ephemeral" in entry for entry in _list_volumes(pod))
     return orjson.dumps([*parts, get_text(pod, "metadata", "name") if is_named else ""], option=orjson.OPT_SORT_KEYS)
 

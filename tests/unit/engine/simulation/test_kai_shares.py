@@ -65,9 +65,9 @@ SHARED = [a_node(), reserve("g"), a_pod("other", "n1", "g", gpu_fraction="0.7")]
         # 0.3 of the only device is left.
         ({"gpu_fraction": "0.5"}, SHARED, "KaiShareInUse"),
         ({"gpu_fraction": "0.3"}, SHARED, "fits"),
-        # 0.3 of 40,960 MiB are 12,288.
-        ({"gpu_memory": "12289"}, SHARED, "KaiShareInUse"),
-        ({"gpu_memory": "12288"}, SHARED, "fits"),
+        # KAI counts 40,900 of the 40,960 MiB, and 0.3 of them are 12,270.
+        ({"gpu_memory": "12271"}, SHARED, "KaiShareInUse"),
+        ({"gpu_memory": "12270"}, SHARED, "fits"),
         # A second device is free as a whole.
         ({"gpu_fraction": "0.5"}, [a_node(devices=2), *SHARED[1:]], "fits"),
         ({"gpu_fraction": "0.5", "gpu_fraction_num_devices": "2"}, [a_node(devices=2), *SHARED[1:]], "KaiShareInUse"),
