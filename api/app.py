@@ -29,6 +29,7 @@ from api.authority.checks import CallerChecks
 from api.authority.review_api import choose_loader
 from api.authority.reviewer import Reviewer
 from api.handlers.admission import AdmissionHandlers
+from api.handlers.alerts import AlertHandlers
 from api.handlers.capacity import CapacityHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -51,6 +52,7 @@ from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, describe_path
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
+from api.memory.alert_memory import AlertMemory, AlertsTopic
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.change_log import create_change_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
@@ -128,7 +130,7 @@ def create_app(
     if objects is None:
         load = choose_loader(settings.kubeconfig, settings.context)
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
-    devices = ClusterDevices(device_config.read_shipped())
+    devices, alerts = ClusterDevices(device_config.read_shipped()), AlertMemory()
     attempts = AttemptLookup(latest, topic.state, index, metrics)
     ready = ReadyAnswers(
         attempts,
@@ -162,6 +164,7 @@ def create_app(
         WaitingHandlers(index, waiting),
         TrendHandlers(index),
         ReportHandlers(ReportCollector(index, devices.vendors)),
+        AlertHandlers(alerts),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, IndexProbe(index), metrics),
@@ -179,7 +182,12 @@ def create_app(
             checks.middleware,
         ],
         exception_handlers=_map_exceptions(),
-        lifespan=_lifespan([topic, NodeStatesTopic(settings, devices, recent_states)], client, checks, object_api),
+        lifespan=_lifespan(
+            [topic, NodeStatesTopic(settings, devices, recent_states), AlertsTopic(settings, alerts)],
+            client,
+            checks,
+            object_api,
+        ),
     )
     # A path that ends with a slash is another path: a redirect would hide the mistake from scripts.
     app.router.redirect_slashes = False
@@ -193,14 +201,14 @@ def create_app(
     app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
-    app.state.devices, app.state.changes = devices, changes
+    app.state.devices, app.state.changes, app.state.alerts = devices, changes, alerts
     app.state.ready_answer = ready.answer
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
 
 
 def _lifespan(
-    topics: Sequence[AttemptsTopic | NodeStatesTopic],
+    topics: Sequence[AttemptsTopic | NodeStatesTopic | AlertsTopic],
     client: AsyncOpenSearch,
     checks: CallerChecks,
     object_api: ObjectApi | None,
@@ -227,7 +235,7 @@ def _lifespan(
 def _log_failure(task: "asyncio.Task[None]") -> None:
     # The API still answers, but from an aging memory: for attempts, /readyz and the metrics show that too.
     if not task.cancelled() and task.exception():
-        log.error("a consumer of attempts or node states failed; restart the API", exc_info=task.exception())
+        log.error("a consumer of attempts, node states or alerts failed; restart the API", exc_info=task.exception())
 
 
 def _map_exceptions() -> dict[Any, Any]:

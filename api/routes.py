@@ -3,6 +3,7 @@
 from typing import Final
 
 from api.handlers.admission import AdmissionHandlers
+from api.handlers.alerts import AlertHandlers
 from api.handlers.capacity import CapacityHandlers
 from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
@@ -20,6 +21,7 @@ from api.http.cluster import CLUSTER, ROOT
 from api.http.operation import Operation, OperationRoute
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
+from schemas.answers.alerts import Alerts
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
 from schemas.answers.capacity import Fits
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
@@ -74,6 +76,7 @@ def list_routes(
     waiting: WaitingHandlers,
     trends: TrendHandlers,
     reports: ReportHandlers,
+    alerts: AlertHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
@@ -108,6 +111,7 @@ def list_routes(
         Operation(
             "/reports/failures", reports.report_failures, FailureReport, "Report of failures", {}, (400, 503), CSV
         ),
+        Operation("/alerts", alerts.list_alerts, Alerts, "Alerts", {}, (400, 503)),
         *_list_placement_operations(placements),
         Operation("/nodes", clusters.list_nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
         Operation(

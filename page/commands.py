@@ -30,6 +30,7 @@ _AT_TERMINAL: Final[tuple[tuple[re.Pattern[str], str, Mapping[str, str]], ...]] 
         "trends",
         {"by": "--by", "count": "--count", "since": "--since", "until": "--until"},
     ),
+    (re.compile("/alerts"), "alerts", {"state": "--state", "rule": "--rule"}),
     (re.compile("/reports/failures"), "report", {"since": "--since", "until": "--until", "lang": "--lang"}),
 )
 """Path, command, and the option of each parameter; an empty option is the command's default."""

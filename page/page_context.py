@@ -12,7 +12,7 @@ ROOT: Final = "/ui"
 REPEATED: Final = ("lang", "cluster")
 """Parameters that every link repeats, if the address has them."""
 
-NAVIGATION: Final = ("pending", "trends", "report", "findings", "search", "nodes", "simulate", "about")
+NAVIGATION: Final = ("pending", "trends", "report", "findings", "alerts", "search", "nodes", "simulate", "about")
 """Pages in the navigation, by their texts' keys."""
 
 

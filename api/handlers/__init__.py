@@ -8,6 +8,7 @@ pending_rows    rows of pending pods without nesting
 waiting_page    pages of waiting pods, with the shortfall of the nearest nodes
 waiting         pods by state, and refusals by a device
 watching        changes of a pod, of attempts or of pending pods as they happen
+alerts          alerts that fire, or ended within a day
 trends          counts over time, and the report of failures
 clusters        clusters, their nodes, and their schedulers
 comparisons     scores, nodes by refusal, and two nodes or two attempts side by side

@@ -1,10 +1,12 @@
-"""Memory of the API: the latest attempts of the latest pods, and the devices of the clusters.
+"""Memory of the API: the latest attempts of the latest pods, the devices of the clusters, and alerts.
 
 ==================  ==========================================================================
 attempts_consumer   reads the topic into memory and measures the delay of decisions
 change_log          latest changes in their order, and their subscribers
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
+alert_memory        latest state of every alert, and the time up to which the rules are evaluated
+topic_replay        reads a topic from its beginning at every start, then follows it
 nearest_node        the node that lacks least for a request now
 lru                 least-recently-used store, bounded by count and by bytes
 ==================  ==========================================================================

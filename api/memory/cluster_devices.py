@@ -4,20 +4,18 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 from api.memory.lru import Lru
+from api.memory.topic_replay import replay
 from engine.fit.devices.as_of import put
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
-from runtime.errors import NotProvisionedError
-from runtime.kafka.consumer import Connection, connected, create_consumer, keep_reconnecting
 from runtime.kafka.record import record_time
-from runtime.kafka.topics import require
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import Rejected, decode, decode_value
@@ -53,9 +51,6 @@ log = logging.getLogger(__name__)
 
 WRITTEN_AGAIN: Final = timedelta(hours=25)
 """Time within which a valid state is written again: once a day, and an hour more for a slow writer."""
-POLL_MS: Final = 1_000
-MAX_POLL_RECORDS: Final = 200
-PAUSE_SECONDS: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -105,31 +100,15 @@ class NodeStatesTopic:
 
     async def follow(self) -> None:
         """Read until cancelled; after a failure, again from the beginning."""
-        connection = Connection()
-        while True:
-            try:
-                await keep_reconnecting(partial(self._run_session, connection), connection)
-            except NotProvisionedError as error:
-                log.warning("node states: %s; trying again", error)
-                await asyncio.sleep(PAUSE_SECONDS)
+        await replay(self._kafka, NODE_STATES, self._take_all, self._note_caught_up)
 
-    async def _run_session(self, connection: Connection) -> None:
-        # As in the attempts consumer: a request for the metadata of one topic may create it.
-        async with connected(create_consumer(self._kafka)) as consumer:
-            require([NODE_STATES.name], await consumer.topics())
-        async with connected(create_consumer(self._kafka, NODE_STATES.name)) as consumer:
-            await consumer.seek_to_beginning()
-            ends = await consumer.end_offsets(consumer.assignment())
-            connection.note_contact()
-            while True:
-                polled = await consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_POLL_RECORDS)
-                async with self._devices.lock:
-                    for records in polled.values():
-                        for record in records:
-                            self._take(record)
-                if not self._devices.is_caught_up:
-                    behind = [await consumer.position(partition) < end for partition, end in ends.items()]
-                    self._devices.is_caught_up = not any(behind)
+    def _note_caught_up(self) -> None:
+        self._devices.is_caught_up = True
+
+    async def _take_all(self, records: Sequence[Any]) -> None:
+        async with self._devices.lock:
+            for record in records:
+                self._take(record)
 
     def _take(self, record: Any) -> None:
         # A tombstone has no value: only compaction writes it, for a deleted node.

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.authority.access import get_access
 from api.http.cluster import ROOT
-from api.ui.page_shell import PageShell, build_context, parse_named_pod, select_parameters, to_part
+from api.ui.page_shell import MENDED, PageShell, build_context, parse_named_pod, select_parameters, to_part
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
 RANGE = ("since", "until", "limit", "continue")
@@ -26,6 +26,13 @@ class ListPages:
     async def show_findings(self, request: Request) -> Response:
         names = ("finding", "namespace", "pod", "node", "device", "scheduler")
         return await self.shell.show_list(request, "findings", "/findings", select_parameters(request, *names, *RANGE))
+
+    async def show_alerts(self, request: Request) -> Response:
+        """Show the alerts that fire, most severe first."""
+        answered = await self.shell.ask(request, "/alerts", **select_parameters(request, "namespace", "state", "rule"))
+        if not answered.is_right and answered.status not in MENDED:
+            return self.shell.show_problem(request, answered)
+        return self.shell.show(request, "alerts", {"alerts": to_part(answered)}, answered.status)
 
     async def show_about(self, request: Request) -> Response:
         """Show clusters, schedulers, and readiness with the parts that the caller may see."""

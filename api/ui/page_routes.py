@@ -93,5 +93,6 @@ def list_page_routes(
         Route(ROOT + "/simulate", simulation.simulate, methods=["POST"]),
         Route(ROOT + "/search", lists.show_search),
         Route(ROOT + "/findings", lists.show_findings),
+        Route(ROOT + "/alerts", lists.show_alerts),
         Route(ROOT + "/about", lists.show_about),
     ]

@@ -12,6 +12,7 @@ simulation     where a pod from a file would go
 comparison     the latest attempts of two pods side by side
 capacity       how many pods start now, and the plan of a drain
 simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis and suggestions
+alerts         the alerts that fire
 watching       every change, over the ends of single watches, and a line for each
 log_files      ``explain``: pods from a scheduler's log file, without any server
 answers        from the API to the screen: problems end the command, ``-o`` prints JSON, YAML, names

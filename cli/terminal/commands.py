@@ -23,6 +23,7 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "report": LazyCommand(
             "Report the failures of a week, and what to do about them.", "cli.terminal.report:report"
         ),
+        "alerts": LazyCommand("List the alerts that fire.", "cli.terminal.alerts:alerts"),
         "watch": LazyCommand(
             "Print a line for each decision about waiting pods, as it happens.", "cli.terminal.watching:watch"
         ),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, Final
 
 import httpx
@@ -13,6 +14,7 @@ from starlette.applications import Starlette
 from api.answers.object_api import Objects
 from api.app import create_app
 from api.authority.reviewer import Reviewer
+from api.memory.alert_memory import AlertMemory
 from api.settings import Settings
 from runtime.http.server_tls import Certificates
 from runtime.opensearch.client import OrjsonSerializer
@@ -20,7 +22,7 @@ from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import build_attempt_document
-from schemas.events import AttemptSummarized
+from schemas.events import AlertChanged, AttemptSummarized
 from tests.support.harness.over_http import OverHttp
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
@@ -117,6 +119,13 @@ class Caller:
         # For as long as the test takes: on a busy machine that may be longer than an API relies on Kafka's last answer.
         self.app.state.topic.answered_at = float("inf" if following else "-inf")
         self.app.state.topic.trouble = "" if following else "Kafka does not answer"
+
+    def publish(self, *alerts: AlertChanged, evaluated_until: datetime | None = None) -> None:
+        """Publish alerts, evaluated until then, as the API's consumer reads them from Kafka."""
+        latest: AlertMemory = self.app.state.alerts
+        for alert in alerts:
+            latest.put(alert)
+        latest.is_caught_up, latest.evaluated_until = True, evaluated_until
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
         return await self.client.get(path, headers=headers)

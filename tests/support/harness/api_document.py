@@ -16,7 +16,7 @@ from api.http.openapi_document import FILE, build_document
 from api.http.operation import OperationRoute
 from api.metrics import PREFIX
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import answer_search, read_attempt
+from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
 
 _NAMES: Final = {
     "namespace": "llm",
@@ -114,6 +114,8 @@ async def collect_examples() -> dict[str, Any]:
     """Collect the example of each operation, and of each status of an error."""
     caller = Caller(answer_search)
     caller.remember(read_attempt())
+    alert = read_alert()
+    caller.publish(alert, evaluated_until=alert.changed_at)
     collected: dict[str, Any] = {}
     for operation, path in derive_requests(caller.app.routes).items():
         answer = await caller.get(path)

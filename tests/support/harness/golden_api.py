@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import uvicorn
 
 from schemas.events import NodeStateChanged
 from tests.support.harness.api_app import Caller
-from tests.support.harness.golden_index import answer_search, read_attempt, read_golden
+from tests.support.harness.golden_index import answer_search, read_alert, read_attempt, read_golden
 from tests.support.waiting import until
 
 POD = "llm/deepseek-5996b8569d-kgwgx"
@@ -26,6 +27,7 @@ def golden_api(caller: Caller | None = None) -> Iterator[str]:
         assert isinstance(state, NodeStateChanged)
         caller.app.state.devices.take(state, state.observed_at)
         caller.app.state.devices.is_caught_up = True
+        caller.publish(read_alert(), evaluated_until=datetime.now(UTC))
     server = uvicorn.Server(uvicorn.Config(caller.app, port=0, log_level="warning", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run)
     thread.start()

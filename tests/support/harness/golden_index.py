@@ -17,6 +17,7 @@ from schemas.documents.observations import OBSERVATION_KINDS, build_observation_
 from schemas.documents.placements import build_placement_document
 from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import (
+    AlertChanged,
     AttemptSummarized,
     DeviceAllocation,
     DevicesJudged,
@@ -44,6 +45,12 @@ def read_golden(kind: type[Event], number: str) -> tuple[Event, bytes]:
 def read_attempt(number: str = "009") -> AttemptSummarized:
     event, _ = read_golden(AttemptSummarized, number)
     assert isinstance(event, AttemptSummarized)
+    return event
+
+
+def read_alert(number: str = "001") -> AlertChanged:
+    event, _ = read_golden(AlertChanged, number)
+    assert isinstance(event, AlertChanged)
     return event
 
 

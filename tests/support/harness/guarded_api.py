@@ -44,6 +44,7 @@ class Guarded(Caller):
         self.answering = answer_nothing
         self.clock.now += 1000
         self.remember(a_summary(ended_at=STARTED))
+        self.publish()
 
     async def get_status(self, path: str, headers: dict[str, str]) -> int:
         return (await self.client.get(path, headers=headers)).status_code

@@ -18,7 +18,9 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from jsonschema import Draft202012Validator, FormatChecker
 
+from api.memory.alert_memory import AlertMemory, AlertsTopic
 from dev import embedded
+from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import decode, encode
 from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT
@@ -107,6 +109,28 @@ async def wait_for_alerts(kafka: str, count: int, log: Path, seconds: float = 60
     return [(alert.state, alert.labels["pod"]) for alert in events if isinstance(alert, AlertChanged)]
 
 
+async def wait_for_api_to_read(kafka: str) -> None:
+    """Wait until the API's memory has the latest state of both alerts, and the process's time of evaluation."""
+    latest = AlertMemory()
+    following = asyncio.create_task(AlertsTopic(KafkaConnection(kafka_bootstrap_servers=kafka), latest).follow())
+
+    def list_states() -> list[tuple[str, str]]:
+        return sorted((alert.labels["pod"], alert.state) for alert in latest.list_alerts(datetime.now(UTC)))
+
+    try:
+        await eventually_async(
+            lambda: (
+                latest.is_caught_up
+                and latest.is_current(datetime.now(UTC))
+                and list_states() == [("old", "resolved"), ("other", "firing")]
+            ),
+            lambda: f"{list_states()}, evaluated until {latest.evaluated_until}",
+        )
+    finally:
+        following.cancel()
+        await asyncio.wait([following])
+
+
 class Alertmanager:
     """Accepts what Alertmanager's schema allows; answers 503 while ``is_down``."""
 
@@ -172,6 +196,7 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
                 ("firing", "other"),
                 ("resolved", "old"),
             ]
+            await wait_for_api_to_read(kafka)
         await eventually_async(
             lambda: taken.list_states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}"
         )

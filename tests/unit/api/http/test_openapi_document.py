@@ -44,6 +44,7 @@ def get_caller() -> Caller:
     """Return one caller for all requests: none of them changes what it remembers."""
     caller = Caller(answer_search)
     caller.remember(read_attempt())
+    caller.publish()
     return caller
 
 

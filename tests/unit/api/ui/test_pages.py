@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.builders.events import a_refusal, a_request, a_summary
 from tests.support.harness.api_app import Caller, refuse
-from tests.support.harness.golden_index import answer_search, read_attempt
+from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
 from tests.support.harness.html_check import check
 
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
@@ -24,6 +24,8 @@ PAGES: Final = (
     "/ui/trends?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z&interval=5m",
     "/ui/report?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z",
     "/ui/findings",
+    "/ui/alerts",
+    "/ui/alerts?state=all&namespace=llm",
     "/ui/search?q=memory",
     "/ui/nodes",
     "/ui/nodes/node3?range=30d",
@@ -47,6 +49,7 @@ PAGES: Final = (
 def api() -> Caller:
     api = Caller(answer_search)
     api.remember(read_attempt())
+    api.publish(read_alert())
     return api
 
 
