@@ -1,8 +1,6 @@
 """The command line: ``python -m api serve`` runs the REST API as one process."""
 
 import asyncio
-import os
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,20 +10,14 @@ import typer
 from prometheus_client import disable_created_metrics
 from pydantic import ValidationError
 
-from api.app import create_app
-from api.authority.review_api import check, choose_loader
-from api.http.json_protocol import JsonProtocol
-from api.http.sealing import POSITION_SEAL, SEAL
 from api.http.trends_query import ReportFormat, ReportQuery
 from api.index.reading.client import IndexDownError, IndexRefusedError
-from api.server import ServerWithCertificate, explain_unreadiness, load_certificates
+from api.server import ListenError, check_cluster, create_server, describe_address, listen, load_certificates
 from api.settings import Settings, Switch
 from runtime.cli.cli import create_application, fail, one_line_for
 from runtime.errors import SettingError
-from runtime.http.descriptors import allow_all_descriptors
-from runtime.http.server_tls import Certificates
+from runtime.kubernetes.credentials import choose_loader
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
-from runtime.settings.addresses import HostPort
 from runtime.settings.flags import with_settings
 from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
@@ -38,8 +30,6 @@ from schemas.reasons import Language
 
 app = create_application("schedulerlog over HTTP.")
 
-_CONNECTIONS: Final = 500
-"""Connections of callers that do not watch."""
 LOCAL: Final = ("localhost", "127.0.0.1")
 
 
@@ -128,76 +118,21 @@ def report(
     typer.echo(text, nl=False)
 
 
-class ListenError(Exception):
-    """Failure to open the socket; the message names the address, the cause and the option."""
-
-
-def _choose_keys(certificates: Certificates | None, *, has_rights: bool) -> None:
-    """Choose the keys of what callers hold for the API between two requests."""
-    if certificates:
-        # All replicas have the same key, because another replica may answer the request for the next page.
-        SEAL.read_key = POSITION_SEAL.read_key = lambda: certificates.key_digest
-    elif has_rights:
-        # Behind a proxy that ends TLS. To another replica this position has expired, and the watch begins again.
-        key = os.urandom(32)
-        POSITION_SEAL.read_key = lambda: key
-
-
 def _listen_and_serve(settings: Settings) -> None:
     # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
     logs.configure(settings, silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     certificates = load_certificates(settings)
-    _check_cluster(settings)
-    listening = _listen(settings.api_listen)
-    scheme = "https" if certificates else "http"
-    typer.echo(f"schedulerlog API on {scheme}://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
+    asyncio.run(check_cluster(settings))
+    listening = listen(settings.api_listen)
+    typer.echo(describe_address(listening, is_secured=certificates is not None))
     sys.stdout.flush()
-    # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
-    # would repeat the one above.
-    _choose_keys(certificates, has_rights=settings.api_authentication == "kubernetes")
     with tracing(settings, "api") as spans:
-        app = create_app(settings, tracing=spans, certificates=certificates)
-        server = ServerWithCertificate(
-            app,
-            certificates,
-            http=JsonProtocol,
-            # Watches have a separate bound. The remaining quarter is for stores, files and handshakes.
-            limit_concurrency=min(settings.api_watches + _CONNECTIONS, allow_all_descriptors() * 3 // 4),
-            access_log=False,
-            log_level="error",
-            timeout_graceful_shutdown=5,
-        )
+        server = create_server(settings, certificates, spans)
         with serving(
-            settings.metrics_address,
-            app.state.registry,
-            report_no_problem,
-            lambda: explain_unreadiness(app.state.topic),
+            settings.metrics_address, server.app.state.registry, report_no_problem, server.explain_unreadiness
         ):
             server.run(sockets=[listening])
-
-
-def _check_cluster(settings: Settings) -> None:
-    """Check that an API server can check callers, if the settings require it. Raises ``SettingError``."""
-    if settings.api_authentication == "kubernetes":
-        try:
-            asyncio.run(check(choose_loader(settings.kubeconfig, settings.context)))
-        except KubeConfigError as error:
-            raise SettingError(f"{derive_variable('kubeconfig')}: {error}") from None
-
-
-def _listen(address: HostPort) -> socket.socket:
-    """Open the listening socket. Raises ``ListenError``.
-
-    uvicorn itself would end with a log line instead of the cause when the port is busy.
-    """
-    try:
-        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server(tuple(address), family=family, backlog=2048)
-    except OSError as error:
-        # create_server appends "(while attempting to bind on address …)".
-        cause = str(error.strerror).partition(" (while")[0]
-        raise ListenError(f"can't listen on {address}: {cause}; --listen chooses another address") from None
 
 
 if __name__ == "__main__":

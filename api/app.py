@@ -21,12 +21,11 @@ from api.answers.attempt_lookup import AttemptLookup
 from api.answers.change_search import ChangeSearch
 from api.answers.exclusion import Exclusion
 from api.answers.fact_collector import FactCollector
-from api.answers.object_api import ObjectApi, Objects, is_configured
+from api.answers.object_api import ObjectApi, Objects
 from api.answers.object_lists import ObjectLists
 from api.answers.ready_answers import SHARE_OF_MEMORY, AnswerRecorder, ReadyAnswers
 from api.answers.report_collector import ReportCollector
 from api.authority.checks import CallerChecks
-from api.authority.review_api import choose_loader
 from api.authority.reviewer import Reviewer
 from api.handlers.admission import AdmissionHandlers
 from api.handlers.alerts import AlertHandlers
@@ -67,6 +66,7 @@ from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
 from engine.fit import device_config
 from runtime.http.server_tls import Certificates
+from runtime.kubernetes.credentials import choose_loader, is_configured
 from runtime.opensearch.client import create_client
 from runtime.signals import end
 from runtime.telemetry.spans import NO_TRACING, Tracing

@@ -1,18 +1,46 @@
-"""uvicorn with a certificate that may be replaced, and the readiness of the process."""
+"""uvicorn with a certificate that may be replaced, as a process or as a part of one, and its readiness."""
 
 import asyncio
 import contextlib
-from socket import socket
-from typing import Any
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
 
 import uvicorn
 
+from api.app import create_app
+from api.authority.review_api import check
 from api.http.json_protocol import JsonProtocol
-from api.memory.attempts_consumer import TopicState
+from api.http.sealing import POSITION_SEAL, SEAL
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from runtime.errors import SettingError
+from runtime.http.descriptors import allow_all_descriptors
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from runtime.http.tls_listener import PatientServer
+from runtime.kubernetes.credentials import choose_loader
+from runtime.kubernetes.errors import KubeConfigError
+from runtime.settings.addresses import HostPort
+from runtime.settings.variables import derive_variable
+from runtime.signals import run_until_cancelled
+from runtime.telemetry.health import ServeHealth, report_no_problem
+from runtime.telemetry.spans import Tracing
+
+_CONNECTIONS: Final = 500
+"""Connections of callers that do not watch."""
+SHUTDOWN_SECONDS: Final = 5
+"""Limit of a shutdown, because clients keep their connections open."""
+
+
+S = TypeVar("S", bound="ServerWithCertificate")
+
+
+class ListenError(Exception):
+    """Failure to open the socket; the message names the address, the cause and the option."""
+
+
+class ServerFailedError(Exception):
+    """Failure of the server's start, which the log describes."""
 
 
 def load_certificates(settings: Settings) -> Certificates | None:
@@ -42,12 +70,20 @@ class ServerWithCertificate(PatientServer):
             protocol.find_ready = self.app.state.ready_answer
         return protocol
 
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+    def explain_unreadiness(self) -> str:
+        """Explain why a kubelet should send no requests here; empty if it should.
+
+        A store that is away is no reason: the API answers from the other store, or names the store that it waits for.
+        """
+        topic = self.app.state.topic
+        return "" if topic.replayed or topic.trouble else "the topic of attempts is not replayed to its end yet"
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Watches never end by themselves: without this, every shutdown would take the maximum time.
         self.app.state.changes.close()
         await super().shutdown(sockets)
 
-    async def serve(self, sockets: list[socket] | None = None) -> None:
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         following = asyncio.create_task(self._certificates.run()) if self._certificates else None
         try:
             await super().serve(sockets)
@@ -58,11 +94,89 @@ class ServerWithCertificate(PatientServer):
                     await following
 
 
-def explain_unreadiness(topic: TopicState) -> str:
-    """Explain why a kubelet should send no requests here; empty if it should.
+class ServerOfPart(ServerWithCertificate):
+    """Server next to other parts of one process, which handles the signals for all of them."""
 
-    A store that is away is no reason: the API answers from the other store, or names the store that it waits for.
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def request_stop(self) -> None:
+        self.should_exit = True
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().serve(sockets)
+        # uvicorn ends the process where the application does not start; the other parts continue.
+        except SystemExit:
+            raise ServerFailedError("the API could not start; the lines above have the cause") from None
+
+
+def create_server(settings: Settings, certificates: Certificates | None, tracing: Tracing) -> ServerWithCertificate:
+    """Create the server with its application. Raises ``SettingError``."""
+    return _create(ServerWithCertificate, settings, certificates, tracing)
+
+
+def _create(kind: type[S], settings: Settings, certificates: Certificates | None, tracing: Tracing) -> S:
+    _choose_keys(certificates, has_rights=settings.api_authentication == "kubernetes")
+    # uvicorn logs errors only: its lines at the start would repeat the one about the address.
+    return kind(
+        create_app(settings, tracing=tracing, certificates=certificates),
+        certificates,
+        http=JsonProtocol,
+        # Watches have a separate bound. The remaining quarter is for stores, files and handshakes.
+        limit_concurrency=min(settings.api_watches + _CONNECTIONS, allow_all_descriptors() * 3 // 4),
+        access_log=False,
+        log_level="error",
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+
+
+def _choose_keys(certificates: Certificates | None, *, has_rights: bool) -> None:
+    """Choose the keys of what callers hold for the API between two requests."""
+    if certificates:
+        # All replicas have the same key, because another replica may answer the request for the next page.
+        SEAL.read_key = POSITION_SEAL.read_key = lambda: certificates.key_digest
+    elif has_rights:
+        # Behind a proxy that ends TLS. To another replica this position has expired, and the watch begins again.
+        key = os.urandom(32)
+        POSITION_SEAL.read_key = lambda: key
+
+
+async def work(settings: Settings, listening: socket.socket, tracing: Tracing, serve_health: ServeHealth) -> None:
+    """Answer on ``listening``, which stays open, until cancelled. Raises ``SettingError``, ``ServerFailedError``."""
+    server = _create(ServerOfPart, settings, load_certificates(settings), tracing)
+    with serve_health(
+        settings.metrics_address, server.app.state.registry, report_no_problem, server.explain_unreadiness
+    ):
+        # A copy: uvicorn closes the socket when it ends, and a restart listens on it again.
+        await run_until_cancelled(server.serve([listening.dup()]), server.request_stop, 2 * SHUTDOWN_SECONDS)
+
+
+async def check_cluster(settings: Settings) -> None:
+    """Check that an API server can check callers, if the settings require it. Raises ``SettingError``."""
+    if settings.api_authentication == "kubernetes":
+        try:
+            await check(choose_loader(settings.kubeconfig, settings.context))
+        except KubeConfigError as error:
+            raise SettingError(f"{derive_variable('kubeconfig')}: {error}") from None
+
+
+def listen(address: HostPort) -> socket.socket:
+    """Open the listening socket. Raises ``ListenError``.
+
+    uvicorn itself would end with a log line instead of the cause when the port is busy.
     """
-    if topic.replayed or topic.trouble:
-        return ""
-    return "the topic of attempts is not replayed to its end yet"
+    try:
+        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server(tuple(address), family=family, backlog=2048)
+    except OSError as error:
+        # create_server appends "(while attempting to bind on address …)".
+        cause = str(error.strerror).partition(" (while")[0]
+        raise ListenError(f"can't listen on {address}: {cause}; --listen chooses another address") from None
+
+
+def describe_address(listening: socket.socket, *, is_secured: bool) -> str:
+    """Describe where the API answers, for the person who started it."""
+    scheme = "https" if is_secured else "http"
+    return f"schedulerlog API on {scheme}://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)"

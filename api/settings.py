@@ -76,7 +76,8 @@ class Callers(EnvironmentSettings):
     """Context of the kubeconfig; default: its current one."""
 
 
-class Settings(ServiceSettings, TracingSettings, OpenSearchConnection, Callers, Listening, KafkaConnection, Switch):
+# In the order of the pipeline's settings: `schedulerlog all` has both as one model.
+class Settings(OpenSearchConnection, TracingSettings, Callers, Listening, KafkaConnection, ServiceSettings, Switch):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """Cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)

@@ -21,6 +21,10 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "pipeline": LazyCommand(
             "Make summaries, documents, placements and alerts from the topics.", "pipeline.__main__:app"
         ),
+        "all": LazyCommand(
+            "Run the pipeline, the API and the readers as one process, for small clusters.",
+            "cli.single_process.command:run_all",
+        ),
         "ingest": LazyCommand("Read logs and events of other schedulers.", "ingest.__main__:app"),
         "api": LazyCommand("Serve the answers over HTTP.", "api.__main__:app"),
         "dashboards": LazyCommand("Install dashboards over the index.", "deploy.dashboards.__main__:app"),
@@ -32,7 +36,9 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "demo": LazyCommand("Run five scenarios from end to end.", "dev.demo.__main__:app"),
     }
 )
-EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"demo": "all", "grpc": "sniffer", "google": "sniffer"})
+EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
+    {"all": "services", "demo": "all", "grpc": "sniffer", "google": "sniffer"}
+)
 """Extra (``schedulerlog[…]``) of a command or of a missing package; by default it has the command's name."""
 
 app = create_lazy_application(

@@ -20,7 +20,7 @@ PAGES: Final = {
     _FOLDER / "settings-services.md": ("The API", _OTHERS),
 }
 """The groups of each page."""
-SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "dashboards", "doctor", *QUESTIONS, "mcp")
+SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "all", "dashboards", "doctor", *QUESTIONS, "mcp")
 _BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
 _END: Final = "<!-- end -->\n"
 _GROUPS: Final = (

@@ -13,6 +13,8 @@ import typer
 from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.kube_events.command import events
 from pipeline.settings import (
+    INDEX_GROUP,
+    PLACEMENTS_GROUP,
     IndexSettings,
     PlacementsSettings,
     ProvisionSettings,
@@ -197,7 +199,7 @@ def worker(settings: WorkerSettings) -> None:
 @with_settings(IndexSettings)
 def index(
     settings: IndexSettings,
-    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-index",
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = INDEX_GROUP,
 ) -> None:
     """Write documents of the topics' records into OpenSearch, until SIGTERM. Several share the work by partition."""
     # The clients take their time to import: only this command needs them.
@@ -213,7 +215,7 @@ def index(
 @with_settings(PlacementsSettings)
 def placements(
     settings: PlacementsSettings,
-    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-placements",
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = PLACEMENTS_GROUP,
 ) -> None:
     """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Of several, one works
     and the others wait to take over."""

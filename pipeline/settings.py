@@ -21,6 +21,9 @@ from runtime.settings.settings import (
 from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
 
+INDEX_GROUP: Final = "schedulerlog-index"
+PLACEMENTS_GROUP: Final = "schedulerlog-placements"
+ALERTS_GROUP: Final = "schedulerlog-alerts"
 _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
 _DAY: Final = timedelta(days=1)
 
@@ -42,6 +45,12 @@ def _check_retention(retention: timedelta) -> timedelta:
     if timedelta(0) < retention < _DAY:
         raise ValueError("is shorter than a day: write hours, for example 720h for 30 days, or 0")
     return retention
+
+
+def derive_events_group(cluster_name: str) -> str:
+    """Derive the consumer group of the process that writes events into the cluster."""
+    # A group for each cluster: the processes of two clusters would each read a part of the messages.
+    return f"schedulerlog-events-{cluster_name}"
 
 
 class PoolSettings(EnvironmentSettings):
@@ -101,6 +110,9 @@ class WorkerSettings(PoolSettings, PatientSettings, TracingSettings, ConsumerSet
 
 
 class IndexSettings(OpenSearchConnection, PatientSettings, TracingSettings, ConsumerSettings):
+    index_linger: Annotated[Duration, Field(ge=timedelta(0), le=timedelta(seconds=30))] = timedelta(milliseconds=50)
+    """Time that the first record of a batch waits for others before it is written into the index. Longer costs
+    OpenSearch less; answers about the latest pods come from memory and do not wait."""
     batch_documents: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 1_000
     """Documents in one bulk request, at most."""
     batch_size: Annotated[Size, Field(ge=1024)] = 4 * 1024**2

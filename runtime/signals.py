@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final
 
 CANCEL_AGAIN_SECONDS: Final = 20.0
@@ -33,6 +33,21 @@ async def run_until_first_ends(*works: Coroutine[Any, Any, object]) -> None:
     finally:
         # The cancelled tasks end before the caller closes the objects that they use.
         await end(tasks)
+
+
+async def run_until_cancelled(
+    work: Coroutine[Any, Any, object], stop: Callable[[], None], limit_seconds: float
+) -> None:
+    """Run work that ends well only by ``stop``. A cancellation calls it, and lets the work end within the limit."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            stop()
+            await asyncio.wait([task], timeout=limit_seconds)
+        await end([task])
+        raise
 
 
 async def end(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -1,11 +1,10 @@
 """Connection to the API server whose objects explain pods; absent outside of a cluster."""
 
 import logging
-from pathlib import Path
 from typing import Final, Protocol, Self
 
 from runtime.kubernetes.client import Client
-from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, read_pod_namespace
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError, KubeConfigError
 from schemas.json_types import Json
 
@@ -62,8 +61,3 @@ class ObjectApi:
         if self._client is None:
             raise KubeApiError(NO_ANSWER, "there is no connection to an API server")
         return self._client
-
-
-def is_configured(kubeconfig: Path | None) -> bool:
-    """Tell whether there is a kubeconfig, or the service account of a pod."""
-    return kubeconfig is not None or bool(read_pod_namespace())

@@ -10,11 +10,12 @@ from starlette.types import Scope
 from api.authority.access import derive_needed_rights
 from api.authority.authorities import ClientAuthorities
 from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_host
-from api.authority.review_api import ReviewApi, choose_loader
+from api.authority.review_api import ReviewApi
 from api.authority.reviewer import Reviewer
 from api.authority.rights import Right
 from api.settings import Settings
 from runtime.http.server_tls import Certificates
+from runtime.kubernetes.credentials import choose_loader
 
 
 class CallerChecks:

@@ -1,11 +1,10 @@
 """Connection to the API server that reviews callers: opened when the API starts, closed when it ends."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from runtime.kubernetes.client import Client
-from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, load_service_account
+from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 
 REVIEW_SECONDS: Final = 3.0
@@ -46,11 +45,6 @@ class ReviewApi:
         if self._client is None:
             raise KubeApiError(NO_ANSWER, "the API has not started yet")
         return self._client
-
-
-def choose_loader(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:
-    """Choose what loads the connection: the kubeconfig, or without one the service account of the pod."""
-    return from_kubeconfig(kubeconfig, context) if kubeconfig else load_service_account
 
 
 async def check(load: LoadConfiguration) -> None:

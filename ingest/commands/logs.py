@@ -70,10 +70,11 @@ def _read_devices(nodes: Path | None, options: LogOptions) -> "RegisteredDevices
         from ingest.readers.hami.devices import parse_node_list
 
         return read_node_list(nodes, parse_node_list)
-    return asyncio.run(_list_devices(options.kubeconfig)) if options.kubeconfig or options.pod else {}
+    return asyncio.run(list_registered_devices(options.kubeconfig)) if options.kubeconfig or options.pod else {}
 
 
-async def _list_devices(kubeconfig: Path | None) -> "RegisteredDevices":
+async def list_registered_devices(kubeconfig: Path | None) -> "RegisteredDevices":
+    """List the devices of the cluster's nodes; none, with a line on stderr, where nodes may not be listed."""
     from ingest.commands.from_cluster import list_nodes
     from ingest.readers.hami.devices import parse_node_list
 

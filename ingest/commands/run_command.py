@@ -17,7 +17,7 @@ from ingest.reading.protocol import LogReader, collect_garbage_seldom, report_co
 from ingest.reading.pump import LinesRead, run
 from ingest.sources.follow import STANDARD_INPUT, Reached, follow, read_file, read_standard_input
 from runtime.telemetry import logs
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 
 INTERRUPTED = 130
 """The exit code of shells for a process that SIGINT ended."""
@@ -73,7 +73,7 @@ def _publish_until_stopped(
 ) -> None:
     """Publish to the end of the log, or until Ctrl-C; raises ``typer.Exit`` if that comes before the end."""
     try:
-        asyncio.run(_publish(name, settings, reader, checkpoint, _read_lines(options, state)))
+        asyncio.run(publish(name, settings, reader, checkpoint, read_lines(options, state)))
     except KeyboardInterrupt:  # the way to end a log that is followed
         if options.follow or options.pod:
             return
@@ -83,20 +83,23 @@ def _publish_until_stopped(
         raise typer.Exit(INTERRUPTED) from None
 
 
-async def _publish(
+async def publish(
     name: str,
     settings: IngestSettings,
     reader: LogReader,
     checkpoint: Checkpoint | None,
     source: AsyncIterator[LinesRead],
+    serve_health: ServeHealth = serving,
 ) -> None:
+    """Publish what the reader makes of the lines, to their end."""
     metrics, sink = Metrics(name), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
             await run(source, reader, sink, metrics.note, checkpoint)
 
 
-async def _read_lines(options: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
+async def read_lines(options: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
+    """Read the lines of the files or of the pod that the options name, from ``state`` on."""
     if options.pod:
         from ingest.commands.from_cluster import follow_pod_log
 

@@ -1,6 +1,7 @@
 """The commands that run until they are stopped: they serve gRPC, read a topic, or watch a cluster."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import typer
@@ -18,11 +19,11 @@ from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, 
 from ingest.reading.protocol import report_counts
 from ingest.reading.trusted_containers import TrustedContainers
 from ingest.reading.trusted_reporters import TrustedReporters
-from runtime.kubernetes.credentials import LoadConfiguration, from_kubeconfig, load_service_account
+from runtime.kubernetes.credentials import LoadConfiguration, choose_loader
 from runtime.settings.addresses import HostPort
 from runtime.signals import create_stop_event
 from runtime.telemetry import logs
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 
 
 def serve_sniffer(settings: IngestSettings, address: HostPort, options: GrpcOptions, namespace: str) -> None:
@@ -79,20 +80,28 @@ async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
 
 
 def watch_cluster(settings: WatchSettings, options: ClusterOptions) -> None:
-    load = from_kubeconfig(options.kubeconfig, options.context) if options.kubeconfig else load_service_account
+    load = choose_loader(options.kubeconfig, options.context)
     logs.configure(settings)
-    asyncio.run(_watch(load, settings, options.namespace))
+    asyncio.run(_watch_until_stopped(load, settings, options.namespace))
 
 
-async def _watch(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
-    stop, reporters = create_stop_event(), TrustedReporters(settings.event_reporters)
-    objects = JudgedObjects()
+async def _watch_until_stopped(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
+    await work_on_cluster(load, settings, namespace, create_stop_event().is_set)
+
+
+async def work_on_cluster(
+    load: LoadConfiguration,
+    settings: WatchSettings,
+    namespace: str,
+    until: Callable[[], bool],
+    serve_health: ServeHealth = serving,
+) -> None:
+    """Watch the cluster until ``until()`` is true, then publish what is still open."""
+    objects, reporters = JudgedObjects(), TrustedReporters(settings.event_reporters)
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, RefusalJudge(objects))
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
-            await watch(
-                load, reader, sink, metrics, checks=checks, objects=objects, namespace=namespace, until=stop.is_set
-            )
+            await watch(load, reader, sink, metrics, checks=checks, objects=objects, namespace=namespace, until=until)
     typer.echo(report_counts(reader.counts), err=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
-from pipeline.settings import AlertmanagerSettings, AlertsSettings
+from pipeline.settings import ALERTS_GROUP, AlertmanagerSettings, AlertsSettings
 from runtime.cli.cli import build_option_arguments, create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError
 from runtime.settings import addresses
@@ -25,7 +25,7 @@ def alerts(
     rules: Annotated[Path, typer.Option(help="A file of rules, as docs/alerting.md describes.")] = DEFAULTS,
     group: Annotated[
         str, typer.Option(help="The Kafka consumer group; its offset stores how far alerts are published.")
-    ] = "schedulerlog-alerts",
+    ] = ALERTS_GROUP,
 ) -> None:
     """Evaluate rules and publish alerts, until SIGTERM. Of several, one works and the others wait to take over."""
     # Here and not above: the client of Kafka takes long to import, and `check-rules` needs none.

@@ -27,7 +27,7 @@ from runtime.kafka.topics import administration, list_partitions, list_topic_nam
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 from runtime.telemetry.logs import identify_subject
 from schemas.codec.records import decode, encode, format_rfc3339
 from schemas.events import AlertChanged
@@ -57,10 +57,11 @@ async def run(settings: Settings) -> None:
 
     Raises ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address is in use.
     """
-    await run_until_stopped(_work(settings))
+    await run_until_stopped(work(settings))
 
 
-async def _work(settings: Settings) -> None:
+async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
+    """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     metrics, connection = Metrics(), Connection()
     topics_metrics = TopicsMetrics("alerts", metrics.registry)
     topics = create_topics_sink(settings.kafka, topics_metrics)
@@ -93,7 +94,7 @@ async def _work(settings: Settings) -> None:
     def check_ready() -> str:
         return describe_first_wait((clock.waiting, connection), waiting)
 
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
             await run_until_first_ends(keep_reconnecting(run_session, connection), clock.follow())
         finally:

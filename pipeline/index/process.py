@@ -39,7 +39,7 @@ from runtime.kafka.topics import list_topic_names, require
 from runtime.opensearch.client import create_client
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.documents.devices import DevicesJudgedHead
 from schemas.topics import ATTEMPTS, CLOCK, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
@@ -47,8 +47,6 @@ from schemas.topics import ATTEMPTS, CLOCK, DEAD_LETTERS, DEVICE_VERDICTS, FINDI
 logger = logging.getLogger(__name__)
 
 READ: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
-LINGER_SECONDS: Final = 0.05
-"""Time that the first record of a batch waits for others. The index makes a document searchable within a second."""
 _REQUESTS: Final = 4
 """Bulk requests in a full batch: two run side by side, and one that is late holds up little."""
 _RECORDS_A_STEP: Final = 200
@@ -70,10 +68,13 @@ async def run(settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await run_until_stopped(_work(settings, group, tracing))
+    await run_until_stopped(work(settings, group, tracing))
 
 
-async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
+async def work(
+    settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING, serve_health: ServeHealth = serving
+) -> None:
+    """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
     store = create_client(settings)
@@ -90,7 +91,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     clock = BrokerClock(topics, longest_pause)
     metrics.topics.watch_clock(clock)
     writer = IndexWriter(index, topics, metrics, wait_for_right_time=clock.wait_until_right, tracing=tracing)
-    reader = TopicsReader(builder, writer, audit)
+    reader = TopicsReader(builder, writer, audit, settings.index_linger.total_seconds())
     connection = Connection(longest_pause)
 
     def on_lost(names: Sequence[str]) -> None:
@@ -121,7 +122,7 @@ async def _work(settings: IndexSettings, group: str, tracing: Tracing) -> None:
     def check_ready() -> str:
         return describe_first_wait((index.waiting, topics.waiting, clock.waiting, connection))
 
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
@@ -162,7 +163,7 @@ class TopicsReader:
         builder: DocumentBatchBuilder,
         writer: IndexWriter,
         references: StateReferences,
-        linger_seconds: float = LINGER_SECONDS,
+        linger_seconds: float = 0.05,
     ) -> None:
         self._builder, self._writer, self._references = builder, writer, references
         self._linger_seconds = linger_seconds

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from pipeline.settings import EventsSettings
+from pipeline.settings import EventsSettings, derive_events_group
 from runtime.cli.cli import create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError
 from runtime.kubernetes.errors import KubeConfigError
@@ -50,16 +50,15 @@ def events(
     # The clients take their time to import: only this command needs them.
     from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
-    from runtime.kubernetes.credentials import from_kubeconfig, load_service_account
+    from runtime.kubernetes.credentials import choose_loader
 
     if linger > _LONGEST_LINGER:
         fail("--linger: is too long, write at most 60s", 2)
     cluster_name = settings.cluster_name
     policy = EventPolicy(cluster_name, frozenset(scheduler or ()), max_age)
-    load = from_kubeconfig(kubeconfig, context) if kubeconfig else load_service_account
+    load = choose_loader(kubeconfig, context)
     logs.configure(settings)
-    # A group of its own: the processes of two clusters would each read a part of the messages.
-    group = group or f"schedulerlog-events-{cluster_name}"
+    group = group or derive_events_group(cluster_name)
     rates = kube_api_qps, kube_api_burst, linger.total_seconds()
     chosen = Settings(settings, group, load, *rates, settings.metrics_address, policy)
     with one_line_for(SettingError, KubeConfigError), one_line_for(NotProvisionedError, status=1):

@@ -18,7 +18,7 @@ from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_stopped
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 MAX_RECORDS: Final = 5_000
@@ -47,10 +47,11 @@ async def run(settings: Settings) -> None:
     Raises ``KubeConfigError``, ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address
     is in use.
     """
-    await run_until_stopped(_work(settings))
+    await run_until_stopped(work(settings))
 
 
-async def _work(settings: Settings) -> None:
+async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
+    """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     metrics = Metrics()
     client = Client(
         await ApiCredentials.open(settings.load),
@@ -74,7 +75,7 @@ async def _work(settings: Settings) -> None:
     def check_ready() -> str:
         return "waiting for the API server" if writer.is_waiting else connection.describe_wait()
 
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         try:
             await keep_reconnecting(run_session, connection)
         finally:

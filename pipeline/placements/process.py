@@ -38,7 +38,7 @@ from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import ServeHealth, report_no_problem, serving
 from schemas.topics import ATTEMPTS, CLOCK, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
 
 logger = logging.getLogger(__name__)
@@ -88,10 +88,11 @@ async def run(settings: Settings) -> None:
     Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
     use.
     """
-    await run_until_stopped(_work(settings))
+    await run_until_stopped(work(settings))
 
 
-async def _work(settings: Settings) -> None:
+async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
+    """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     metrics = Metrics()
     store = create_client(settings.opensearch)
     index = OpenSearchSink(store, metrics.index)
@@ -101,7 +102,7 @@ async def _work(settings: Settings) -> None:
     metrics.watch("lag_seconds", state.measure_lag)
     metrics.watch("pods", lambda: len(state.occupancy))
     metrics.watch("holding", lambda: len(state.occupancy.holdings))
-    with serving(settings.metrics_address, metrics.registry, report_no_problem, state.check_ready):
+    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, state.check_ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()

@@ -27,7 +27,7 @@ from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.reader import TopicReader
 from runtime.kafka.topics import wait_for_topics
 from runtime.signals import run_until_first_ends, run_until_stopped
-from runtime.telemetry.health import serving
+from runtime.telemetry.health import ServeHealth, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas import topics
 
@@ -75,12 +75,13 @@ async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
     # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await run_until_stopped(_run_worker(settings, tracing))
+    await run_until_stopped(work(settings, tracing))
 
 
-async def _run_worker(settings: WorkerSettings, tracing: Tracing) -> None:
+async def work(settings: WorkerSettings, tracing: Tracing = NO_TRACING, serve_health: ServeHealth = serving) -> None:
+    """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     metrics, state = Metrics(), WorkerState(time.monotonic())
-    health = serving(settings.metrics_address, metrics.registry, state.check_alive, state.check_ready)
+    health = serve_health(settings.metrics_address, metrics.registry, state.check_alive, state.check_ready)
     with health, scratch_folder("worker") as folder:
         worker = Worker(settings, metrics, state, folder, tracing)
         try:

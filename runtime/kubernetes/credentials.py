@@ -48,6 +48,16 @@ def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration
     return load
 
 
+def choose_loader(kubeconfig: Path | None, context: str | None) -> LoadConfiguration:
+    """Choose what loads the connection: the kubeconfig, or without one the service account of the pod."""
+    return from_kubeconfig(kubeconfig, context) if kubeconfig else load_service_account
+
+
+def is_configured(kubeconfig: Path | None) -> bool:
+    """Tell whether there is a kubeconfig, or the service account of a pod."""
+    return kubeconfig is not None or bool(read_pod_namespace())
+
+
 async def load_service_account(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
     """Read the pod's service account; the environment names the API server."""
     from kubernetes.aio import config

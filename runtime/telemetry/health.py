@@ -3,9 +3,9 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -25,10 +25,24 @@ class _Scrape(NamedTuple):
     more: Sequence[MoreText]
 
 
+class _Checks(NamedTuple):
+    alive: Check
+    ready: Check
+    describe_ready: Callable[[], str]
+
+
 SILENT_SECONDS: Final = 10.0
 """Seconds of silence after which the server closes a connection."""
 STOP_SECONDS: Final = 0.1
 """Limit of the wait for a server of a thread at the end of a process; half a second by default."""
+
+
+class ServeHealth(Protocol):
+    """Function that shows metrics and health of a service while its context is open."""
+
+    def __call__(
+        self, address: HostPort | None, registry: CollectorRegistry, alive: Check, ready: Check, /
+    ) -> AbstractContextManager[object]: ...
 
 
 def report_no_problem() -> str:
@@ -43,17 +57,20 @@ def serving(
     alive: Check = report_no_problem,
     ready: Check = report_no_problem,
     more: Sequence[MoreText] = (),
+    describe_ready: Callable[[], str] = lambda: "ok",
 ) -> Iterator[HostPort | None]:
     """Address on which this context answers, with the port that port 0 took; without an address it answers nothing.
 
-    ``/metrics`` has the metrics of ``registry``, of ``more`` and of the process.
+    ``/metrics`` has the metrics of ``registry``, of ``more`` and of the process. ``describe_ready`` is the answer of
+    ``/readyz`` when nothing is wrong.
 
     Raises ``SettingError`` if the process can't listen on the address.
     """
     if address is None:
         yield None
         return
-    with _create_server(address, _Scrape(with_process(registry), more), alive, ready) as server:
+    checks = _Checks(alive, ready, describe_ready)
+    with _create_server(address, _Scrape(with_process(registry), more), checks) as server:
         thread = threading.Thread(target=server.serve_forever, args=(STOP_SECONDS,), name="health", daemon=True)
         thread.start()
         try:
@@ -64,7 +81,7 @@ def serving(
             thread.join()
 
 
-def _create_server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> ThreadingHTTPServer:
+def _create_server(address: HostPort, scrape: _Scrape, checks: _Checks) -> ThreadingHTTPServer:
     class HealthServer(ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
 
@@ -77,13 +94,13 @@ def _create_server(address: HostPort, scrape: _Scrape, alive: Check, ready: Chec
             self.server_name, self.server_port = address.host, self.server_address[1]
 
     try:
-        return HealthServer((address.host, address.port), _create_handler(address, scrape, alive, ready))
+        return HealthServer((address.host, address.port), _create_handler(address, scrape, checks))
     except OSError as error:
         cause = error.strerror or error
         raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
 
 
-def _create_handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+def _create_handler(address: HostPort, scrape: _Scrape, checks: _Checks) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         # Each connection takes a thread, also that of a silent client.
         timeout = SILENT_SECONDS
@@ -95,12 +112,16 @@ def _create_handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Che
                 self._answer(MISDIRECTED, _TEXT, REFUSAL.encode())
             elif path == "/metrics":
                 self._answer(200, *encode_metrics(scrape.registry, self.headers.get("Accept", ""), scrape.more))
-            elif path in checks:
-                wrong = checks[path]()
-                # A kubelet takes 200 to 399 as success; the text is for people.
-                self._answer(503 if wrong else 200, _TEXT, f"{wrong or 'ok'}\n".encode())
+            elif path == "/healthz":
+                self._report(checks.alive(), "ok")
+            elif path == "/readyz":
+                self._report(checks.ready(), checks.describe_ready())
             else:
                 self._answer(404, _TEXT, b"there are /metrics, /healthz and /readyz\n")
+
+        def _report(self, problem: str, otherwise: str) -> None:
+            # A kubelet takes 200 to 399 as success; the text is for people.
+            self._answer(503 if problem else 200, _TEXT, f"{problem or otherwise}\n".encode())
 
         def _answer(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)
@@ -112,5 +133,5 @@ def _create_handler(address: HostPort, scrape: _Scrape, alive: Check, ready: Che
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
             """Log nothing: a probe comes every second."""
 
-    checks, is_local = {"/healthz": alive, "/readyz": ready}, address.is_loopback
+    is_local = address.is_loopback
     return Handler

@@ -15,9 +15,10 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from api.authority.review_api import ReviewApi, choose_loader
+from api.authority.review_api import ReviewApi
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer
 from dev.embedded.control_plane import ControlPlane
+from runtime.kubernetes.credentials import choose_loader
 from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.callers import build_rule
