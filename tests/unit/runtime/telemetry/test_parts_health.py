@@ -49,7 +49,7 @@ def test_a_part_whose_loop_hangs_is_named_by_the_check_of_life() -> None:
         assert read(address, "/healthz") == (503, "worker: blocked\n")
 
 
-def test_metrics_of_all_parts_are_in_one_answer_and_stay_while_a_part_starts_again() -> None:
+def test_metrics_of_all_parts_are_in_one_answer_also_while_a_part_starts_again() -> None:
     health = PartsHealth(["worker", "api"])
     registries = {name: CollectorRegistry() for name in ("worker", "api")}
     for name, registry in registries.items():
