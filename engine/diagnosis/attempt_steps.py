@@ -203,6 +203,9 @@ def _build_obstacle(
         clauses.append("wanted")
     if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
         clauses.append("cause")
+    if code == "InsufficientResource" and facts.nodes is None and "/" in group.details[0]:
+        # A scheduler writes the same of a node that has no such device.
+        clauses.append("none_offered")
     # kube-scheduler only counts the nodes that its extender refused.
     if code in _EXTENDER_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
         clauses.append("in_extender")

@@ -43,10 +43,15 @@ def find_zero_memory(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Found
 
 
 def find_unfinished(facts: DiagnosisFacts, attempt: AttemptSummarized) -> FoundObstacle | None:
-    """Find what the log says of an attempt that it does not end: None for one that has an end, or judged nodes."""
-    if facts.log_ended_at is None or attempt.ended_at or attempt.nodes or attempt.judged_devices or attempt.bind:
+    """Find what the log says of an attempt that it does not end: None for one that has an end.
+
+    Of one that judged nodes, only a crash explains the end: a log may be cut where no line is missing.
+    """
+    if facts.log_ended_at is None or attempt.ended_at or attempt.bind:
         return None
     crash = _find_near(facts, attempt, "scheduler crashed")
+    if (attempt.nodes or attempt.judged_devices) and not (crash and crash.time >= attempt.started_at):
+        return None
     waits = _find_near(facts, attempt, "cache not synced", "not leader")
     words: dict[str, Word] = {
         "began": describe_moment(attempt.started_at, facts), "ended": describe_moment(facts.log_ended_at, facts),

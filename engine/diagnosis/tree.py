@@ -251,6 +251,8 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
 _CHECKED_FIRST: Final = frozenset(("TaintNotTolerated", "AffinityMismatch", "NodeNameMismatch"))
+_CHECKED_LAST: Final = frozenset(("DeviceShareTooFew", "GpuShareShort"))
+"""Obstacles of single devices, at which a scheduler looks when the node has enough of every resource."""
 _EXPLAINED_DEVICES: Final = (
     "DevicesUnusable", "DevicesTainted", "DevicesInUse", "DevicesTooFew", "DevicesNotMatched", "DevicesNotPublished",
 )  # fmt: skip
@@ -289,11 +291,12 @@ def rank_obstacles(obstacles: Iterable[FoundObstacle]) -> list[FoundObstacle]:
     return sorted(first.values(), key=_rank_obstacle)
 
 
-def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, bool, int]:
+def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, bool, bool, int]:
     """Rank an obstacle: by its kind, then by how near its nodes came to a fit, then by their number."""
     kind = "constraint" if obstacle.code == OTHER_WORDS else get_kind(obstacle.code)
     # Taints and selectors are checked first: a node that was refused for something else has passed them.
-    return obstacle.is_aside, KINDS[kind], obstacle.code in _CHECKED_FIRST, -obstacle.node_count
+    is_early, is_late = obstacle.code in _CHECKED_FIRST, obstacle.code in _CHECKED_LAST
+    return obstacle.is_aside, KINDS[kind], not is_late, is_early, -obstacle.node_count
 
 
 def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:

@@ -40,6 +40,7 @@ _REPORTERS: Final = {
     **dict.fromkeys(("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp"), "cluster-autoscaler"),
     **dict.fromkeys(("UnexpectedAdmissionError", "Evicted", "FailedMount", "Failed", "BackOff"), "kubelet"),
     **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),
+    **dict.fromkeys(("TopologyAffinityError", "SMTAlignmentError", "NodeAffinity"), "kubelet"),
     "Nominated": "karpenter",
 }  # fmt: skip
 """By reason, who writes such events; several schedulers write the same."""
@@ -274,4 +275,6 @@ def _choose_reporter(reason: str, message: str) -> str:
     """Choose the reporter of an event by its reason, for tables without a column for it; empty where many write it."""
     if reason == "FailedScheduling" and message.startswith(_KARPENTERS_WORDS):
         return "karpenter"
+    if reason.startswith("OutOf"):
+        return "kubelet"
     return _REPORTERS.get(reason, "")

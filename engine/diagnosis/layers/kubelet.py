@@ -6,6 +6,7 @@ container. The texts are those of kubelet/lifecycle, cm/devicemanager and evicti
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
@@ -24,11 +25,17 @@ _YUNIKORN: Final = "Application"
 """Beginning of the reasons that YuniKorn writes when it gives an application up."""
 _EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost")
 """Reasons of pods that may have run."""
+_KUBELET: Final = "kubelet"
+_ADMISSION: Final = ("UnexpectedAdmissionError", "TopologyAffinityError", "SMTAlignmentError", "NodeAffinity")
+"""Reasons of events about pods that the kubelet did not admit."""
+_OUT: Final = "OutOf"
+_SAME_MOMENT: Final = timedelta(seconds=5)
+"""Difference between times that people's tables of events round."""
 _PREFIX: Final = "Pod was rejected: "
 _CHOICE_MATTERS: Final = frozenset(
     (
         "KubeletLacksDevices", "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
-        "KubeletOutOfResource", "KubeletRefusedPod",
+        "KubeletOutOfResource", "KubeletOffersNone", "KubeletRefusedPod",
     )
 )  # fmt: skip
 """Obstacles that may come from a scheduler that does not count what runs on the node."""
@@ -62,9 +69,30 @@ _LIMIT: Final = re.compile(
 def check_node_took_it(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the pod's node refused or evicted it, or another pod took its place."""
     pod = facts.pod
-    obstacle = find_loss_of_missing(facts) if pod is None else _find_refusal(facts, pod) or find_loss(facts, pod)
+    if pod is None:
+        obstacle = find_loss_of_missing(facts) or _find_refusal_of_missing(facts)
+    else:
+        obstacle = _find_refusal(facts, pod) or find_loss(facts, pod)
     if obstacle:
         yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle], is_end=True)
+
+
+def _find_refusal_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find the kubelet's refusal of a pod of which only events are left."""
+    event = next((event for event in facts.events or () if _is_admission(event)), None)
+    attempt = facts.attempt
+    if event is None or (attempt and event.time and event.time < attempt.started_at - _SAME_MOMENT):
+        return None
+    reason, _, message = event.words.partition(": ")
+    node = (attempt.chosen or (attempt.bind.node if attempt.bind else "")) if attempt else ""
+    pod = PodOnCluster(event, phase=_FAILED, node=node or "", reason=reason, message=message)
+    obstacle = _find_refusal(facts, pod)
+    return obstacle._replace(words={**obstacle.words, "again": write_phrase("again_if_owned")}) if obstacle else None
+
+
+def _is_admission(event: Evidence) -> bool:
+    reason = event.words.partition(": ")[0]
+    return event.reported_by == _KUBELET and (reason in _ADMISSION or reason.startswith(_OUT))
 
 
 def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
@@ -154,7 +182,9 @@ def _explain_plugin(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Ex
 def _explain_out_of(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
     resource = match["resource"]
     amounts = {name: format_amount(resource, int(match[name])) for name in ("asked", "used", "capacity")}
-    return "KubeletOutOfResource", {"resource": resource, **amounts}, []
+    # Only a device plugin adds resources with a prefix to a node.
+    is_unregistered = "/" in resource and match["capacity"] == "0"
+    return "KubeletOffersNone" if is_unregistered else "KubeletOutOfResource", {"resource": resource, **amounts}, []
 
 
 def _explain_low(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explained:

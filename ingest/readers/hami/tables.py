@@ -12,7 +12,7 @@ from engine.hami.reason_codes import ReasonCode
 from engine.summaries.text import read_reasons, write_reasons
 from ingest.readers.hami.attempt import UNKNOWN, DeviceLine, HamiAttempt, NodeLine
 from ingest.readers.hami.container_requests import NO_REQUEST, ContainerRequest
-from schemas.events import PICKED, REFUSED, UNREGISTERED, Refusal, Request
+from schemas.events import FITS, PICKED, REFUSED, UNREGISTERED, Refusal, Request
 
 Rows = dict[tuple[int, str], dict[str, DeviceLine]]
 """Device lines by container and node, and by UUID within."""
@@ -32,6 +32,7 @@ def collect_nodes(attempt: HamiAttempt) -> dict[str, NodeLine]:
         if name not in lines or (lines[name].verdict == REFUSED and not lines[name].reason):
             container = attempt.find_only_container()
             lines[name] = NodeLine(REFUSED, reason="\n".join(sorted(codes)), is_exact=False, container=container)
+    lines |= _explain_by_unplaced(attempt, lines)
     # Which of the nodes a line is about is certain where all of them have the same numbers.
     if len(attempt.shortages) == 1:
         [cause] = attempt.shortages
@@ -39,6 +40,24 @@ def collect_nodes(attempt: HamiAttempt) -> dict[str, NodeLine]:
             name: line._replace(cause=cause) for name, line in lines.items() if _is_short(line) and not line.cause
         }
     return lines
+
+
+def _explain_by_unplaced(attempt: HamiAttempt, lines: Mapping[str, NodeLine]) -> dict[str, NodeLine]:
+    """Explain refused nodes without a reason, as up to v2.5, by the lines of devices that no registration places.
+
+    Which of several nodes a device is on does not matter where all of them are refused for the same reason.
+    """
+    unexplained = [name for name, line in lines.items() if line.verdict == REFUSED and not line.reason]
+    if not unexplained or any(line.node for line in attempt.devices.values()):
+        return {}
+    codes = sorted({line.verdict for line in attempt.devices.values()} - {FITS})
+    if not attempt.devices and sum(attempt.shortages.values()) == len(unexplained):
+        codes = [ReasonCode.NODE_INSUFFICIENT_DEVICE.value]
+    if not codes or (len(unexplained) > 1 and len(codes) > 1):
+        return {}
+    container = attempt.find_only_container()
+    explained = NodeLine(REFUSED, reason="\n".join(codes), is_exact=False, container=container)
+    return dict.fromkeys(unexplained, explained)
 
 
 def _is_short(line: NodeLine) -> bool:

@@ -114,7 +114,8 @@ def _add_refusal(outcome: NodeVerdicts, event: SchedulingEvent, facts: PodFacts)
     # Where HAMi named nodes, kube-scheduler's counts are of the same nodes and must not be added.
     if outcome.reasons or outcome.counts:
         return
-    outcome.error = message.error or outcome.error
+    # Counts explain HAMi's event about all nodes, which up to v2.5 has no count and would pass for an error.
+    outcome.error = message.error or ("" if message.counts or message.nodes else outcome.error)
     outcome.counts.update(message.counts)
     for name, reason in message.nodes.items():
         outcome.verdicts[name], outcome.reasons[name] = REFUSED, reason
