@@ -15,6 +15,8 @@ from page.views.amounts import is_wait_complete
 from schemas.answers.reports import FailureReport, Percentiles
 
 Row = tuple[str, str, str, Any]
+USAGE: Final = ("devices", "gpu_hours_held", "waiting_pods", "gpu_hours_waiting", "gpu_hours_waited")
+"""Numbers of a namespace, in the order of their columns."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Beginnings of a cell that spreadsheets read as a formula (OWASP, "CSV Injection"), also after spaces."""
 
@@ -46,6 +48,10 @@ def list_numbers(report: FailureReport) -> Iterator[Row]:
         for cause in waited.causes:
             yield section, cause.cause, "pods", cause.pods
             yield section, cause.cause, "gpu_hours", cause.gpu_hours
+    for usage in report.usage:
+        for name, value in usage:
+            if name != "namespace":
+                yield "usage", usage.namespace, name, value
     for section in ("time_to_placement", "time_to_start"):
         for name, value in getattr(report, section):
             yield section, "", name, value
@@ -93,6 +99,8 @@ def build_view(report: FailureReport) -> dict[str, Any]:
         "plots": plots,
         "legend": legend,
         "highest": find_highest_bar(over_time),
+        "usage_columns": USAGE,
+        "format_usage": format_usage,
         "format_seconds": _format_seconds,
         "describe_waits": partial(_describe_waits, report, say),
     }
@@ -105,6 +113,11 @@ def _write_html(report: FailureReport) -> str:
 
 def _format_seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def format_usage(amount: float) -> str:
+    """Format a number of a namespace: a count, or GPU-hours."""
+    return f"{amount:,}" if isinstance(amount, int) else format_hours(amount)
 
 
 def _write_markdown(report: FailureReport) -> str:
@@ -151,6 +164,12 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
                 for cause in waited.causes
             ]
             yield from _write_table([say("report.cause"), say("report.pods"), say("report.gpu_hours")], rows)
+    if report.usage:
+        yield f"\n## {say('usage.title')}\n"
+        yield from _write_table(
+            [say("column.namespace"), *(say(f"usage.{name}") for name in USAGE)],
+            [[usage.namespace, *(format_usage(getattr(usage, name)) for name in USAGE)] for usage in report.usage],
+        )
     yield f"\n## {say('report.times')}\n"
     named = (("time_to_placement", report.time_to_placement), ("time_to_start", report.time_to_start))
     yield from _write_table(

@@ -14,6 +14,7 @@ from api.index.nodes.last_registrations import read_unregistered_for
 from api.index.reading.client import OpenSearch
 from api.index.report_queries import (
     build_findings_query,
+    build_held_query,
     build_placed_query,
     build_waiting_query,
     find_smallest_request,
@@ -21,6 +22,7 @@ from api.index.report_queries import (
     parse_findings,
     parse_percentiles,
     parse_placed,
+    parse_usage,
     parse_waiting,
 )
 from api.index.trend_counts import read_trends
@@ -70,9 +72,11 @@ class ReportCollector:
         before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
         since, until = reasons.since, reasons.until
         tried = format_rfc3339(moment - _TRIED_WITHIN)
-        waiting, placed, findings = await asyncio.gather(
+        bounds = (datetime.fromisoformat(since), datetime.fromisoformat(until))
+        waiting, placed, held, findings = await asyncio.gather(
             self.index.search(POD_STATES.alias, build_waiting_query(cluster, query.namespace, tried)),
             self.index.search(OCCUPANCY.alias, build_placed_query(cluster, query.namespace, since, until)),
+            self.index.search(OCCUPANCY.alias, build_held_query(cluster, query.namespace, *bounds)),
             self.index.search(FINDINGS.alias, build_findings_query(cluster, query.namespace, since, until)),
         )
         states = (await read_states_at(self.index, cluster, None, moment)).states if sees_nodes else []
@@ -95,6 +99,7 @@ class ReportCollector:
             pools=_to_reported(pools),
             waiting=parse_waiting(waiting, moment.timestamp()),
             placed=parse_placed(placed),
+            usage=parse_usage(held, waiting, placed, moment.timestamp()),
             time_to_placement=parse_percentiles(placed, "placement"),
             time_to_start=parse_percentiles(placed, "start"),
             fragmentation=measure_fragmentation(states, find_smallest_request(waiting), cordoned) if states else None,

@@ -1,6 +1,7 @@
 """Numbers of a report of failures in addition to counts over time. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from api.index.reading.query_dsl import (
@@ -11,13 +12,22 @@ from api.index.reading.query_dsl import (
     match_time_range,
     match_tried_since,
 )
-from schemas.answers.reports import CauseWaited, FindingsReported, Fragmentation, Percentiles, Waited
+from schemas.answers.reports import (
+    CauseWaited,
+    FindingsReported,
+    Fragmentation,
+    NamespaceUsage,
+    Percentiles,
+    Waited,
+)
+from schemas.codec.records import format_rfc3339
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
 from schemas.json_types import Json
 
 _PERCENTS: Final = (50, 90, 99)
 _MAX_CAUSES: Final = 50
+_MAX_NAMESPACES: Final = 1_000
 MAX_WAITS: Final = 2_000
 """Maximum number of waiting pods among whose requests the smallest is found."""
 _WAITED: Final = """
@@ -25,35 +35,45 @@ if (doc['placement_seconds'].size() == 0) { return 0; }
 return doc['placement_seconds'].value * doc['devices'].size();
 """
 
+_HELD: Final = """
+double since = Math.max(doc['@timestamp'].value.toInstant().toEpochMilli(), params.since);
+double until = params.until;
+if (doc['ended_at'].size() > 0) { until = Math.min(until, doc['ended_at'].value.toInstant().toEpochMilli()); }
+return Math.max(0, until - since) / 1000 * doc['devices'].size();
+"""
+
 
 def build_waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
     """Build the search for waiting pods by main obstacle: devices, and devices times the time of the first attempt."""
     sums = {"devices": {"sum": {"field": "asked_devices"}}, "began": {"sum": {"field": "asked_devices_seconds"}}}
     causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_CAUSES}, "aggs": sums}
+    namespaces = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": sums}
     clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms({"namespace": namespace})]
     return {
         "query": combine([*clauses, match_tried_since(since)]),
         "size": MAX_WAITS,
         "_source": ["wait"],
         "track_total_hits": True,
-        "aggs": {"causes": causes, **sums},
+        "aggs": {"causes": causes, "namespaces": namespaces, **sums},
     }
+
+
+def _count_waiting_hours(sums: Mapping[str, Any], at_seconds: float) -> float:
+    seconds: float = sums["devices"]["value"] * at_seconds - sums["began"]["value"]
+    return round(max(seconds, 0) / 3600, 3)
 
 
 def parse_waiting(answer: Json, at_seconds: float) -> Waited:
     aggregations = answer.get("aggregations", {})
-
-    def count_gpu_hours(sums: Mapping[str, Any]) -> float:
-        seconds: float = sums["devices"]["value"] * at_seconds - sums["began"]["value"]
-        return round(max(seconds, 0) / 3600, 3)
-
     causes = [
-        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=count_gpu_hours(bucket))
+        CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=_count_waiting_hours(bucket, at_seconds))
         for bucket in aggregations.get("causes", {}).get("buckets", [])
     ]
     total = answer["hits"]["total"]["value"]
     return Waited(
-        pods=total, gpu_hours=count_gpu_hours(aggregations) if total else 0.0, causes=_sort_largest_first(causes)
+        pods=total,
+        gpu_hours=_count_waiting_hours(aggregations, at_seconds) if total else 0.0,
+        causes=_sort_largest_first(causes),
     )
 
 
@@ -76,6 +96,7 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
         for name, field in (("placement", "placement_seconds"), ("start", "start_seconds"))
     }
     causes = {"terms": {"field": "waited_for", "size": _MAX_CAUSES}, "aggs": waited}
+    namespaces = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": waited}
     clauses = [
         match_cluster(cluster),
         *match_terms({"namespace": namespace}),
@@ -85,7 +106,7 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
         "query": combine(clauses),
         "size": 0,
         "track_total_hits": True,
-        "aggs": {"causes": causes, **waited, **percentiles},
+        "aggs": {"causes": causes, "namespaces": namespaces, **waited, **percentiles},
     }
 
 
@@ -97,6 +118,52 @@ def parse_placed(answer: Json) -> Waited:
     ]
     hours = round(aggregations.get("waited", {}).get("value", 0) / 3600, 3)
     return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_sort_largest_first(causes))
+
+
+def build_held_query(cluster: str, namespace: str | None, since: datetime, until: datetime) -> Json:
+    """Build the search for placements that overlap the range: by namespace, devices times seconds within it, and the
+    devices that are held at its end."""
+    ends = {"range": {"ended_at": {"lte": format_rfc3339(until)}}}
+    params = {"since": int(since.timestamp() * 1000), "until": int(until.timestamp() * 1000)}
+    sums = {
+        "held": {"sum": {"script": {"source": _HELD, "lang": "painless", "params": params}}},
+        "present": {
+            "filter": {"bool": {"must_not": [ends]}},
+            "aggs": {"devices": {"value_count": {"field": "devices"}}},
+        },
+    }
+    clauses = [
+        match_cluster(cluster),
+        *match_terms({"namespace": namespace}),
+        {"range": {"@timestamp": {"lt": format_rfc3339(until)}}},
+        # A placement that has not ended has no ``ended_at``, which no range would match.
+        {"bool": {"must_not": [{"range": {"ended_at": {"lte": format_rfc3339(since)}}}]}},
+        {"exists": {"field": "devices"}},
+    ]
+    by_namespace = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": sums}
+    return {"query": combine(clauses), "size": 0, "track_total_hits": False, "aggs": {"namespaces": by_namespace}}
+
+
+def parse_usage(held: Json, waiting: Json, placed: Json, at_seconds: float) -> list[NamespaceUsage]:
+    """Parse the answers of the three searches into a row for each namespace that one of them has."""
+    held_by, waiting_by, placed_by = (_list_namespaces(answer) for answer in (held, waiting, placed))
+    rows = [
+        NamespaceUsage(
+            namespace=name,
+            devices=holding["present"]["devices"]["value"] if (holding := held_by.get(name)) else 0,
+            gpu_hours_held=round(holding["held"]["value"] / 3600, 3) if holding else 0.0,
+            waiting_pods=waits["doc_count"] if (waits := waiting_by.get(name)) else 0,
+            gpu_hours_waiting=_count_waiting_hours(waits, at_seconds) if waits else 0.0,
+            gpu_hours_waited=round(placed_by[name]["waited"]["value"] / 3600, 3) if name in placed_by else 0.0,
+        )
+        for name in held_by.keys() | waiting_by.keys() | placed_by.keys()
+    ]
+    return sorted(rows, key=lambda row: (-row.gpu_hours_held, -row.gpu_hours_waiting, row.namespace))
+
+
+def _list_namespaces(answer: Json) -> dict[str, Any]:
+    buckets = answer.get("aggregations", {}).get("namespaces", {}).get("buckets", [])
+    return {bucket["key"]: bucket for bucket in buckets}
 
 
 def parse_percentiles(answer: Json, name: str) -> Percentiles:

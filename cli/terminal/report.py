@@ -75,6 +75,7 @@ def _show(screen: Screen, answer: Json, *, is_wide: bool) -> None:
     full_text = ", after {hours} GPU-hours of waiting"
     partial_text = f". How long they waited is known of {times['pods']:,}: {{hours}} GPU-hours"
     _show_waits(screen, answer["placed"], "Placed in this time: {pods}" + (full_text if is_known else partial_text))
+    _show_usage(screen, answer.get("usage", []))
     if times["pods"]:
         screen.skip_line()
         percentiles = ", ".join(
@@ -111,6 +112,26 @@ def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: boo
 
 def _format_number(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
+
+
+def _show_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
+    if not usage:
+        return
+    screen.skip_line()
+    screen.print_line("By namespace, in GPU-hours; a part of a device counts as one", "bold")
+    rows = [
+        [
+            item["namespace"],
+            f"{item['devices']:,}",
+            format_gpu_hours(item["gpu_hours_held"]),
+            f"{item['waiting_pods']:,}",
+            format_gpu_hours(item["gpu_hours_waiting"]),
+            format_gpu_hours(item["gpu_hours_waited"]),
+        ]
+        for item in usage
+    ]
+    columns = ["NAMESPACE", "#DEVICES", "#HELD", "#WAITING PODS", "#WAIT NOW", "#WAITED BEFORE"]
+    screen.print_table(columns, rows, indent=2)
 
 
 def _show_waits(screen: Screen, waited: dict[str, Any], what: str) -> None:

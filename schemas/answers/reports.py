@@ -48,6 +48,20 @@ class Waited(Answer):
     causes: list[CauseWaited] = Field(description="Most GPU-hours first.")
 
 
+class NamespaceUsage(Answer):
+    """Devices that the pods of a namespace held, and waited for. GPU-hours are devices times hours.
+
+    A part of a device counts as a device for each pod that holds one.
+    """
+
+    namespace: str
+    devices: int = Field(description="Devices that its pods hold at the end of the range.")
+    gpu_hours_held: float = Field(description="Within the range.")
+    waiting_pods: int
+    gpu_hours_waiting: float = Field(description="Waits of the pods that wait now, from their first attempts on.")
+    gpu_hours_waited: float = Field(description="Waits of the pods that were placed in the range, until their binds.")
+
+
 class Percentiles(Answer):
     """Null where no pod was measured."""
 
@@ -104,6 +118,7 @@ class FailureReport(Answer):
         "those of the pods of `time_to_placement`: no wait is known of a pod that had its node when it was first "
         "observed."
     )
+    usage: list[NamespaceUsage] = Field(description="By namespace, most GPU-hours held first.")
     time_to_placement: Percentiles = Field(description="From a pod's creation, or first attempt, to its bind.")
     time_to_start: Percentiles = Field(description="From the same to the start of its first container.")
     fragmentation: Fragmentation | None = Field(description="Null without the right to list nodes, or without states.")

@@ -19,6 +19,7 @@ def filling(backends: Addresses) -> Filling:
 
 @pytest.fixture(scope="package")
 def api(filling: Filling) -> Iterator[Served]:
-    with serving(filling.bootstrap_servers, filling.url) as api:
+    # Of a busy machine, whose index compiles a script at the first search.
+    with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_OPENSEARCH_TIMEOUT="25") as api:
         assert until(api.is_ready)
         yield api

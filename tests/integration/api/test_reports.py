@@ -85,6 +85,10 @@ def filled(filling: Filling) -> Filling:
         a_placed_pod("slow", 4, timedelta(hours=2), MEMORY, NUMA),
         a_placed_pod("quick", 1, timedelta(seconds=60), MEMORY),
         a_placed_pod("at-once", 1, timedelta(seconds=0)),
+        # Placed before the range, and gone an hour after its beginning.
+        a_placed_pod("left", 2, timedelta(0)).model_copy(
+            update={"started_at": NOW - timedelta(hours=30), "ended_at": NOW - timedelta(hours=23)}
+        ),
     )
     filling.index_findings(a_finding(f"{NAMESPACE}/one"), a_finding(f"{NAMESPACE}/two"))
     return filling
@@ -93,6 +97,7 @@ def filled(filling: Filling) -> Filling:
 def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None:
     asked_at = datetime.now(UTC)
     report = api.get("/api/v1/reports/failures", namespace=NAMESPACE, since="24h").json()
+    assert "attempts" in report, report
     assert (report["attempts"], report["failed"], report["failed_before"]) == (10, 7, 4)
     assert (report["bind_failed"], report["bind_failed_before"]) == (1, 2)
     memory, numa, contention = report["reasons"]
@@ -117,6 +122,14 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     placed_for = {cause["cause"]: (cause["pods"], round(cause["gpu_hours"], 2)) for cause in report["placed"]["causes"]}
     assert placed_for == {MEMORY: (2, 8.02), NUMA: (1, 8.0)}
     assert (report["placed"]["pods"], round(report["placed"]["gpu_hours"], 2)) == (3, 8.02)
+    (usage,) = report["usage"]
+    assert (usage["namespace"], usage["devices"], usage["waiting_pods"]) == (NAMESPACE, 6, 3)
+    # Six devices since an hour ago, and two until 23 hours ago; the range begins at the beginning of a bucket.
+    since, until = (datetime.fromisoformat(report[name]) for name in ("since", "until"))
+    held = 6 * (until - NOW + timedelta(hours=1)) + 2 * (NOW - timedelta(hours=23) - since)
+    assert usage["gpu_hours_held"] == pytest.approx(held / timedelta(hours=1), abs=0.01)
+    assert usage["gpu_hours_waiting"] == report["waiting"]["gpu_hours"]
+    assert usage["gpu_hours_waited"] == report["placed"]["gpu_hours"]
     times = report["time_to_placement"]
     assert times["pods"] == 3
     assert times["p50_seconds"] == pytest.approx(60, rel=0.05)
@@ -137,6 +150,7 @@ def test_the_report_is_a_table_a_page_and_markdown(filled: Filling, api: Served)
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["section", "key", "measure", "value"]
     assert ["reason", MEMORY, "attempts", "6"] in rows
+    assert ["usage", NAMESPACE, "devices", "6"] in rows
     # What a spreadsheet would take for a formula is a text.
     assert ["pools", "'=a100", "failed", "5"] in rows
     media, text = fetch_report("markdown")

@@ -15,6 +15,7 @@ from schemas.answers.reports import (
     AttemptsReported,
     FailureReport,
     FindingsReported,
+    NamespaceUsage,
     Percentiles,
     ReasonReported,
     Waited,
@@ -35,10 +36,38 @@ def a_report(**fields: object) -> FailureReport:
         "cluster": "default", "namespace": None, "since": "2026-01-01T00:00:00Z", "until": "2026-01-08T00:00:00Z",
         "language": "en", "attempts": 0, "failed": 0, "failed_before": None, "bind_failed": 0,
         "bind_failed_before": None, "reasons": [], "over_time": over_time,
-        "namespaces": [], "pools": [], "waiting": NOTHING, "placed": NOTHING, "time_to_placement": NO_TIMES,
+        "namespaces": [], "pools": [], "waiting": NOTHING, "placed": NOTHING, "usage": [],
+        "time_to_placement": NO_TIMES,
         "time_to_start": NO_TIMES, "fragmentation": None, "findings": [],
     }  # fmt: skip
     return FailureReport.model_validate(plain | fields)
+
+
+def a_usage(namespace: str) -> NamespaceUsage:
+    return NamespaceUsage(
+        namespace=namespace,
+        devices=12,
+        gpu_hours_held=96.25,
+        waiting_pods=3,
+        gpu_hours_waiting=4.5,
+        gpu_hours_waited=0.5,
+    )
+
+
+def test_the_devices_of_a_namespace_are_in_every_format() -> None:
+    report = a_report(usage=[a_usage("llm")])
+    rows = list(csv.reader(io.StringIO(write_file(report, "csv"))))
+    assert [row[2:] for row in rows if row[:2] == ["usage", "llm"]] == [
+        ["devices", "12"],
+        ["gpu_hours_held", "96.25"],
+        ["waiting_pods", "3"],
+        ["gpu_hours_waiting", "4.5"],
+        ["gpu_hours_waited", "0.5"],
+    ]
+    (row,) = [line for line in write_file(report, "markdown").splitlines() if line.startswith("| llm")]
+    assert row.split(" | ")[1:3] == ["12", "96.2"]
+    assert "Devices held and waited for, by namespace" in write_file(report, "html")
+    assert "各命名空间占用与等待的设备" in write_file(a_report(usage=[a_usage("llm")], language="zh"), "html")
 
 
 def test_binds_that_failed_are_in_every_format() -> None:
@@ -53,13 +82,14 @@ def test_hostile_names_are_inert_in_every_format() -> None:
     report = a_report(
         pools=[AttemptsReported(key=HOSTILE, failed=1, failed_before=None)],
         findings=[FindingsReported(finding="=cmd()", count=1)],
+        usage=[a_usage(HOSTILE)],
     )
     page, text, table = (write_file(report, form) for form in ("html", "markdown", "csv"))
     assert "<script" not in page + text
     assert not any(mark in page + text for mark in ("\u202e", "\x1b"))
-    # One row of three cells.
-    (row,) = (line for line in text.splitlines() if "alert(1)" in line)
-    assert row.replace("\\|", "").count("|") == 4
+    # One row of six cells, and one of three.
+    usage, pool = (line for line in text.splitlines() if "alert(1)" in line)
+    assert [row.replace("\\|", "").count("|") for row in (usage, pool)] == [7, 4]
     assert '"\'=cmd()"' in table
 
 

@@ -1,7 +1,8 @@
 """Free devices and memory, and the part of it that fits no waiting pod."""
 
-from api.index.report_queries import measure_fragmentation
+from api.index.report_queries import measure_fragmentation, parse_usage
 from schemas.events import NodeStateChanged
+from schemas.json_types import Json
 from tests.support.builders.kube_objects import STARTED
 
 
@@ -55,3 +56,15 @@ def test_without_waiting_pods_nothing_is_too_small() -> None:
 
 def test_a_device_of_which_the_use_is_not_reported_is_left_out() -> None:
     assert measure_fragmentation([a_state("a", [-1], slots=[-1])], 1).devices == 0
+
+
+def test_a_namespace_that_only_waits_or_only_holds_has_a_row_as_well() -> None:
+    def answer(**buckets: object) -> Json:
+        rows = [{"key": name, **numbers} for name, numbers in buckets.items() if isinstance(numbers, dict)]
+        return {"aggregations": {"namespaces": {"buckets": rows}}}
+
+    held = answer(holds={"held": {"value": 7200.0}, "present": {"devices": {"value": 3}}})
+    waiting = answer(waits={"doc_count": 2, "devices": {"value": 4.0}, "began": {"value": 4.0 * 1_000}})
+    placed = answer(waits={"waited": {"value": 1800.0}})
+    rows = [tuple(usage.model_dump().values()) for usage in parse_usage(held, waiting, placed, 4_600.0)]
+    assert rows == [("holds", 3, 2.0, 0, 0.0, 0.0), ("waits", 0, 0.0, 2, 4.0, 0.5)]

@@ -11,6 +11,10 @@ from page.views.translations import get_meaning
 from schemas.json_types import Json
 
 NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
+USAGE: Json = {
+    "namespace": "llm", "devices": 12, "gpu_hours_held": 96.25, "waiting_pods": 3, "gpu_hours_waiting": 4.5,
+    "gpu_hours_waited": 0.5,
+}  # fmt: skip
 REPORT: Json = {
     "cluster": "default", "namespace": None, "since": "2026-11-16T00:00:00Z", "until": "2026-11-23T00:00:00Z",
     "language": "en", "attempts": 5_000, "failed": 1_234, "failed_before": 900,
@@ -28,7 +32,7 @@ REPORT: Json = {
         "sentence": {"en": "Uncordon the device of m-one: then 2 pods fit.", "zh": "解除 m-one 的隔离。"},
         "who_acts": "administrator",
     },
-    "placed": NO_WAIT, "findings": [],
+    "placed": NO_WAIT, "usage": [USAGE], "findings": [],
     "time_to_placement": {"pods": 3, "p50_seconds": 12.5, "p90_seconds": 400.0, "p99_seconds": None},
 }  # fmt: skip
 
@@ -70,6 +74,7 @@ def test_the_report_begins_with_how_many_failed(api: Reporting) -> None:
     assert "CardInsufficientMemory, by you or waiting" in lines
     assert "Waiting now: 12 pods, 340.2 GPU-hours" in lines
     assert "Time to placement of 3 pods: p50 12s, p90 6m40s" in lines
+    assert ["llm", "12", "96.2", "3", "4.5", "0.50"] in [line.split() for line in lines]
     assert api.requests == [("/reports/failures", {"namespace": "", "since": "7d", "until": "", "lang": "en"})]
 
 
@@ -101,7 +106,7 @@ def test_pods_whose_wait_is_not_known_are_counted_apart(api: Reporting, monkeypa
     text = CliRunner().invoke(app, ["report", "-A"]).stdout
     assert "Placed in this time: 19 pods. How long they waited is known of 3: 8.2 GPU-hours" in text
     # No cause is known: no table without a row.
-    assert "8.2 GPU-hours\n\nTime to placement of 3 pods" in text
+    assert "8.2 GPU-hours\n\nBy namespace" in text
     monkeypatch.setitem(REPORT, "placed", placed | {"pods": 3})
     text = CliRunner().invoke(app, ["report", "-A"]).stdout
     assert "Placed in this time: 3 pods, after 8.2 GPU-hours of waiting\n" in text
