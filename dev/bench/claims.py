@@ -58,7 +58,7 @@ def _iterate_figures() -> Iterator[Figure]:
     yield Figure("one node explained", explained, "CPU ms", round(explained / first, 3))
     read = _measure(lambda: read_inventory(snapshot))
     yield Figure("all slices and claims read", read, "CPU ms", round(read / first, 2))
-    changed = change_snapshot(snapshot, [_make_claim("new", "kinds")])
+    changed = change_snapshot(snapshot, [make_claim("new", "kinds")])
     again = _measure(lambda: read_inventory(changed, previous=inventory))
     yield Figure("and again, after one claim has changed", again, "CPU ms", round(again / first, 2))
 
@@ -81,10 +81,21 @@ def _measure(call: Callable[[], object]) -> float:
 
 
 def _iterate_cluster() -> Iterator[Json]:
-    kinds = list(product(_MODELS, _VERSIONS))
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110"}
     for number in range(NODES):
+        yield _make_object("v1", "Node", f"node-{number:05d}", status={"allocatable": amounts})
+    yield from iterate_devices(NODES)
+    yield make_claim("kinds", _SELECTOR)
+    yield make_claim("devices", f"{_SELECTOR} && {_ATTRIBUTES}.uuid != 'GPU-broken'")
+    for number in range(HELD):
+        yield _hold(number, f"node-{number * NODES // HELD:05d}", DEVICES if number % 2 else DEVICES // 2)
+
+
+def iterate_devices(nodes: int) -> Iterator[Json]:
+    """Yield a slice of devices for each node, equal ones on every twentieth, and their class."""
+    kinds = list(product(_MODELS, _VERSIONS))
+    for number in range(nodes):
         node = f"node-{number:05d}"
-        yield _make_object("v1", "Node", node, status={"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110"}})
         (model, memory), version = kinds[number % KINDS]
         devices = [_make_device(number, index, model, memory, version) for index in range(DEVICES)]
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
@@ -94,10 +105,6 @@ def _iterate_cluster() -> Iterator[Json]:
     yield _make_object(
         "resource.k8s.io/v1", "DeviceClass", "gpu", spec={"selectors": [{"cel": {"expression": is_gpu}}]}
     )
-    yield _make_claim("kinds", _SELECTOR)
-    yield _make_claim("devices", f"{_SELECTOR} && {_ATTRIBUTES}.uuid != 'GPU-broken'")
-    for number in range(HELD):
-        yield _hold(number, f"node-{number * NODES // HELD:05d}", DEVICES if number % 2 else DEVICES // 2)
 
 
 def _make_device(node: int, index: int, model: str, memory: str, version: str) -> Json:
@@ -114,15 +121,21 @@ def _make_device(node: int, index: int, model: str, memory: str, version: str) -
     return {"name": f"gpu-{index}", "attributes": attributes, "capacity": {"memory": {"value": memory}}}
 
 
-def _make_claim(name: str, expression: str) -> Json:
+def select_memory(amount: str) -> str:
+    """Write a selector for devices with this memory or more, and a driver of two of the four versions."""
+    return _SELECTOR.replace("80Gi", amount)
+
+
+def make_claim(name: str, expression: str, namespace: str = "team") -> Json:
+    """Make a claim for two devices of the class."""
     selectors = [{"cel": {"expression": expression}}]
     request = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2, "selectors": selectors}
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": request}]}}
-    return _make_object("resource.k8s.io/v1", "ResourceClaim", name, namespace="team", spec=spec)
+    return _make_object("resource.k8s.io/v1", "ResourceClaim", name, namespace=namespace, spec=spec)
 
 
 def _hold(number: int, node: str, count: int) -> Json:
-    claim = _make_claim(f"held-{number}", "true")
+    claim = make_claim(f"held-{number}", "true")
     results = [{"request": "gpu", "driver": _DRIVER, "pool": node, "device": f"gpu-{index}"} for index in range(count)]
     consumers = [{"resource": "pods", "name": f"train-{number}", "uid": f"uid-{number}"}]
     return claim | {"status": {"allocation": {"devices": {"results": results}}, "reservedFor": consumers}}

@@ -86,20 +86,26 @@ def list_pods() -> Mapping[str, Json]:
     }
 
 
-def iterate_cluster(nodes: int) -> Iterator[Json]:
-    """Yield nodes, each followed by its pods, its CSINode and a volume that only it reaches."""
-    for number in range(nodes):
+def iterate_cluster(nodes: int, first: int = 0, pods: int = DEVICES) -> Iterator[Json]:
+    """Yield nodes, each followed by its pods, its CSINode and a volume that only it reaches.
+
+    first: number of the first node, where a cluster is extended. pods: on each node, with all its devices.
+    """
+    requests = {"cpu": "4", _GPU: str(DEVICES // pods)}
+    for number in range(first, nodes):
         name = f"node-{number:05d}"
         yield _make_node(name, number)
-        for device in range(DEVICES):
+        for device in range(pods):
             app = f"app-{(number + device) % APPS}"
-            pod = _make_pod(f"{name}-{device}", f"team-{device % NAMESPACES}", {"app": app}, {"cpu": "4", _GPU: "1"})
+            pod = _make_pod(f"{name}-{device}", f"team-{device % NAMESPACES}", {"app": app}, requests)
             pod["spec"]["nodeName"], pod["status"] = name, {"phase": "Running"}
             if device == 0:
                 pod["spec"]["affinity"] = {"podAntiAffinity": _require([_make_term(f"{app}-other", _HOST)])}
             yield pod
         yield _make_object("storage.k8s.io/v1", "CSINode", name) | {"spec": {"drivers": [_DRIVER]}}
         yield _make_volume(name)
+    if first:
+        return
     storage_class = _make_object("storage.k8s.io/v1", "StorageClass", "local")
     yield storage_class | {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
     claim = _make_object("v1", "PersistentVolumeClaim", "data", namespace="team-0")
