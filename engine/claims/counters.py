@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from engine.claims.allocated import DeviceHolder
 from engine.claims.inventory import Inventory
 from engine.claims.slices import Counters, Pool, Slice, SliceDevice
 
@@ -15,6 +16,8 @@ class CounterShortage:
     counter: str
     needed: int
     left: int
+    users: tuple[DeviceHolder, ...] = ()
+    """Claims that use the counter, where they were looked for."""
 
 
 @dataclass(slots=True)
@@ -45,6 +48,22 @@ class CounterAvailability:
                 for name, counters in self.inventory.get_details(slice_, device).counters:
                     subtract(left.get(name, {}), counters)
         return left
+
+
+def list_counter_users(inventory: Inventory, pool: Pool, shortage: CounterShortage) -> tuple[DeviceHolder, ...]:
+    """List the claims whose devices use a counter of a pool, each once."""
+    users: dict[str, DeviceHolder] = {}
+    for slice_ in (*pool.slices, *pool.other_slices):
+        for device in () if slice_.is_plain else slice_.devices:
+            holder = None if device.is_plain else inventory.allocated.find_holder((*pool.id, device.name))
+            if holder and _uses_counter(inventory, slice_, device, shortage):
+                users.setdefault(holder.claim.title, holder)
+    return tuple(users.values())
+
+
+def _uses_counter(inventory: Inventory, slice_: Slice, device: SliceDevice, shortage: CounterShortage) -> bool:
+    counters = inventory.get_details(slice_, device).counters
+    return any(name == shortage.counter_set and shortage.counter in amounts for name, amounts in counters)
 
 
 def subtract(left: dict[str, int], counters: Mapping[str, int]) -> None:

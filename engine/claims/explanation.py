@@ -9,7 +9,7 @@ from engine.claims.capacity import CapacityUnjudgedError
 from engine.claims.constraints import Conflict, covers, find_attribute
 from engine.claims.counters import CounterAvailability, CounterLedger
 from engine.claims.device_facts import collect_facts
-from engine.claims.findings import DeviceFinding, describe_facts, describe_refusal, sort_findings
+from engine.claims.findings import DeviceFinding, describe_by_code, describe_facts, describe_refusal, sort_findings
 from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
 from engine.claims.judgement import ClaimAllocation, NodeClaimsVerdict, to_line
 from engine.claims.matching import SelectorError, SelectorUnjudgedError
@@ -166,25 +166,25 @@ class _Explainer:
         reason = _POOL_REASONS.get(pool.state)
         if reason is None:
             return
-        title = f"pool {pool.title}"
+        title, generation = pool.title, pool.generation
         match pool.state:
             case PoolState.INCOMPLETE:
-                text = f"{title} has {pool.seen} of {pool.expected} slices of generation {pool.generation}"
+                amounts = {"seen": pool.seen, "expected": pool.expected}
+                yield describe_by_code(reason, "pool_incomplete", pool=title, generation=generation, **amounts)
             case PoolState.INVALID:
-                text = f"{title}: {pool.cause}"
+                yield describe_by_code(reason, "pool_invalid", pool=title, cause=pool.cause)
             case _:
-                text = f"{title} is of generation {pool.generation}, which a newer one replaces"
-        yield DeviceFinding(reason, text)
+                yield describe_by_code(reason, "pool_outdated", pool=title, generation=generation)
 
     def _describe_device(self, claim: int, request: ClaimRequest, pooled: PooledDevice) -> Iterator[DeviceFinding]:
         judge, slice_, device = self._judge, pooled.slice, pooled.device
         inventory = judge.inventory
         if slice_.selects_per_device and not reaches_node(inventory, slice_, device, self._node):
-            yield DeviceFinding(DeviceReason.NOT_ON_NODE, f"node {self._node.name} does not reach the device")
+            yield describe_by_code(DeviceReason.NOT_ON_NODE, "not_on_node", node=self._node.name)
         facts = collect_facts(inventory, judge.matcher, self._claims[claim].title, request, slice_, device)
         yield from describe_facts(judge.matcher, facts, request, slice_, device)
         if not inventory.gates.binding_conditions and inventory.get_details(slice_, device).binding_conditions:
-            yield DeviceFinding(DeviceReason.BINDING_NOT_SUPPORTED, "it has binding conditions")
+            yield describe_by_code(DeviceReason.BINDING_NOT_SUPPORTED, "binding_conditions")
         yield from self._describe_counters(request, pooled)
         for constraint in self._claims[claim].spec.constraints:
             if covers(constraint, request) and find_attribute(device, slice_.driver, constraint.attribute) is None:
@@ -228,10 +228,10 @@ class _DraftRequest:
         """Return whether fewer devices fit than are asked for."""
         return self.count_fitting() < (self.wanted or 1)
 
-    def mark(self, text: str) -> None:
+    def mark(self, code: str, **values: object) -> None:
         for of_device in self.findings:
             if not of_device:
-                of_device.append(DeviceFinding(DeviceReason.TOO_FEW, text))
+                of_device.append(describe_by_code(DeviceReason.TOO_FEW, code, **values))
 
     def complete(self, devices: Sequence[PooledDevice]) -> ExplainedRequest:
         explained = zip(devices, self.findings, strict=True)
@@ -249,7 +249,6 @@ def _mark_unpicked(groups: Sequence[Sequence[_DraftRequest]]) -> None:
     for drafts in groups:
         for draft in drafts:
             if draft.is_short:
-                count = draft.count_fitting()
-                draft.mark(f"it fits, and {draft.wanted} are asked for, but only {count} of the node's do")
+                draft.mark("too_few", wanted=draft.wanted, count=draft.count_fitting())
             elif not is_short:
-                draft.mark("it fits, but not together with devices for everything else that the pod asks for")
+                draft.mark("not_together")

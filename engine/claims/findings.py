@@ -28,9 +28,41 @@ class SelectorFailure:
     expression: str
     parts: tuple[FailedPart, ...]
     error: str = ""
+    truth: Truth = Truth.FALSE
 
 
-Cause = SelectorFailure | DeviceHolder | DeviceTaint | Shortage | CounterShortage | Conflict | TakenDevice | None
+@dataclass(frozen=True, slots=True)
+class StatedFinding:
+    """A finding with a text of its own (a key of `STATEMENTS`) and the values in it."""
+
+    code: str
+    values: tuple[tuple[str, object], ...] = ()
+
+
+STATEMENTS: Final[Mapping[str, str]] = {
+    "class_missing": "device class {class_name} does not exist",
+    "pool_incomplete": "pool {pool} has {seen} of {expected} slices of generation {generation}",
+    "pool_invalid": "pool {pool}: {cause}",
+    "pool_outdated": "pool {pool} is of generation {generation}, which a newer one replaces",
+    "not_on_node": "node {node} does not reach the device",
+    "binding_conditions": "it has binding conditions",
+    "too_few": "it fits, and {wanted} are asked for, but only {count} of the node's do",
+    "not_together": "it fits, but not together with devices for everything else that the pod asks for",
+    "taken_by_claim": "this claim has it already",
+}
+"""Texts of statements."""
+
+Cause = (
+    SelectorFailure
+    | DeviceHolder
+    | DeviceTaint
+    | Shortage
+    | CounterShortage
+    | Conflict
+    | TakenDevice
+    | StatedFinding
+    | None
+)
 """The objects behind a finding."""
 
 
@@ -50,6 +82,11 @@ class DeviceFinding:
         object.__setattr__(self, "text", to_line(self.text))
 
 
+def describe_by_code(reason: DeviceReason, code: str, **values: object) -> DeviceFinding:
+    """State a finding by the code of its text."""
+    return DeviceFinding(reason, STATEMENTS[code].format_map(values), StatedFinding(code, tuple(values.items())))
+
+
 _UNTRUE: Final[Mapping[Truth, DeviceReason]] = {
     Truth.RUN_ERROR: DeviceReason.SELECTOR_ERROR,
     Truth.COMPILE_ERROR: DeviceReason.SELECTOR_ERROR,
@@ -67,8 +104,7 @@ def describe_facts(
 ) -> Iterator[DeviceFinding]:
     """Describe the facts that keep a device from a request."""
     if facts.is_class_missing:
-        text = f"device class {request.class_name} does not exist"
-        yield DeviceFinding(DeviceReason.CLASS_NOT_FOUND, text)
+        yield describe_by_code(DeviceReason.CLASS_NOT_FOUND, "class_missing", class_name=request.class_name)
     for outcomes, reason in (
         (facts.of_class, DeviceReason.CLASS_NOT_MATCHED),
         (facts.of_request, DeviceReason.SELECTOR_NOT_MATCHED),
@@ -94,7 +130,7 @@ def _describe_selector(
 ) -> DeviceFinding:
     selector, outcome = failed.origin.selector, failed.outcome
     parts = tuple(matcher.explain(selector, slice_, device))
-    cause = SelectorFailure(failed.origin.text, selector.text, parts, outcome.text)
+    cause = SelectorFailure(failed.origin.text, selector.text, parts, outcome.text, outcome.truth)
     sentences = "; ".join(part.to_sentence() for part in parts)
     if outcome.truth is Truth.FALSE:
         return DeviceFinding(reason, f"{failed.origin.text}: {sentences or 'is false'}", cause)
@@ -113,11 +149,12 @@ def describe_refusal(refusal: Refusal, request: ClaimRequest) -> DeviceFinding:
         case Shortage():
             return _describe_shortage(refusal)
         case CounterShortage():
-            return _describe_counter(refusal)
+            return describe_counter(refusal)
         case Conflict():
             return DeviceFinding(DeviceReason.CONSTRAINT_NOT_MET, _describe_conflict(refusal), refusal)
-    words = "this claim has it already" if request.has_admin_access else f"taken for claim {refusal.title}"
-    return DeviceFinding(DeviceReason.TAKEN_BY_POD, words, refusal)
+    if request.has_admin_access:
+        return describe_by_code(DeviceReason.TAKEN_BY_POD, "taken_by_claim")
+    return DeviceFinding(DeviceReason.TAKEN_BY_POD, f"taken for claim {refusal.title}", refusal)
 
 
 def _describe_shortage(shortage: Shortage) -> DeviceFinding:
@@ -134,7 +171,8 @@ def _describe_shortage(shortage: Shortage) -> DeviceFinding:
     return DeviceFinding(DeviceReason.CAPACITY_EXHAUSTED, f"{name}: {left} of {total} left, asked {amount}", shortage)
 
 
-def _describe_counter(shortage: CounterShortage) -> DeviceFinding:
+def describe_counter(shortage: CounterShortage) -> DeviceFinding:
+    """Describe a counter that is used up, with the claims that use it where they are named."""
     reason = DeviceReason.COUNTERS_EXHAUSTED
     if not shortage.counter:
         text = "it shares counters with others, which the cluster does not support"
@@ -144,7 +182,8 @@ def _describe_counter(shortage: CounterShortage) -> DeviceFinding:
         return DeviceFinding(reason, text, shortage)
     left, needed = format_nano(max(0, shortage.left)), format_nano(shortage.needed)
     text = f"{shortage.counter} of {shortage.counter_set}: {left} left, the device needs {needed}"
-    return DeviceFinding(reason, text, shortage)
+    users = " and by ".join(holder.to_text() for holder in shortage.users)
+    return DeviceFinding(reason, f"{text}; used by {users}" if users else text, shortage)
 
 
 def _describe_conflict(conflict: Conflict) -> str:

@@ -30,6 +30,7 @@ judged_nodes     obstacles behind them, in the order of the filters
 judged_labels, judged_resources, judged_neighbours, judged_volumes, judged_claims, judged_pod
                  what each filter compared: labels, resources, other pods, volumes, claims, the pod as such
 judged_cluster   a judgement with its snapshot, and the obstacle of some nodes out of all
+cel_errors       errors of selectors in Chinese
 claim_devices    devices of a claim's requests over all nodes, by reason
 claim_findings   the value of a device and what was asked, in both languages
 

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from engine.claims.allocated import AllocatedDevices, DeviceHolder
+from engine.claims.allocated import DeviceHolder
+from engine.claims.counters import CounterShortage, list_counter_users
 from engine.claims.equal_nodes import NodeExplainer
-from engine.claims.explanation import ExplainedDevice
-from engine.claims.findings import DeviceFinding, describe_holder
+from engine.claims.explanation import ExplainedDevice, PooledDevice
+from engine.claims.findings import DeviceFinding, describe_counter, describe_holder
+from engine.claims.inventory import Inventory
 from engine.claims.judge import ClaimsJudge
 from engine.claims.reasons import DeviceReason
 from engine.claims.requests import ClaimRequest
@@ -20,7 +22,9 @@ from engine.snapshot.nodes import Node
 MAX_EXPLAINED: Final = 200
 """Limit of the nodes whose devices are explained, equal ones counted once."""
 MAX_EXAMPLES: Final = 8
-"""Limit of the devices that are shown for one reason."""
+"""Limit of the devices that are named for one reason."""
+MAX_USERS: Final = 3
+"""Limit of the claims that are named for one counter."""
 _RANKS: Final = {reason: rank for rank, reason in enumerate(DeviceReason)}
 
 RequestKey = tuple[str, str]
@@ -46,11 +50,12 @@ class RequestTally:
     _examples: dict[DeviceReason, dict[str, _Example]] = field(default_factory=dict)
     _counts: Counter[tuple[DeviceReason, str]] = field(default_factory=Counter)
 
-    def add(self, device_id: DeviceId, node: str, device: ExplainedDevice, allocated: AllocatedDevices) -> None:
+    def add(self, pooled: PooledDevice, node: str, device: ExplainedDevice, inventory: Inventory) -> None:
         """Count a device; ``device``: the explanation of it, or of an equal one."""
+        device_id = pooled.id
         if not device.findings or device_id in self.reasons:
             return
-        finding = _find_own_holder(device.findings[0], device_id, allocated)
+        finding = _find_own_holder(device.findings[0], pooled, inventory)
         reason = self.reasons[device_id] = finding.reason
         self._counts[reason, finding.text] += 1
         self._examples.setdefault(reason, {}).setdefault(finding.text, _Example(device_id, node, finding))
@@ -78,19 +83,31 @@ class RequestTally:
         ]
 
 
-def _find_own_holder(finding: DeviceFinding, device: DeviceId, allocated: AllocatedDevices) -> DeviceFinding:
-    """Find the holder of this device, where the finding is that of a device of an equal node."""
-    holder = allocated.find_holder(device) if isinstance(finding.cause, DeviceHolder) else None
-    return describe_holder(holder) if holder else finding
+def _find_own_holder(finding: DeviceFinding, pooled: PooledDevice, inventory: Inventory) -> DeviceFinding:
+    """Find who has this device or its counters, where the finding is that of a device of an equal node."""
+    if isinstance(finding.cause, DeviceHolder):
+        holder = inventory.allocated.find_holder(pooled.id)
+        return describe_holder(holder) if holder else finding
+    if isinstance(finding.cause, CounterShortage) and finding.cause.counter:
+        users = list_counter_users(inventory, pooled.pool, finding.cause)
+        # An example has one namespace, by which it is redacted.
+        named = [user for user in users if user.claim.namespace == users[0].claim.namespace]
+        return describe_counter(replace(finding.cause, users=tuple(named[:MAX_USERS])))
+    return finding
 
 
 def _get_namespace(finding: DeviceFinding) -> str:
-    return finding.cause.claim.namespace if isinstance(finding.cause, DeviceHolder) else ""
+    match finding.cause:
+        case DeviceHolder():
+            return finding.cause.claim.namespace
+        case CounterShortage(users=(first, *_)):
+            return first.claim.namespace
+    return ""
 
 
 def collect_request_devices(judge: ClaimsJudge, nodes: Iterable[Node]) -> Mapping[RequestKey, RequestTally]:
     """Collect the devices of every request for which some are refused."""
-    explainer, allocated = NodeExplainer(judge, MAX_EXPLAINED), judge.inventory.allocated
+    explainer = NodeExplainer(judge, MAX_EXPLAINED)
     tallies: dict[RequestKey, RequestTally] = {}
     for node in nodes:
         explanation = explainer.explain(node)
@@ -98,5 +115,5 @@ def collect_request_devices(judge: ClaimsJudge, nodes: Iterable[Node]) -> Mappin
             key = explained.claim, explained.request.full_name
             tally = tallies.setdefault(key, RequestTally(explained.request, explained.wanted))
             for pooled, device in zip(explanation.devices if explanation else (), explained.devices, strict=False):
-                tally.add(pooled.id, node.name, device, allocated)
+                tally.add(pooled, node.name, device, judge.inventory)
     return {key: tally for key, tally in tallies.items() if tally.reasons}

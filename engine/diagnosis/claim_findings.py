@@ -1,17 +1,19 @@
 """Findings about the devices of claims in both languages: the value of a device, and what was asked."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from engine.claims.allocated import DeviceHolder
 from engine.claims.capacity import Shortage, format_nano
 from engine.claims.cel.parts import FailedPart
+from engine.claims.cel.selector import Truth
 from engine.claims.constraints import Conflict
 from engine.claims.counters import CounterShortage
 from engine.claims.device_details import DeviceTaint
-from engine.claims.findings import DeviceFinding, SelectorFailure, format_attribute
-from engine.claims.reasons import DeviceReason
+from engine.claims.findings import DeviceFinding, SelectorFailure, StatedFinding, format_attribute
 from engine.claims.reservations import TakenDevice
+from engine.diagnosis.cel_errors import write_cel_error
 from schemas.answers.diagnosis import InBothLanguages
 
 _WANTED: Final[Mapping[str, str]] = {
@@ -30,20 +32,40 @@ _WANTED: Final[Mapping[str, str]] = {
     "includes": "要求其中有 {}",
 }
 """Words for an operator of a selector with the value that is asked for; `engine.claims.cel.parts` has the English."""
+_FAILURES: Final = {
+    Truth.RUN_ERROR: "求值出错",
+    Truth.COMPILE_ERROR: "无法编译",
+    Truth.UNJUDGED: "未作判断",
+}
+_SELECTOR: Final = re.compile(r"^(?P<kind>class|claim) (?P<name>\S+): selector #(?P<position>\d+)$")
+_OWNERS: Final = {"class": "设备类", "claim": "声明"}
+STATEMENTS_IN_CHINESE: Final[Mapping[str, str]] = {
+    "class_missing": "设备类 {class_name} 不存在",
+    "pool_incomplete": "池 {pool} 的第 {generation} 代有 {expected} 个 slice，目前只有 {seen} 个",
+    "pool_invalid": "池 {pool} 无效：{cause}",
+    "pool_outdated": "池 {pool} 为第 {generation} 代，已被更新的一代取代",
+    "not_on_node": "节点 {node} 无法访问该设备",
+    "binding_conditions": "该设备带有绑定条件",
+    "too_few": "该设备符合，但申请 {wanted} 个，而节点上只有 {count} 个符合",
+    "not_together": "该设备符合，但无法与 Pod 申请的其他设备同时满足",
+    "taken_by_claim": "该声明已包含此设备",
+}
+"""Texts of statements; `engine.claims.findings` has the English."""
 _STATES: Final = {"is not set": "未设置", "is set": "已设置"}
 
 
 def write_finding(finding: DeviceFinding) -> InBothLanguages:
-    """Write a finding; what only a driver or CEL words stays in English."""
+    """Write a finding; what only a driver words stays in English."""
     english = finding.text.rstrip(".")
     return InBothLanguages(en=english, zh=_write_chinese(finding) or english)
 
 
 def _write_chinese(finding: DeviceFinding) -> str:
     match finding.cause:
-        case SelectorFailure(error=""):
-            parts = "；".join(map(_write_part, finding.cause.parts))
-            return f"{finding.cause.selector}：{parts}" if parts else ""
+        case SelectorFailure():
+            return _write_selector(finding.cause)
+        case StatedFinding():
+            return STATEMENTS_IN_CHINESE[finding.cause.code].format_map(dict(finding.cause.values))
         case DeviceHolder():
             return _write_holder(finding.cause)
         case DeviceTaint():
@@ -51,23 +73,41 @@ def _write_chinese(finding: DeviceFinding) -> str:
             return f"请求不容忍污点 {finding.cause}{rule}"
         case Shortage():
             return _write_shortage(finding.cause)
-        case CounterShortage(counter=counter) if counter:
+        case CounterShortage():
             return _write_counter(finding.cause)
         case Conflict():
             return _write_conflict(finding.cause)
-        case TakenDevice() if finding.reason is DeviceReason.TAKEN_BY_POD:
+        case TakenDevice():
             return f"已用于声明 {finding.cause.title}"
     return ""
+
+
+def _write_selector(failure: SelectorFailure) -> str:
+    parts = "；".join(map(_write_part, failure.parts))
+    selector = _SELECTOR.sub(_write_owner, failure.selector)
+    if failure.truth is Truth.FALSE:
+        return f"{selector}：{parts or '不成立'}"
+    if failure.truth is not Truth.RUN_ERROR or not parts:
+        parts = write_cel_error(failure.error)
+    return f"{selector}{_FAILURES[failure.truth]}：{parts}"
+
+
+def _write_owner(match: "re.Match[str]") -> str:
+    return f"{_OWNERS[match['kind']]} {match['name']} 的选择器 #{match['position']}"
 
 
 def _write_part(part: FailedPart) -> str:
     if part.alternatives:
         return "；或 ".join(map(_write_part, part.alternatives))
+    if part.error:
+        return f"{part.text}：{write_cel_error(part.error)}"
     if part.operator:
         return f"{part.subject} 为 {part.actual}，{_WANTED[part.operator].format(part.expected)}"
     if part.subject and part.actual in _STATES:
         return f"{part.subject} {_STATES[part.actual]}：{part.text} 不成立"
-    return part.to_sentence()
+    if part.subject and part.actual in ("true", "false"):
+        return f"{part.subject} 为 {part.actual}"
+    return f"{part.subject} 为 {part.actual}：{part.text} 不成立" if part.subject else f"{part.text} 不成立"
 
 
 def _write_holder(holder: DeviceHolder) -> str:
@@ -90,10 +130,14 @@ def _write_shortage(shortage: Shortage) -> str:
 
 
 def _write_counter(shortage: CounterShortage) -> str:
+    if not shortage.counter:
+        return "该设备与其他设备共享计数器，而集群不支持"
     title = f"{shortage.counter_set} 的 {shortage.counter}"
     if not shortage.needed:
         return f"{title} 已超额占用，该池不再提供带计数器的设备"
-    return f"{title}：剩余 {format_nano(max(0, shortage.left))}，设备需要 {format_nano(shortage.needed)}"
+    users = "；".join(map(_write_holder, shortage.users))
+    amounts = f"{title}：剩余 {format_nano(max(0, shortage.left))}，设备需要 {format_nano(shortage.needed)}"
+    return f"{amounts}；{users}" if users else amounts
 
 
 def _write_conflict(conflict: Conflict) -> str:

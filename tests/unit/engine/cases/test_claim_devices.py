@@ -64,7 +64,7 @@ def test_devices_have_their_values_and_the_nearest_to_a_fit_comes_first() -> Non
     }
     assert list_examples(obstacle, "zh") == {
         "DeviceInUse": [("被声明 default/held 占用，预留给 train-0", 1)],
-        "SelectorNotMatched": [("claim default/c0: selector #0：memory 为 40Gi，要求至少 80Gi", 2)],
+        "SelectorNotMatched": [("声明 default/c0 的选择器 #0：memory 为 40Gi，要求至少 80Gi", 2)],
     }
     assert [reason.devices for reason in obstacle.devices] == [1, 2]
     assert obstacle.devices[0].examples[0].device == "gpu.nvidia.com/n1/large"
