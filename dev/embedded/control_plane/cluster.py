@@ -18,7 +18,16 @@ from rich.console import Console
 
 from dev.embedded.control_plane.build import ensure_installed
 from dev.embedded.control_plane.credentials import Credentials
-from dev.embedded.control_plane.programs import ApiServer, ControllerManager, Etcd, KubeScheduler, Kwok, Program
+from dev.embedded.control_plane.programs import (
+    NO_ALPHA,
+    AlphaFeatures,
+    ApiServer,
+    ControllerManager,
+    Etcd,
+    KubeScheduler,
+    Kwok,
+    Program,
+)
 from dev.embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, create_records, write_records
 from dev.embedded.control_plane.steps import create_steps
 from dev.embedded.errors import PortTakenError
@@ -32,12 +41,17 @@ class ControlPlane:
     """etcd, kube-apiserver and controllers of a folder; kube-scheduler and kwok if they are asked for."""
 
     def __init__(
-        self, folder: Path, binary: Path, records: Sequence[ProgramRecord], parent_watch: ParentWatch | None
+        self,
+        folder: Path,
+        binary: Path,
+        records: Sequence[ProgramRecord],
+        parent_watch: ParentWatch | None,
+        alpha: AlphaFeatures = NO_ALPHA,
     ) -> None:
         self.folder = folder
         self.binary = binary
         self.credentials = Credentials(folder / "credentials")
-        self._parent_watch = parent_watch
+        self._parent_watch, self._alpha = parent_watch, alpha
         self._records = {record.name: record for record in records}
         self._make_programs({})
 
@@ -157,12 +171,17 @@ class ControlPlane:
     def _make_programs(self, scheduler_configuration: Mapping[str, Any]) -> None:
         files = self.credentials
         self.etcd = Etcd(*self._list_arguments("etcd"), peer_port=self._records["etcd"].peer_port)
-        self.api_server = ApiServer(*self._list_arguments("kube-apiserver"), etcd=self.etcd, credentials=files)
+        self.api_server = ApiServer(
+            *self._list_arguments("kube-apiserver"), etcd=self.etcd, credentials=files, alpha=self._alpha
+        )
         self.controller_manager = ControllerManager(
             *self._list_arguments("kube-controller-manager"), api_server=self.api_server, credentials=files
         )
         self.scheduler = KubeScheduler(
-            *self._list_arguments("kube-scheduler"), credentials=files, configuration=scheduler_configuration
+            *self._list_arguments("kube-scheduler"),
+            credentials=files,
+            configuration=scheduler_configuration,
+            alpha=self._alpha,
         )
         self.kwok = Kwok(*self._list_arguments("kwok"), credentials=files)
 
@@ -172,11 +191,14 @@ class ControlPlane:
 
 
 @contextmanager
-def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = CORE) -> Iterator[ControlPlane]:
+def control_plane(
+    folder: Path | None = None, names: Sequence[ProgramName] = CORE, alpha: AlphaFeatures = NO_ALPHA
+) -> Iterator[ControlPlane]:
     """A Kubernetes control plane that runs as long as the ``with`` block, and never longer than this process.
 
     It runs in a new folder below ``folder`` or the system's temporary folder, which is removed at the end. The first
     call on a machine builds the programs, which takes minutes; if another process builds them, it waits for that.
+    ``alpha``: features that are on although they are off by default.
 
     Raises BuildError, ServerError.
     """
@@ -186,7 +208,7 @@ def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = COR
     home = Path(tempfile.mkdtemp(prefix="schedulerlog-kubernetes-", dir=folder)).resolve()
     parent_watch = ParentWatch()
     try:
-        cluster = ControlPlane(home, binary, create_records(), parent_watch)
+        cluster = ControlPlane(home, binary, create_records(), parent_watch, alpha)
         try:
             cluster.start(names)
             yield cluster

@@ -6,7 +6,7 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx
 import yaml
@@ -59,6 +59,24 @@ class Program(Server):
         return [str(self._binary), program, *flags]
 
 
+class AlphaFeatures(NamedTuple):
+    """Features of Kubernetes that are off by default: feature gates, and versions of API groups that are served."""
+
+    gates: tuple[str, ...] = ()
+    apis: tuple[str, ...] = ()
+
+    def list_gate_flags(self) -> list[str]:
+        """List the flags of every program that has the gates."""
+        return [f"--feature-gates={','.join(f'{gate}=true' for gate in self.gates)}"] if self.gates else []
+
+    def list_api_flags(self) -> list[str]:
+        """List the further flags of the API server."""
+        return [f"--runtime-config={','.join(f'{api}=true' for api in self.apis)}"] if self.apis else []
+
+
+NO_ALPHA: Final = AlphaFeatures()
+
+
 class Etcd(Program):
     """The API server's store: one member, its data in ``home``."""
 
@@ -88,9 +106,11 @@ class Etcd(Program):
 class ApiServer(Program):
     """The API server; users of ``credentials`` have the rights that RBAC gives them."""
 
-    def __init__(self, *args: Any, etcd: Etcd, credentials: Credentials, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, etcd: Etcd, credentials: Credentials, alpha: AlphaFeatures = NO_ALPHA, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._etcd = etcd
+        self._etcd, self._alpha = etcd, alpha
         self._credentials = credentials
 
     @property
@@ -127,7 +147,7 @@ class ApiServer(Program):
             "--profiling=false",
             f"--audit-policy-file={self._audit_policy}", f"--audit-log-path={self.audit_log}",
             # Every line is in the file when the request is answered.
-            "--audit-log-mode=blocking-strict",
+            "--audit-log-mode=blocking-strict", *self._alpha.list_gate_flags(), *self._alpha.list_api_flags(),
         )  # fmt: skip
 
     def is_answering(self) -> bool:
@@ -191,9 +211,16 @@ class ControllerManager(Program):
 class KubeScheduler(Program):
     """kube-scheduler with a KubeSchedulerConfiguration, completed with what every run here needs."""
 
-    def __init__(self, *args: Any, credentials: Credentials, configuration: Mapping[str, Any], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        credentials: Credentials,
+        configuration: Mapping[str, Any],
+        alpha: AlphaFeatures = NO_ALPHA,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._credentials = credentials
+        self._credentials, self._alpha = credentials, alpha
         self.configuration = configuration
 
     def prepare(self) -> None:
@@ -214,7 +241,7 @@ class KubeScheduler(Program):
             "kube-scheduler", f"--config={self.home / 'configuration.yaml'}", "--v=3",
             "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
             # Its metrics are for benchmarks, which know no token of its own.
-            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+            "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", *self._alpha.list_gate_flags(),
         )  # fmt: skip
 
     def is_answering(self) -> bool:
