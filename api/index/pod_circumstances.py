@@ -46,6 +46,8 @@ def parse_pod_state(answer: Json) -> PodOnCluster | None:
     if latest is None:
         return None
     same = [event for event in events if event.pod.uid == latest.pod.uid and event.observed_at >= latest.observed_at]
+    # The report of a deletion has no conditions: those before say by whom the pod was preempted or evicted.
+    described = [event for event in events if event.conditions and event.pod.uid == latest.pod.uid]
     return PodOnCluster(
         source=Evidence("pod", latest.id, latest.observed_at, "cluster"),
         uid=latest.pod.uid,
@@ -54,7 +56,7 @@ def parse_pod_state(answer: Json) -> PodOnCluster | None:
         is_gone=latest.deleted,
         scheduler=latest.scheduler,
         created_at=latest.description.created_at if latest.description else None,
-        conditions=latest.conditions,
+        conditions=latest.conditions or (described[0].conditions if latest.deleted and described else []),
         problems=[problem for event in same for problem in event.problems],
         bind_phase=latest.bind_phase,
     )

@@ -58,7 +58,7 @@ def list_without_pods(objects: CaseObjects) -> list[CaseWorkload]:
         for (namespace, name), entry in objects.tables.get(kind, {}).items() if kind not in _MADE_OF_OTHERS else ():
             key = CaseWorkload(kind, namespace, name)
             line = (key, *_iterate_owners(objects, entry))
-            if _wants_pods(objects, key, entry) and not _counts_pods(entry) and owners.isdisjoint(line):
+            if _wants_pods(objects, key, entry) and not counts_pods(entry) and owners.isdisjoint(line):
                 unmade[line[-1]] = None
     return list(unmade)
 
@@ -74,10 +74,16 @@ def _wants_pods(objects: CaseObjects, key: CaseWorkload, entry: Fields) -> bool:
     )
 
 
-def _counts_pods(entry: Fields) -> bool:
+def counts_pods(entry: Fields) -> bool:
     """Tell whether a workload's own status counts pods, which were not read then."""
     status = get_object(entry, "status")
     return any(_get_number(status, name, 0) for name in ("active", "replicas", "running", "pending"))
+
+
+def find_root(objects: CaseObjects, key: CaseWorkload) -> CaseWorkload:
+    """Find the owner of the owners of an object; the object itself where nothing owns it."""
+    entry = objects.find(key.kind, key.name, key.namespace) or {}
+    return (key, *_iterate_owners(objects, entry))[-1]
 
 
 def _iterate_owners(objects: CaseObjects, entry: Fields) -> Iterator[CaseWorkload]:
@@ -92,20 +98,27 @@ def _iterate_owners(objects: CaseObjects, entry: Fields) -> Iterator[CaseWorkloa
 
 def list_family(objects: CaseObjects, key: CaseWorkload) -> list[CaseWorkload]:
     """List the workload, the one that it belongs to, and everything that was made for it; pods are not among them."""
-    entries = [
-        (CaseWorkload(kind, namespace, name), entry)
-        for kind, table in objects.tables.items()
-        if kind not in (kinds.POD, *EVENT_KINDS)
-        for (namespace, name), entry in table.items()
-        if namespace == key.namespace
-    ]
+    children = objects.derive(_group_by_owner)
     family = dict.fromkeys(_list_roots(objects, key))
+    members = list(family)
     for _ in range(_MAX_OWNERS):
-        members = [other for other, entry in entries if other not in family and _is_owned(entry, family)]
+        members = [child for member in members for child in children.get(member, ()) if child not in family]
         if not members:
             break
         family |= dict.fromkeys(members)
     return list(family)
+
+
+def _group_by_owner(objects: CaseObjects) -> dict[CaseWorkload, list[CaseWorkload]]:
+    """Group the objects by their owners; pods and events are left out."""
+    children: dict[CaseWorkload, list[CaseWorkload]] = {}
+    for kind, table in objects.tables.items():
+        if kind in (kinds.POD, *EVENT_KINDS):
+            continue
+        for (namespace, name), entry in table.items():
+            for owner in list_owners(entry, namespace):
+                children.setdefault(owner, []).append(CaseWorkload(kind, namespace, name))
+    return children
 
 
 def _list_roots(objects: CaseObjects, key: CaseWorkload) -> Iterator[CaseWorkload]:

@@ -16,6 +16,7 @@ from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError, Object, RejectedObject, read_mapping, read_text
 from engine.snapshot.nodes import Node
 from engine.snapshot.snapshot import Key, Snapshot
+from runtime.kubernetes.object_fields import iterate_objects
 
 NEEDED: Final = frozenset({kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS})
 """Kinds without which nothing about claims is judged."""
@@ -83,7 +84,8 @@ def read_inventory(snapshot: Snapshot, gates: Gates = DEFAULT_GATES, *, previous
     reader = _Reader(snapshot)
     classes = reader.read(kinds.DEVICE_CLASS, lambda _, name, value: read_class(name, value))
     claims = reader.read(kinds.RESOURCE_CLAIM, _read_changed_claims(previous.claims if previous else {}))
-    rules = reader.read(kinds.DEVICE_TAINT_RULE, _read_rule) if gates.device_taint_rules else []
+    rules = reader.read(kinds.DEVICE_TAINT_RULE, _read_rule)
+    rules = rules if gates.device_taint_rules or _are_enforced(snapshot) else []
     is_unchanged = previous is not None and previous.slices is slices and previous.gates == gates
     return Inventory(
         gates=gates,
@@ -98,6 +100,13 @@ def read_inventory(snapshot: Snapshot, gates: Gates = DEFAULT_GATES, *, previous
         details=previous.details if previous and is_unchanged else {},
         pools=previous.pools if previous and is_unchanged else {},
     )
+
+
+def _are_enforced(snapshot: Snapshot) -> bool:
+    """Tell whether the cluster enforces its DeviceTaintRules though its release does not by default."""
+    # Their controller writes a condition, and runs only with the feature.
+    objects = snapshot.get_objects(kinds.DEVICE_TAINT_RULE).values()
+    return any(next(iterate_objects(rule, "status", "conditions"), None) for rule in objects)
 
 
 class _Reader:

@@ -28,7 +28,7 @@ from engine.snapshot.nodes import Node
 
 NO_DEVICES: Final = "cannot allocate all claims"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
-_NOT_ON_NODE: Final = "resourceclaim not available on the node"
+NOT_ON_NODE: Final = "resourceclaim not available on the node"
 _NO_RESOURCE: Final = "cannot fit resource"
 _PRIOR_CLAIM: Final = "cannot schedule extended resource claim"
 _TOO_LONG: Final = (
@@ -79,7 +79,7 @@ class ClaimsJudge:
                 return NodeClaimsVerdict()
             verdict = self._judge_search(node, claims)
         if unavailable and verdict.refusal is None:
-            return NodeClaimsVerdict(_refuse(_NOT_ON_NODE), verdict.unjudged, unavailable)
+            return NodeClaimsVerdict(_refuse(NOT_ON_NODE), verdict.unjudged, unavailable)
         return verdict
 
     def _refuse_extended(self, node: Node) -> NodeClaimsVerdict | None:

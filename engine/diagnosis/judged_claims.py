@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
-from engine.claims.judge import ClaimsJudge
+from engine.claims.judge import NOT_ON_NODE, ClaimsJudge
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
 from engine.claims.reasons import DeviceReason
 from engine.diagnosis.claim_devices import RequestKey, RequestTally, collect_request_devices
@@ -47,7 +47,11 @@ def describe_claims(cluster: JudgedCluster, refusals: Refusals) -> Iterator[Foun
         nodes = [name for name, refusal in errors.items() if refusal.reasons[0] == words]
         obstacle = cluster.build_obstacle("ClaimError", nodes, {"words": cut_first_line(words)}, reasons=refusals)
         yield obstacle._replace(devices=_list_failing_devices(cluster, judge, nodes))
-    refused = {name: refusal for name, refusal in refusals.items() if name not in errors}
+    # The devices of an allocated claim are chosen: only its node matters.
+    elsewhere = {name: refusal for name, refusal in refusals.items() if NOT_ON_NODE in refusal.reasons}
+    if elsewhere:
+        yield cluster.build_obstacle("ClaimNotOnNode", elsewhere, {}, reasons=refusals)
+    refused = {name: refusal for name, refusal in refusals.items() if name not in errors.keys() | elsewhere.keys()}
     if not refused:
         return
     tallies = _collect(cluster, judge, _select_nodes(cluster, refused))
@@ -121,7 +125,7 @@ def _describe_request(
     cluster: JudgedCluster, subject: Mapping[str, Word], tally: RequestTally, refused: Refusals
 ) -> FoundObstacle:
     devices = tally.list_reasons()
-    deciding, total = _choose_deciding(devices), len(tally.reasons)
+    deciding, total = _choose_deciding(devices, wants_all=tally.wanted is None), len(tally.reasons)
     example = deciding.examples[0]
     counts = {of_reason.reason: of_reason.devices for of_reason in devices}
     ordered = sorted(counts.items(), key=lambda item: -item[1])
@@ -139,10 +143,13 @@ def _describe_request(
     return obstacle._replace(devices=devices)
 
 
-def _choose_deciding(devices: Sequence[DevicesOfReason]) -> DevicesOfReason:
+def _choose_deciding(devices: Sequence[DevicesOfReason], *, wants_all: bool) -> DevicesOfReason:
     """Choose the reason that is nearest to a fit: what another kind of device has does not matter.
 
-    A constraint is why too few devices fit together.
+    A constraint is why too few devices fit together. A request for all devices of a node fails by one that is held.
     """
+    held = [item for item in devices if wants_all and item.reason == DeviceReason.IN_USE]
+    if held:
+        return held[0]
     constrained = [item for item in devices if item.reason == DeviceReason.CONSTRAINT_NOT_MET]
     return constrained[0] if constrained and devices[0].reason == DeviceReason.TOO_FEW else devices[0]

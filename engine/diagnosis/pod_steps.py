@@ -32,6 +32,8 @@ def answer_pod_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 def _check_existence(facts: DiagnosisFacts) -> TreeStep:
     pod, unknown = facts.pod, facts.select_unknown("pod", "owner")
+    if pod is None and (loss := _find_late_loss(facts)):
+        return TreeStep("PodExists", "no", loss.evidence, unknown, [loss], is_end=True)
     if pod is None and facts.attempt:
         return TreeStep("PodExists", "yes", [to_existence_evidence(facts.attempt)], unknown)
     if pod is None:
@@ -44,6 +46,14 @@ def _check_existence(facts: DiagnosisFacts) -> TreeStep:
     missing = obstacle or find_loss_of_missing(facts) or FoundObstacle("PodMissing", names, evidence=[pod.source])
     evidence = [pod.source, *((facts.owner_problem.source,) if facts.owner_problem else ())]
     return TreeStep("PodExists", "no", evidence, unknown, [missing], is_end=True)
+
+
+def _find_late_loss(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find how a pod without an object lost its place after its latest attempt: an earlier one had the name before."""
+    loss = find_loss_of_missing(facts)
+    time = loss.evidence[0].time if loss and loss.evidence else None
+    begun = facts.attempt.started_at.replace(microsecond=0) if facts.attempt else None
+    return loss if loss and (begun is None or time is None or time >= begun) else None
 
 
 def _explain_missing(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str, Word]) -> FoundObstacle:

@@ -71,7 +71,7 @@ def derive_wait_without_attempt(event: PodObserved) -> PodWait | None:
 
     None for a pod that has a node or has ended, and for one whose attempts say how it waits.
     """
-    if event.deleted or not (_is_untried(event) or _is_refused_by_node(event)):
+    if event.deleted or not (_is_untried(event) or is_refused_by_node(event)):
         return None
     obstacle = find_main_obstacle(_to_facts(event))
     words = write_sentence(obstacle) if obstacle else write_state_sentence("not judged", {})
@@ -99,9 +99,10 @@ def _is_untried(event: PodObserved) -> bool:
     return is_waiting and scheduled.reason == "SchedulingGated"
 
 
-def _is_refused_by_node(event: PodObserved) -> bool:
-    """Tell whether its kubelet refused the pod before a container ran: nobody tries it again."""
-    return event.phase == "Failed" and event.started_at is None and bool(event.problems) and bool(event.node)
+def is_refused_by_node(event: PodObserved) -> bool:
+    """Tell whether its kubelet refused the pod before a container ran, and its owner has made no other since."""
+    is_refused = event.phase == "Failed" and event.started_at is None and bool(event.problems) and bool(event.node)
+    return is_refused and not event.replaced_by
 
 
 def _to_facts(event: PodObserved) -> DiagnosisFacts:

@@ -11,7 +11,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
-from engine.diagnosis.wording import quote, to_condition_evidence
+from engine.diagnosis.wording import quote, shorten_list, to_condition_evidence
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_text
 from schemas.answers.diagnosis import InBothLanguages
@@ -20,6 +20,9 @@ from schemas.events import Condition
 _CONDITION: Final = "DisruptionTarget"
 _PREEMPTED: Final = "PreemptionByScheduler"
 _EVENTS: Final = ("Preempted", "Evict")
+_NODE_TAINT: Final = "TaintManagerEviction"
+_TAINT_MANAGERS: Final = (_NODE_TAINT, "DeviceTaintManagerEviction")
+"""Events of the controllers that evict pods for taints."""
 _WINNER: Final = re.compile(r"Preempted by (?:a pod|(?:pod |podgroup )?(?P<winner>\S+))(?: on node (?P<node>\S+))?")
 _EVICTED: Final = "Evict"
 _EVENT_CONDITION: Final = "Preempted"
@@ -59,12 +62,10 @@ def _describe_preemption(
     if isinstance(priority, int) and winner[1] is not None:
         words |= {"priority": priority, "winner_priority": winner[1]}
         clauses.append("priorities")
-    time = (event.evidence.time if event else None) or (condition.last_transition_at if condition else None)
-    if time:
-        words["at"] = time.strftime("%H:%M:%S UTC")
-        clauses.append("at")
     evidence = [event.evidence] if event else []
     evidence += [to_condition_evidence(pod, condition)] if condition else []
+    words["at"] = next(filter(None, map(_format_time, evidence)), "")
+    clauses += ["at"] if words["at"] else []
     return FoundObstacle("Preempted", words, nodes=[pod.node] if pod.node else (), evidence=evidence, clauses=clauses)
 
 
@@ -96,19 +97,59 @@ def _describe_reclaim(pod: PodOnCluster, event: Statement) -> FoundObstacle:
         "node": pod.node or "?",
         "words": quote(event.text),
         "again": describe_next_pod(pod),
+        "at": _format_time(event.evidence),
     }
-    nodes = [pod.node] if pod.node else []
-    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[event.evidence])
+    nodes, clauses = [pod.node] if pod.node else [], ["at"] if words["at"] else []
+    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[event.evidence], clauses=clauses)
 
 
 def find_loss_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
-    """Find how a pod that does not exist any more lost its place, by the events that are left."""
-    event = next(iterate_events(facts, *_EVENTS), None)
-    if event is None:
+    """Find how a pod that does not exist any more lost its place: by the events that are left, or its last state."""
+    event = next(iterate_events(facts, *_EVENTS, *_TAINT_MANAGERS), None)
+    last = facts.pod if facts.pod and facts.pod.conditions else None
+    if event is None and last is None:
         return None
-    pod = PodOnCluster(event.evidence, phase="Failed", scheduler=event.evidence.reported_by)
+    if event and event.reason in _TAINT_MANAGERS:
+        return _describe_taint(facts, event)
+    source = event.evidence if event else facts.pod.source if facts.pod else Evidence("pod", "", None)
+    pod = PodOnCluster(
+        source,
+        phase="Failed",
+        node=last.node if last else "",
+        scheduler=event.evidence.reported_by if event else last.scheduler if last else "",
+        conditions=last.conditions if last else (),
+    )
     obstacle = find_loss(facts, pod)
     return obstacle._replace(words={**obstacle.words, "again": write_phrase("again_if_owned")}) if obstacle else None
+
+
+def _describe_taint(facts: DiagnosisFacts, event: Statement) -> FoundObstacle:
+    """Describe an eviction for a taint with the effect NoExecute, of the node or of a device that the pod held."""
+    rules = facts.objects.select(kinds.DEVICE_TAINT_RULE) if facts.objects else []
+    names = [get_text(rule, "metadata", "name") for rule in rules if _evicts(rule)]
+    if event.reason == _NODE_TAINT:
+        cause = write_phrase("disrupted_DeletionByTaintManager")
+    elif names:
+        cause = write_phrase("disrupted_DeviceTaintRule", rules=shorten_list(names))
+    else:
+        cause = write_phrase("disrupted_DeviceTaint")
+    node = facts.attempt.chosen if facts.attempt else None
+    words: dict[str, Word] = {
+        "node": node or "?", "words": quote(f"{event.reason}: {event.text}"), "cause": cause,
+        "again": write_phrase("again_if_owned"), "at": _format_time(event.evidence),
+    }  # fmt: skip
+    clauses = ["at"] if words["at"] else []
+    return FoundObstacle(
+        "EvictedFromNode", words, nodes=[node] if node else (), evidence=[event.evidence], clauses=clauses
+    )
+
+
+def _evicts(rule: Fields) -> bool:
+    return get_text(rule, "spec", "taint", "effect") == "NoExecute"
+
+
+def _format_time(evidence: Evidence) -> str:
+    return evidence.time.strftime("%H:%M:%S UTC") if evidence.time else ""
 
 
 def _describe_disruption(pod: PodOnCluster, condition: Condition) -> FoundObstacle:
@@ -121,4 +162,7 @@ def _describe_disruption(pod: PodOnCluster, condition: Condition) -> FoundObstac
         "again": describe_next_pod(pod),
     }
     evidence: list[Evidence] = [to_condition_evidence(pod, condition)]
-    return FoundObstacle("EvictedFromNode", words, nodes=[pod.node] if pod.node else (), evidence=evidence)
+    words["at"] = _format_time(evidence[0])
+    clauses = ["at"] if words["at"] else []
+    nodes = [pod.node] if pod.node else []
+    return FoundObstacle("EvictedFromNode", words, nodes=nodes, evidence=evidence, clauses=clauses)

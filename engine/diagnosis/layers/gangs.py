@@ -184,6 +184,9 @@ def _describe_given_back(facts: DiagnosisFacts, group: Group | None, evidence: E
     name, statement = refused
     words: dict[str, Word] = {"member": name, "why": describe_reasons(facts, statement.text)}
     clauses = [*obstacle.clauses, "reasons"]
+    if group and group.minimum:
+        words["have"] = len(group.members)
+        clauses.append("members")
     if group and group.topology:
         words["topology"] = group.topology
         clauses.append("topology")

@@ -74,7 +74,7 @@ def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
     for pattern, describe in _TEXTS:
         if match := pattern.search(refusal.text):
             return describe(match, refusal)
-    return None
+    return _describe_request(facts, refusal)
 
 
 def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
@@ -82,16 +82,23 @@ def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
     for event in iterate_events(facts, "Informational", "PodUnschedulable"):
         if _CLEARED.search(event.text):
             return None
-        if _YUNIKORN_SKIPPED.search(event.text):
-            return _describe_skipped(facts, event)
-        if match := _YUNIKORN_NODES.search(event.text):
-            reasons = "; ".join(part for reason in match["reasons"].split(";") if (part := reason.strip()))
-            return FoundObstacle("RequestUnschedulable", {"reasons": quote(reasons)}, evidence=[event.evidence])
-        if match := _YUNIKORN_QUEUE.search(event.text):
-            return _describe_yunikorn(match, event)
-        if match := _YUNIKORN_USER.search(event.text):
-            words: dict[str, Word] = {"words": quote(match["words"] or event.text)}
-            return FoundObstacle("UserQuotaFull", words, evidence=[event.evidence])
+        if obstacle := _describe_request(facts, event):
+            return obstacle
+    return None
+
+
+def _describe_request(facts: DiagnosisFacts, event: Statement) -> FoundObstacle | None:
+    """Describe YuniKorn's words about a request; None for others."""
+    if _YUNIKORN_SKIPPED.search(event.text):
+        return _describe_skipped(facts, event)
+    if match := _YUNIKORN_NODES.search(event.text):
+        reasons = "; ".join(part for reason in match["reasons"].split(";") if (part := reason.strip()))
+        return FoundObstacle("RequestUnschedulable", {"reasons": quote(reasons)}, evidence=[event.evidence])
+    if match := _YUNIKORN_QUEUE.search(event.text):
+        return _describe_yunikorn(match, event)
+    if match := _YUNIKORN_USER.search(event.text):
+        words: dict[str, Word] = {"words": quote(match["words"] or event.text)}
+        return FoundObstacle("UserQuotaFull", words, evidence=[event.evidence])
     return None
 
 
