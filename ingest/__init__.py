@@ -9,6 +9,7 @@ logging.
 ``readers``      from lines and objects to events, for each kind of scheduler
 ``reading``      the way from a source through a reader to a sink: pump, checkpoint, Kafka
 ``cases``        what people have in files: objects and logs, and answers about the pods in them
+``workloads``    what waits on a live cluster before it has pods
 ``commands``     the commands
 ``errors``       errors that end a command with one line
 """

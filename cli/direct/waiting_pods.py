@@ -16,10 +16,11 @@ from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import PodAnswer, diagnose_pods
-from ingest.cases.workload_answers import diagnose_workload
+from ingest.cases.unmade_answers import explain_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, parse_moment
 from schemas.answers.waiting import MainObstacle, PodsWaiting, PodWaiting
 from schemas.codec.records import format_rfc3339
+from schemas.documents.pod_states import name_workload
 
 MAX_PODS: Final = 200
 """Pods that one answer explains: those that wait longest."""
@@ -57,7 +58,10 @@ def _name_owner(pod: Fields) -> tuple[str, str]:
 
 
 def _is_replaced(pod: Fields, youngest: Mapping[tuple[str, str], str]) -> bool:
-    return youngest[_name_owner(pod)] > get_text(pod, "metadata", "creationTimestamp")
+    """Tell whether the owner has made a pod after this one was refused, which is when its status got its start."""
+    youngest_at = youngest[_name_owner(pod)]
+    created, refused = get_text(pod, "metadata", "creationTimestamp"), get_text(pod, "status", "startTime")
+    return youngest_at > created and youngest_at >= refused
 
 
 def _waits(pod: Fields) -> bool:
@@ -67,31 +71,29 @@ def _waits(pod: Fields) -> bool:
 
 def _to_unmade_item(live: LiveCase, key: CaseWorkload, now: datetime) -> PodWaiting:
     """Build the item of a workload without pods: it is named as ``why`` takes it, such as ``job/train``."""
-    answer = diagnose_workload(live.case, key)
-    diagnosis = answer.groups[0].diagnosis if answer.groups else None
-    obstacle = diagnosis.obstacle if diagnosis else None
-    entry = live.case.objects.find(key.kind, key.name, key.namespace) or {}
-    created = parse_moment(get_text(entry, "metadata", "creationTimestamp")) or now
+    unmade = explain_unmade(live.case, key)
+    obstacle, created = unmade.obstacle, format_rfc3339(unmade.created_at or now)
+    waited = max(int((now - (unmade.created_at or now)).total_seconds()), 0)
     return PodWaiting(
         namespace=key.namespace,
-        name=f"{key.kind.partition('.')[0].lower()}/{key.name}",
+        name=name_workload(key.kind.partition(".")[0], key.name),
         pod_uid="",
         scheduler="",
         status="pending",
         reasons=[obstacle.code] if obstacle else [],
         workload=str(key),
         pod_group="",
-        queue="",
+        queue=unmade.queue,
         priority_class="",
-        created_at=format_rfc3339(created),
-        first_judged_at=format_rfc3339(created),
-        last_judged_at=format_rfc3339(created),
+        created_at=created,
+        first_judged_at=created,
+        last_judged_at=created,
         attempts=None,
         attempt="",
         schedulerlog="",
-        waited_seconds=max(int((now - created).total_seconds()), 0),
-        devices=None,
-        gpu_hours=None,
+        waited_seconds=waited,
+        devices=unmade.devices,
+        gpu_hours=round(unmade.devices * waited / 3600, 3),
         obstacle=MainObstacle(code=obstacle.code, sentence=obstacle.sentence) if obstacle else None,
         layer=find_layer_of_code(obstacle.code) if obstacle else None,
     )

@@ -2,27 +2,78 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from engine.cases.pod_facts import CaseFacts
 from engine.cases.unmade_causes import explain_without_workload, find_cause
 from engine.cases.unmade_pods import build_unmade_pod
-from engine.cases.workloads import CaseWorkload, is_suspended
+from engine.cases.workload_words import KUEUE_WORKLOAD
+from engine.cases.workloads import CaseWorkload, count_wanted, is_suspended, list_family
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
 from engine.diagnosis.layers import gangs, gates, queues
+from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.layers.pod_makers import REFUSALS, extract_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep
 from engine.diagnosis.tree import build_diagnosis, diagnose
+from engine.diagnosis.wording import count_devices
+from engine.fit.events.event_builder import to_request
+from engine.fit.judge.request.pod_request import list_requests
+from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.read_case import UNDATED, ClusterCase
-from runtime.kubernetes.object_fields import Fields, list_conditions
-from schemas.answers.diagnosis import Diagnosis
+from runtime.kubernetes.object_fields import Fields, get_text, list_conditions, parse_moment
+from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import ObjectProblem
 
 NOT_MADE: Final = "PodsNotMade"
 """Obstacle of pods of which nothing says why they do not exist."""
 _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
+
+
+class UnmadeWorkload(NamedTuple):
+    """A workload without pods, as a list has it."""
+
+    obstacle: Obstacle | None
+    created_at: datetime | None
+    queue: str
+    """Queue that it names; empty where it names none."""
+    pods: int
+    """Number of pods that it wants; 0 where its kind does not say."""
+    devices: int
+    """Devices of these pods together."""
+
+
+def explain_unmade(case: ClusterCase, key: CaseWorkload) -> UnmadeWorkload:
+    """Explain a workload without pods for a list."""
+    objects = case.objects
+    family = list_family(objects, key)
+    wanted = count_pods(objects, key, family) or 0
+    diagnosis = diagnose_unmade(case, key, family, max(wanted, 1))
+    pod = build_unmade_pod(objects, key, family)
+    devices = count_devices([to_request(request) for request in list_requests(pod, list_vendors(()))]) if pod else 0
+    return UnmadeWorkload(
+        diagnosis.obstacle,
+        parse_moment(get_text(objects.find(key.kind, key.name, key.namespace), "metadata", "creationTimestamp")),
+        _find_queue(objects, family),
+        wanted,
+        devices * max(wanted, 1),
+    )
+
+
+def _find_queue(objects: CaseObjects, family: Iterable[CaseWorkload]) -> str:
+    """Find the queue that a label or the spec of a member names."""
+    entries = [objects.find(other.kind, other.name, other.namespace) for other in family]
+    labeled = (get_text(entry, "metadata", "labels", QUEUE_LABEL) for entry in entries)
+    specified = (get_text(entry, "spec", name) for entry in entries for name in ("queueName", "queue"))
+    return next((queue for queue in (*labeled, *specified) if queue), "")
+
+
+def count_pods(objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload]) -> int | None:
+    """Count the pods that are wanted, by Kueue's Workload where the kind itself does not say."""
+    counting = (key, *(entry for entry in family if entry.kind == KUEUE_WORKLOAD))
+    return next((count for entry in counting if (count := count_wanted(objects, entry, family)) is not None), None)
 
 
 def diagnose_unmade(

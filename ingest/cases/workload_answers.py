@@ -6,10 +6,9 @@ from typing import Final, Literal, NamedTuple
 
 from engine.cases.unmade_causes import find_cause
 from engine.cases.workload_timeline import build_workload_timeline
-from engine.cases.workload_words import KUEUE_WORKLOAD, WORDS, parse_word
+from engine.cases.workload_words import WORDS, parse_word
 from engine.cases.workloads import (
     CaseWorkload,
-    count_wanted,
     has_ended,
     is_refused,
     list_family,
@@ -21,7 +20,7 @@ from engine.diagnosis.wording import shorten_list
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import MAX_SIMILAR_NAMES, diagnose_pods
 from ingest.cases.read_case import UNDATED, ClusterCase
-from ingest.cases.unmade_answers import NOT_MADE, diagnose_cause, diagnose_unmade
+from ingest.cases.unmade_answers import NOT_MADE, count_pods, diagnose_cause, diagnose_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, list_conditions
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.answers.workloads import PodsOfWorkload, WorkloadDiagnosis
@@ -49,7 +48,7 @@ def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis
     family = list_family(objects, key)
     pods = list_pods(objects, key, family)
     divided = _divide(pods)
-    wanted = _count_wanted(objects, key, family)
+    wanted = count_pods(objects, key, family)
     unmade = max((wanted or 0) - len(divided.waiting) - len(divided.placed), 0)
     if key.kind == "PodGroup.scheduling.run.ai" or (wanted is None and not pods):
         # KAI makes a group for pods that exist; elsewhere a template without pods is what waits.
@@ -79,12 +78,6 @@ def diagnose_workload(case: ClusterCase, key: CaseWorkload) -> WorkloadDiagnosis
         objects=[str(other) for other in family[:MAX_NAMES]],
         timeline=build_workload_timeline(objects, family, pods, _collect_attempts(case, pods), now),
     )
-
-
-def _count_wanted(objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload]) -> int | None:
-    """Count the pods that are wanted, by Kueue's Workload where the kind itself does not say."""
-    counting = (key, *(entry for entry in family if entry.kind == KUEUE_WORKLOAD))
-    return next((count for entry in counting if (count := count_wanted(objects, entry, family)) is not None), None)
 
 
 def _diagnose_idle(

@@ -19,6 +19,9 @@ from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, 
 from ingest.reading.protocol import report_counts
 from ingest.reading.trusted_containers import TrustedContainers
 from ingest.reading.trusted_reporters import TrustedReporters
+from ingest.workloads.object_store import WorkloadObjects
+from ingest.workloads.waiting import WaitObserver
+from ingest.workloads.watches import WorkloadWatches
 from runtime.kubernetes.credentials import LoadConfiguration, choose_loader
 from runtime.settings.addresses import HostPort
 from runtime.signals import create_stop_event
@@ -100,8 +103,12 @@ async def work_on_cluster(
     objects, reporters = JudgedObjects(), TrustedReporters(settings.event_reporters)
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, RefusalJudge(objects))
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
+    workloads = WorkloadWatches(WaitObserver(WorkloadObjects(), settings.cluster_name))
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
     with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:
-            await watch(load, reader, sink, metrics, checks=checks, objects=objects, namespace=namespace, until=until)
+            await watch(
+                load, reader, sink, metrics, checks=checks, objects=objects, workloads=workloads, namespace=namespace,
+                until=until,
+            )  # fmt: skip
     typer.echo(report_counts(reader.counts), err=True)

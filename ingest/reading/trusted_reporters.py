@@ -11,11 +11,12 @@ from typing import Final
 DEFAULT_REPORTERS: Final = (
     # kube-scheduler reports under the name of the profile that decided.
     "default-scheduler", "schedulerlog", "hami-scheduler", "koord-scheduler", "volcano", "kai-scheduler", "binder",
-    "kubelet", "replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller",
+    "yunikorn", "slurm-bridge-scheduler", "scheduler-plugins-scheduler", "kubelet",
+    "replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller",
     "job-controller", "cronjob-controller", "*job-controller",
 )  # fmt: skip
-"""Kubernetes' own schedulers and controllers, those of HAMi, Koordinator, Volcano and KAI (with its binder), and the
-jobs of Kubeflow."""
+"""Kubernetes' own schedulers and controllers, those of HAMi, Koordinator, Volcano, KAI (with its binder), YuniKorn,
+Slurm and scheduler-plugins, and the jobs of Kubeflow."""
 MAX_LEFT_OUT: Final = 100
 """Reporters that are not believed, by name; the names of further ones are not kept."""
 _MAX_NAME: Final = 128

@@ -17,6 +17,7 @@ from schemas.events import (
     MessageEmitted,
     NodeChecked,
     PodObserved,
+    WorkloadObserved,
 )
 from schemas.topics import ALERTS, DEAD_LETTERS, DECISIONS, NODES, RAW_LOGS
 
@@ -58,6 +59,7 @@ AlertInput: TypeAlias = (
     | FindingReported
     | NodeChecked
     | PodObserved
+    | WorkloadObserved
     | SchedulerActivity
     | DecisionArrival
     | DeadLettered
@@ -78,6 +80,7 @@ _DECODED: Final = frozenset(
         MessageEmitted,
         NodeChecked,
         PodObserved,
+        WorkloadObserved,
     )
 )
 _MAX_AHEAD: Final = timedelta(hours=1)

@@ -31,6 +31,15 @@ def link_diagnosis(cluster: str, pod: PodRef) -> dict[str, str]:
     return {"api": _build_path(cluster, path), "opensearch": _search(OBSERVATIONS.alias, cluster, fields)}
 
 
+def link_waiting(cluster: str, workload: PodRef) -> dict[str, str]:
+    """Link the list with a workload that has no pods, named as ``job/train``, and its observations."""
+    fields = {"kind": "workload-observed", "namespace": workload.namespace}
+    return {
+        "api": _build_path(cluster, "pending", namespace=workload.namespace, group_by="pod"),
+        "opensearch": _search(OBSERVATIONS.alias, cluster, fields),
+    }
+
+
 def link_workload(cluster: str, namespace: str, workload: str, since: datetime, until: datetime) -> dict[str, str]:
     fields = {"namespace": namespace, "workload": workload, "status": "failed"}
     # The refusals that the alert counted began before it.

@@ -12,7 +12,12 @@ from pipeline.sinks.bulk import Document, encode_source
 from runtime.kafka.record import DecodedRecord, Record, record_time
 from schemas.documents.attempts import build_attempt_document, build_finding_document, build_repeated_document
 from schemas.documents.devices import DevicesJudgedHead, build_devices_document, build_node_state_document
-from schemas.documents.pod_states import PodStateDocument, derive_state_after_attempt, derive_state_after_observation
+from schemas.documents.pod_states import (
+    PodStateDocument,
+    derive_state_after_attempt,
+    derive_state_after_observation,
+    derive_state_of_workload,
+)
 from schemas.documents.trends import build_trend_documents
 from schemas.events import (
     AttemptRepeated,
@@ -22,6 +27,7 @@ from schemas.events import (
     NodeStateChanged,
     PodObserved,
     TrendsCounted,
+    WorkloadObserved,
 )
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, NODE_STATES, POD_STATES, TRENDS
 
@@ -58,9 +64,12 @@ def make_state_document_after(read: DecodedRecord[Event]) -> Document | None:
     event = read.event
     if isinstance(event, AttemptRepeated):
         return make_pod_state_document(derive_state_after_attempt(event), event.started_at, (read.record,))
-    if not isinstance(event, PodObserved):
+    if isinstance(event, WorkloadObserved):
+        state = derive_state_of_workload(event)
+    elif isinstance(event, PodObserved):
+        state = derive_state_after_observation(event, derive_wait_without_attempt(event))
+    else:
         return None
-    state = derive_state_after_observation(event, derive_wait_without_attempt(event))
     return make_pod_state_document(state, event.time, (read.record,)) if state else None
 
 

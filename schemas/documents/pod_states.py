@@ -10,7 +10,15 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ..codec.records import format_rfc3339
-from ..events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef, PodWait
+from ..events import (
+    AttemptRepeated,
+    AttemptSummarized,
+    PodDescription,
+    PodObserved,
+    PodRef,
+    PodWait,
+    WorkloadObserved,
+)
 from ..events.base import build_pod_key
 from ..ids import count_microseconds
 from .attempts import build_attempt_fields, build_description_fields, list_reasons
@@ -123,6 +131,39 @@ def _build_untried_fields(event: PodObserved, wait: PodWait) -> dict[str, Any]:
         "first_judged_at": format_rfc3339(created or event.observed_at),
         **_wait_fields(wait, created or event.observed_at),
     }
+
+
+def name_workload(kind: str, name: str) -> str:
+    """Name a workload in lists of pods as ``why`` takes it, such as ``job/train``: no pod has a slash in its name."""
+    return f"{kind.lower()}/{name}"
+
+
+def derive_state_of_workload(event: WorkloadObserved) -> PodStateDocument | None:
+    """Derive the state of a workload without pods, a row among waiting pods; None for a report of its controller.
+
+    The document has no ``pod_uid``, by which searches tell it from pods: it counts for some time only.
+    """
+    if event.wait is None and not event.is_over:
+        return None
+    name, created = name_workload(event.workload.kind, event.workload.name), event.created_at or event.observed_at
+    fields = {
+        "@timestamp": format_rfc3339(event.observed_at),
+        "cluster": event.cluster,
+        "namespace": event.namespace,
+        "pod": name,
+        "state": ENDED if event.is_over else WAITING,
+        "workload": str(event.workload),
+        "queue": event.queue or None,
+        "scheduler": "",
+        "status": "pending",
+        "reasons": [event.wait.code] if event.wait and event.wait.code else [],
+        "group": f"{event.namespace}/{event.workload}",
+        "created_at": format_rfc3339(created),
+        "first_judged_at": format_rfc3339(created),
+        **(_wait_fields(event.wait, created) if event.wait else {}),
+    }
+    version = count_microseconds(event.observed_at) * 4 + _OBSERVED
+    return PodStateDocument(f"{event.cluster}/{event.namespace}/{name}", version, fields)
 
 
 def _derive_end(event: PodObserved) -> str:

@@ -11,6 +11,7 @@ from .columns import Integers, check_lengths
 from .device_models import DeviceAllocation
 from .field_types import Count, Flag, Moment, Words
 from .pods import Owner, PodDescription
+from .summaries import PodWait
 
 
 class NodeEvent(Event):
@@ -164,6 +165,8 @@ class PodObserved(Event):
     """Start of its first container that is not an init container."""
     problems: list[ObjectProblem] = Field(default_factory=list)
     """Problems that keep it from running on its node."""
+    replaced_by: str = ""
+    """Younger pod of the same owner, made after this one was refused by its node; empty while it has none."""
     deleted: Flag = False
     """The pod is gone; the other fields are as they were last known."""
 
@@ -186,7 +189,7 @@ class PodObserved(Event):
 
 
 class WorkloadObserved(Event):
-    """An owner of pods that can't make them: why a pod does not exist at all."""
+    """An owner of pods that do not exist: it can't make them, or a queue or group holds it."""
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "workload.observed.v1"
 
@@ -194,6 +197,16 @@ class WorkloadObserved(Event):
     workload: Owner
     observed_at: Moment
     problem: ObjectProblem
+    """Report of its controller; code and sentence of the obstacle where ``wait`` has one."""
+    wait: PodWait | None = None
+    """Obstacle of a workload that wants pods and has none, by all objects around it; None in a controller's report."""
+    is_over: Flag = False
+    """It no longer waits for its first pod: it has pods, has ended, or is gone."""
+    queue: str = ""
+    """Queue that it names; empty where it names none."""
+    created_at: Moment | None = None
+    pods: Count = 0
+    """Number of pods that it wants; 0 where its kind does not say."""
 
     @property
     def id(self) -> str:

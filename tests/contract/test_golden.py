@@ -533,6 +533,18 @@ def test_workload_observed_says_why_no_pod_was_made() -> None:
     assert read_golden(WorkloadObserved, "002").cluster == "east"
 
 
+def test_workload_observed_says_what_holds_a_job_that_has_no_pods() -> None:
+    event = read_golden(WorkloadObserved, "003")
+    assert event.wait is not None
+    assert (event.wait.code, event.wait.devices, event.queue, event.pods) == ("KueueWaitsForQuota", 8, "night", 2)
+    assert [read_golden(WorkloadObserved, number).wait for number in ("001", "002")] == [None, None]
+
+
+def test_pod_observed_says_by_which_pod_a_refused_one_was_replaced() -> None:
+    names = [read_golden(PodObserved, number).replaced_by for number in ("004", "005")]
+    assert names == ["", "deepseek-5996b8569d-x2k4p"]
+
+
 def test_scheduler_observed_has_the_digest_that_b2sum_computes() -> None:
     event = read_golden(SchedulerObserved, "001")
     values = b'["HAMi", "v2.9.0", [["device-scheduler-policy", "spread"], ["node-scheduler-policy", "binpack"]]]'

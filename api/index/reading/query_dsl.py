@@ -1,6 +1,7 @@
 """Clauses of OpenSearch's query language. Pure."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from schemas.json_types import Json
 
@@ -28,11 +29,25 @@ def combine(clauses: Sequence[Json]) -> Json:
     return {"bool": {"filter": list(clauses)}}
 
 
+WORKLOADS_SINCE: Final = "now-30m"
+"""Age of the observation after which a workload without pods no longer counts: its watcher repeats it in time."""
+
+
 def match_tried_since(since: str) -> Json:
-    """Build a clause for pods whose latest attempt began at ``since`` or later, and for pods without an attempt."""
+    """Build a clause for pods whose latest attempt began at ``since`` or later, and for what has no attempt."""
     # Nobody tries a pod at a gate, so it is not observed again while it waits; the index forgets it after days.
-    untried = {"bool": {"must_not": [{"exists": {"field": "attempt_id"}}]}}
-    return {"bool": {"should": [*match_time_range("@timestamp", since, None), untried], "minimum_should_match": 1}}
+    untried = {
+        "bool": {"must_not": [{"exists": {"field": "attempt_id"}}], "filter": [{"exists": {"field": "pod_uid"}}]}
+    }
+    # A workload without pods has neither.
+    workload = {
+        "bool": {
+            "must_not": [{"exists": {"field": "attempt_id"}}, {"exists": {"field": "pod_uid"}}],
+            "filter": match_time_range("@timestamp", WORKLOADS_SINCE, None),
+        }
+    }
+    tried = match_time_range("@timestamp", since, None)
+    return {"bool": {"should": [*tried, untried, workload], "minimum_should_match": 1}}
 
 
 def match_terms(values: Mapping[str, str | None]) -> list[Json]:

@@ -151,7 +151,8 @@ def to_waiting_pod(
         last_judged_at=source["@timestamp"],
         attempts=source.get("attempts"),
         attempt=cluster.link_attempt(source["attempt_id"]) if source.get("attempt_id") else "",
-        schedulerlog=cluster.link_schedulerlog(namespace, name),
+        # A workload without pods has no schedulerlog.
+        schedulerlog="" if "/" in name else cluster.link_schedulerlog(namespace, name),
         waited_seconds=seconds,
         devices=wait.devices if wait else None,
         gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,
@@ -201,8 +202,11 @@ def parse_blocked(answer: Json) -> list[WorkloadBlocked]:
     """Parse each workload in the answer to ``build_blocked_query``, with its problem. Raises ``UnreadableError``."""
     events = [decode_document(_decode_workload_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
     latest: dict[tuple[str, str], WorkloadObserved] = {}
+    # A workload whose wait is observed is a row among the pods, or has pods by now.
+    listed = {(event.namespace, str(event.workload)) for event in events if event.wait or event.is_over}
     for event in events:
-        latest.setdefault((event.namespace, str(event.workload)), event)
+        if (key := (event.namespace, str(event.workload))) not in listed:
+            latest.setdefault(key, event)
     return [
         WorkloadBlocked(namespace=namespace, workload=workload, problem=event.problem)
         for (namespace, workload), event in latest.items()

@@ -12,6 +12,7 @@ Koordinator.
 - ``remembered``: bounded memory of objects
 - ``objects``: pods and nodes as observations, with the devices that they hold
 - ``pod_problems``: problems that keep a pod from running on its node
+- ``replacements``: pods that their node refused, until their owner has made others
 - ``node_checks``: problems in how nodes register with HAMi
 - ``claims``: the devices that pods hold through resource claims
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision

@@ -14,6 +14,7 @@ from ingest.readers.kube.node_verdicts import PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.readers.kube.problem_events import parse_problem_event
 from ingest.readers.kube.remembered import digest_observation, remember
+from ingest.readers.kube.replacements import Replacements
 from ingest.readers.kube.scheduling_events import (
     REASONS,
     EventKind,
@@ -80,6 +81,7 @@ class KubeEvents:
         """Digest of each object's latest observation: heartbeats and others' annotations make no new one."""
         self._pods: OrderedDict[str, PodFacts] = OrderedDict()
         self.claims = PodClaims()
+        self._replacements = Replacements()
         self._conditions: OrderedDict[str, _ConditionRefusal] = OrderedDict()
         self._explained: OrderedDict[str, None] = OrderedDict()
         """Pods with an attempt that explains why they wait; their conditions add nothing."""
@@ -112,6 +114,7 @@ class KubeEvents:
         facts = self._pods.pop(pod, None) or PodFacts()
         self._conditions.pop(pod, None)
         self.claims.forget(pod)
+        self._replacements.forget(ref)
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
         # A pod made again under the same name has to be observed even if it looks alike.
@@ -154,7 +157,7 @@ class KubeEvents:
             yield from self._observe_pods([complete])
 
     def _observe_pods(self, pods: list[PodObserved]) -> Iterator[Event]:
-        for observed in pods:
+        for observed in (marked for pod in pods for marked in self._replacements.mark(pod)):
             yield from self._observe_changes("pod", {}, {f"pod {observed.pod.uid or observed.pod}": observed})
 
     def _read_claim(self, claim: Mapping[str, Any], _now: float) -> Iterator[Event]:

@@ -30,6 +30,9 @@ BIND_REJECTED: Final = "binding rejected: "
 NO_REQUEST: Final = "does not request any resource"
 """HAMi's message, up to v2.9, about a pod without a request that it knows: it judged no node, and passed it on."""
 _EVICTED: Final = re.compile(r"Pod (?P<pod>[^\s/]+/\S+) was preempted ")
+_HELD_REQUEST: Final = re.compile(
+    r"does not fit in queue|exceeds the available user quota|Unschedulable request '|queue quota has been exceed"
+)
 _KAI_SCHEDULER: Final = "kai-scheduler"
 _KARPENTER: Final = "karpenter"
 _DELETED: Final = "skip schedule deleting pod"
@@ -221,9 +224,15 @@ def _parse_pipelined(event: _RawEvent) -> SchedulingEvent | None:
     return event.to_event("chosen", node=match["node"], nominated=match["node"]) if match else None
 
 
+def _parse_informational(event: _RawEvent) -> SchedulingEvent | None:
+    """Parse YuniKorn's words about a request that it holds: it has no event of its own for a refusal."""
+    return event.to_event("refused") if event.kind == "Pod" and _HELD_REQUEST.search(event.text) else None
+
+
 _PARSERS: Final[dict[str, Callable[[_RawEvent], SchedulingEvent | None]]] = {
     "FailedScheduling": _parse_failed_scheduling,
     "Unschedulable": _parse_unschedulable,
+    "Informational": _parse_informational,
     "Scheduled": _parse_scheduled,
     "Preempted": _parse_preempted,
     "Evict": _parse_evicted,

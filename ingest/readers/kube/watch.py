@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from ingest.readers.kube.judged_kinds import CLAIMS, WATCHED_ANYWAY
 from ingest.readers.kube.judged_objects import JudgedObjects
@@ -34,7 +34,7 @@ from ingest.reading.pump import MAX_BATCH
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration
 from runtime.kubernetes.errors import KubeApiError
-from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
+from runtime.kubernetes.reflector import ChangeHandler, Reflector, Selection, WatchTimeouts
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, Resource
 from runtime.kubernetes.store import ObjectRef
 from runtime.log_once import LoggedProblem
@@ -51,20 +51,35 @@ POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """KAI's resource; a cluster without KAI does not have it."""
 
 
+class Workloads(Protocol):
+    """Follower of what waits without pods: ``ingest.workloads.watches``."""
+
+    feeds: dict[ObjectKind, ChangeHandler]
+    """Takers of objects that are watched anyway."""
+
+    async def build_reflectors(self, client: Client, namespace: str, timeouts: WatchTimeouts) -> list[Reflector]:
+        """Build the watches of its own kinds."""
+        ...
+
+    def observe(self, moment: datetime, now: float) -> Sequence[Event]:
+        """Observe what began to wait or no longer waits."""
+        ...
+
+
 class _ObjectHandler:
     """Reads objects of one kind as soon as a reflector delivers them: events take less memory than objects.
 
-    ``feed`` takes them before, for the judge of refused pods.
+    ``feeds`` take them before: for the judge of refused pods, and for workloads without pods.
     """
 
     def __init__(
-        self, kind: ObjectKind, reader: KubeEvents, events: deque[Event], feed: JudgedFeed | None = None
+        self, kind: ObjectKind, reader: KubeEvents, events: deque[Event], feeds: Sequence[ChangeHandler] = ()
     ) -> None:
-        self._kind, self._reader, self._events, self._feed = kind, reader, events, feed
+        self._kind, self._reader, self._events, self._feeds = kind, reader, events, feeds
 
     def on_changed(self, resource: Json) -> None:
-        if self._feed:
-            self._feed.on_changed(resource)
+        for feed in self._feeds:
+            feed.on_changed(resource)
         try:
             self._events.extend(self._reader.read_object(self._kind, resource, time.monotonic()))
         except Exception:
@@ -72,8 +87,8 @@ class _ObjectHandler:
             log.exception("a defect: a %s could not be read: %.300s", self._kind, resource.get("metadata"))
 
     def on_deleted(self, ref: ObjectRef) -> None:
-        if self._feed:
-            self._feed.on_deleted(ref)
+        for feed in self._feeds:
+            feed.on_deleted(ref)
         if self._kind == "pod":
             pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
             self._events.extend(self._reader.forget_pod(pod, datetime.now(UTC)))
@@ -83,9 +98,9 @@ class _NodeHandler(_ObjectHandler):
     """Also checks how the nodes register their devices."""
 
     def __init__(
-        self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event], feed: JudgedFeed | None = None
+        self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event], feeds: Sequence[ChangeHandler] = ()
     ) -> None:
-        super().__init__("node", reader, events, feed)
+        super().__init__("node", reader, events, feeds)
         self._checks = checks
 
     def on_changed(self, resource: Json) -> None:
@@ -112,13 +127,15 @@ async def watch(
     *,
     checks: HamiNodeChecks | None = None,
     objects: JudgedObjects | None = None,
+    workloads: Workloads | None = None,
     namespace: str = "",
     until: Callable[[], bool] = _is_over,
 ) -> None:
     """Watch until ``until()`` is true, then send what is still open. ``namespace``: of pods and events; empty: all.
 
     ``checks``: of nodes; those of the default cluster where none are given. ``objects``: what the reader's judge of
-    refused pods looks at; without them, or with only one namespace of the cluster, no pod is judged.
+    refused pods looks at; without them, or with only one namespace of the cluster, no pod is judged. ``workloads``: of
+    what waits without pods; without them nothing is published of it.
 
     Raises ``KubeConfigError``, and what the sink raises.
     """
@@ -128,9 +145,10 @@ async def watch(
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
-        watches = await _build_watches(
-            client, partial(_create_handler, checks, reader, events), None if namespace else objects, namespace
-        )
+        create_handler = partial(_create_handler, checks, reader, events, workloads)
+        watches = await _build_watches(client, create_handler, None if namespace else objects, namespace)
+        if workloads:
+            watches = replace(watches, others=await workloads.build_reflectors(client, namespace, TIMEOUTS))
         reader.claims.is_read = "claim" in watches.by_kind
         troubles = {reflector: _create_trouble() for reflector in watches.reflectors}
         tasks = watches.start()
@@ -145,6 +163,8 @@ async def watch(
             if now - checked_at >= CHECK_SECONDS:
                 events.extend(checks.check(datetime.now(UTC)))
                 checked_at = now
+            if workloads and not watches.by_kind["pod"].problem:
+                events.extend(workloads.observe(datetime.now(UTC), now))
             await _send(sink, events)
             metrics.note(reader.counts)
             await asyncio.sleep(SETTLE_SECONDS)
@@ -154,9 +174,18 @@ async def watch(
 
 
 def _create_handler(
-    checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event], kind: ObjectKind, feed: JudgedFeed | None
+    checks: HamiNodeChecks,
+    reader: KubeEvents,
+    events: deque[Event],
+    workloads: Workloads | None,
+    kind: ObjectKind,
+    feed: JudgedFeed | None,
 ) -> _ObjectHandler:
-    return _NodeHandler(checks, reader, events, feed) if kind == "node" else _ObjectHandler(kind, reader, events, feed)
+    taker = workloads.feeds.get(kind) if workloads else None
+    feeds = [entry for entry in (feed, taker) if entry]
+    if kind == "node":
+        return _NodeHandler(checks, reader, events, feeds)
+    return _ObjectHandler(kind, reader, events, feeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +194,13 @@ class _Watches:
 
     by_kind: Mapping[ObjectKind, Reflector]
     judged: Sequence[Reflector] = ()
+    others: Sequence[Reflector] = ()
+    """Watches of workloads, queues and groups."""
 
     @property
     def reflectors(self) -> list[Reflector]:
         """All watches."""
-        return [*self.by_kind.values(), *self.judged]
+        return [*self.by_kind.values(), *self.judged, *self.others]
 
     @property
     def to_judge(self) -> list[Reflector]:
@@ -183,7 +214,8 @@ class _Watches:
         if self.judged:
             waits["event"] = self.to_judge
         reading = [_run_after(waits[kind], reflector) for kind, reflector in self.by_kind.items()]
-        return [asyncio.create_task(run) for run in (*reading, *(reflector.run() for reflector in self.judged))]
+        others = (reflector.run() for reflector in (*self.judged, *self.others))
+        return [asyncio.create_task(run) for run in (*reading, *others)]
 
 
 async def _build_watches(

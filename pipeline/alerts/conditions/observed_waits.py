@@ -8,7 +8,8 @@ from typing import NamedTuple
 from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.waiting import derive_wait_without_attempt
 from schemas.answers.diagnosis import Layer
-from schemas.events import PodObserved, PodRef
+from schemas.documents.pod_states import name_workload
+from schemas.events import PodObserved, PodRef, WorkloadObserved
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -23,7 +24,10 @@ class PodSetKey(NamedTuple):
 
 @dataclass(slots=True)
 class PodWithoutNode:
-    """A pod without a node. ``layer``: what holds it; None after an attempt, which says more."""
+    """A pod without a node, or a workload without pods.
+
+    ``layer``: what holds it; None after an attempt, which says more.
+    """
 
     pod: PodRef
     since: datetime
@@ -63,6 +67,18 @@ class ObservedWaits:
         else:
             created = event.description.created_at if event.description else None
             pods[event.key] = PodWithoutNode(event.pod, created or event.observed_at, event.observed_at, layer)
+
+    def observe_workload(self, event: WorkloadObserved, name: str) -> None:
+        """Take an observation of a workload without pods of the queue ``name``; its end counts as going on."""
+        pod_set = PodSetKey(event.cluster, event.namespace, name)
+        pods = self._pods.setdefault(pod_set, {})
+        if event.is_over:
+            if pods.pop(event.key, None):
+                self._note_progress(pod_set, event.observed_at)
+        elif event.wait:
+            pod = PodRef(namespace=event.namespace, name=name_workload(event.workload.kind, event.workload.name))
+            since, layer = event.created_at or event.observed_at, find_layer_of_code(event.wait.code)
+            pods[event.key] = PodWithoutNode(pod, since, event.observed_at, layer)
 
     def _note_progress(self, pod_set: PodSetKey, moment: datetime) -> None:
         self.went_on_at[pod_set] = max(self.went_on_at.get(pod_set, moment), moment)

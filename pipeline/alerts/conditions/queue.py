@@ -1,4 +1,4 @@
-"""Kind ``queue``: pods wait at a queue that lets none of its pods go."""
+"""Kind ``queue``: pods, or workloads that have none yet, wait at a queue that lets nothing go."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.observed_waits import ObservedWaits
 from pipeline.alerts.inputs import AlertInput
-from schemas.events import PodObserved
+from schemas.events import PodObserved, PodRef, WorkloadObserved
 from schemas.topics import PODS
 
 
@@ -26,7 +26,7 @@ class QueueRule(AlertRule):
 
 
 class QueueCondition(RebuiltCondition):
-    """Pods at the gates of each queue, and when one of its pods was last let go."""
+    """Pods and workloads at the gates of each queue, and when one of them was last let go."""
 
     def __init__(self, rule: QueueRule) -> None:
         self._for = to_timedelta(rule.for_minutes)
@@ -39,6 +39,8 @@ class QueueCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, PodObserved) and event.description and event.description.queue:
             self._waits.observe(event, event.description.queue)
+        elif isinstance(event, WorkloadObserved) and event.queue:
+            self._waits.observe_workload(event, event.queue)
 
     def list_firing(self, now: datetime) -> Iterator[Firing]:
         for pod_set, pods in self._waits.iterate_pod_sets(now):
@@ -50,11 +52,17 @@ class QueueCondition(RebuiltCondition):
             if now - since < self._for:
                 continue
             blocked = to_minutes(now - since)
-            count = f"{len(held)} pods wait" if len(held) > 1 else f"{first.pod.name} waits"
+            subjects = "workloads wait" if any("/" in pod.pod.name for pod in held) else "pods wait"
+            count = f"{len(held)} {subjects}" if len(held) > 1 else f"{first.pod.name} waits"
             summary = (
                 f"queue {pod_set.name} of {pod_set.namespace} has let no pod go for {blocked:.0f} minutes, "
                 f"and {count}: the diagnosis of a pod names what the queue lacks, or that it is stopped"
             )
             labels = {"cluster": pod_set.cluster, "namespace": pod_set.namespace, "queue": pod_set.name}
             numbers = {"blocked_minutes": blocked, "pods": float(len(held))}
-            yield Firing(labels, summary, numbers, partial(links.link_diagnosis, pod_set.cluster, first.pod))
+            yield Firing(labels, summary, numbers, partial(_link, pod_set.cluster, first.pod))
+
+
+def _link(cluster: str, pod: PodRef) -> dict[str, str]:
+    """Link the diagnosis of a pod, or the list with a workload that has none."""
+    return links.link_waiting(cluster, pod) if "/" in pod.name else links.link_diagnosis(cluster, pod)

@@ -53,7 +53,8 @@ from tests.support.waiting import eventually
 RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 OF_JUDGE = {
     (group, resource)
-    for item in yaml.safe_load_all(Path("deploy/kustomize/components/kube-events-objects/rights.yaml").read_text())
+    for component in ("kube-events-objects", "kube-events-workloads")
+    for item in yaml.safe_load_all(Path(f"deploy/kustomize/components/{component}/rights.yaml").read_text())
     for rule in item.get("rules", ())
     for group in rule["apiGroups"]
     for resource in rule["resources"]

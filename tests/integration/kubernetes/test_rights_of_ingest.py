@@ -60,7 +60,7 @@ async def watch_until(folder: Path, sink: Sink, is_enough: Callable[[], bool], n
 
 def is_optional(record: logging.LogRecord) -> bool:
     # Other tests leave pods of controllers in the cluster, which have owners, and events of schedulers of their own.
-    optional = ("pod groups", "resource claims", "owners of pods", "events of the reporter")
+    optional = ("pod groups", "resource claims", "owners of pods", "events of the reporter", "workloads without pods")
     return any(text in record.getMessage() for text in optional)
 
 

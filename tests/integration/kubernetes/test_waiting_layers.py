@@ -34,7 +34,11 @@ from tests.support.control_plane.queue_systems import (
     create_custom,
     created_kinds,
 )
-from tests.support.waiting import eventually
+from tests.support.harness.api_process import Served, serving
+from tests.support.harness.forked import Forked
+from tests.support.harness.pipeline_process import pipeline
+from tests.support.reused_backends import reused_backends
+from tests.support.waiting import eventually, until
 
 CONTAINERS: Final = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]
 KUEUE_LABELS: Final = {"kueue.x-k8s.io/queue-name": "night"}
@@ -243,3 +247,56 @@ def test_each_system_has_its_obstacle_and_its_layer(items: list[Json], name: str
     code, layer = EXPECTED[name]
     assert item["obstacle"], item
     assert (item["obstacle"]["code"], item["layer"]) == (code, layer), item["obstacle"]["sentence"]["en"]
+
+
+@pytest.fixture(scope="module")
+def listed(
+    control_plane: ControlPlane, systems: Systems, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Json]]:
+    """The answer of the API, from what ``ingest kube-events`` publishes: once all subjects are in it."""
+    folder = tmp_path_factory.mktemp("listed")
+    with (
+        reused_backends.taken() as servers,
+        pipeline(folder, servers) as running,
+        serving(servers.bootstrap_servers, servers.opensearch_url) as api,
+        (folder / "kube-events.log").open("ab") as log,
+    ):
+        running.start_all()
+        watching = Forked(
+            "ingest", "kube-events", "--kubeconfig", str(control_plane.kubeconfig), "--kafka",
+            servers.bootstrap_servers, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            yield until(lambda: list_pending(api, systems.namespace), has_all)
+        finally:
+            watching.terminate()
+            watching.wait(timeout=120)
+
+
+def list_pending(api: Served, namespace: str) -> list[Json]:
+    answer = api.get("/api/v1/pending", namespace=namespace, group_by="pod", limit="100")
+    items: list[Json] = answer.json().get("items", []) if answer.status_code == httpx.codes.OK else []
+    return items
+
+
+def has_all(items: list[Json]) -> bool:
+    return {item["name"] for item in items} >= set(EXPECTED)
+
+
+def test_the_api_lists_what_the_cluster_itself_lists(listed: list[Json], items: list[Json]) -> None:
+    assert sorted(item["name"] for item in listed) == sorted(item["name"] for item in items)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_api_lists_each_subject_with_its_layer(listed: list[Json], name: str) -> None:
+    (item,) = [item for item in listed if item["name"] == name]
+    assert item["layer"] == EXPECTED[name][1], item["obstacle"]
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "/" in name])
+def test_workloads_without_pods_have_the_same_obstacle_over_the_api(
+    listed: list[Json], items: list[Json], name: str
+) -> None:
+    (over_api,), (direct,) = ([item for item in answer if item["name"] == name] for answer in (listed, items))
+    assert over_api["obstacle"] == direct["obstacle"]
+    assert (over_api["queue"], over_api["devices"]) == (direct["queue"], direct["devices"])

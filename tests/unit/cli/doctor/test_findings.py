@@ -66,7 +66,7 @@ def test_the_rights_of_the_job_that_makes_the_certificate_are_those_of_deploy() 
 
 def test_no_account_with_rights_is_left_out() -> None:
     # More rights of an account that has some; attempts name what they would add.
-    others = {"api", "certificate", "hami", "aggregated-api", "kube-events-objects"}
+    others = {"api", "certificate", "hami", "aggregated-api", "kube-events-objects", "kube-events-workloads"}
     assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} | others == {*RIGHTS} | others
 
 

@@ -4,7 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.alerts.inputs import AlertInput
-from schemas.events import Condition, ObjectProblem, PodDescription, PodObserved, PodRef
+from schemas.events import (
+    Condition,
+    ObjectProblem,
+    Owner,
+    PodDescription,
+    PodObserved,
+    PodRef,
+    PodWait,
+    WorkloadObserved,
+)
 from tests.support.builders.alert_inputs import list_shown, load_rules, run, to_time
 
 GATED = Condition(type="PodScheduled", status="False", reason="SchedulingGated")
@@ -13,7 +22,7 @@ QUEUE = {"cluster": "default", "namespace": "ml", "queue": "night"}
 GROUP = {"cluster": "default", "namespace": "ml", "pod_group": "ring"}
 
 
-def an_observation(time: float, name: str = "a", **fields: Any) -> tuple[float, AlertInput]:
+def an_observation(time: float, name: str = "a", **fields: Any) -> tuple[float, PodObserved]:
     """A pod at a time in minutes; ``fields``: those of the observation, and ``queue`` and ``pod_group``."""
     marks = {key: fields.pop(key) for key in ("queue", "pod_group") if key in fields}
     observed = {
@@ -40,6 +49,29 @@ def test_a_queue_that_lets_one_pod_go_now_and_then_is_not_blocked(tmp_path: Path
     rules = load_rules(tmp_path, "kind: queue", "for_minutes: 60")
     placed = [an_observation(time, f"p{time}", queue="night", node="n1") for time in (50, 100, 150)]
     assert run(rules, [hold(0), *placed], 200) == []
+
+
+def a_workload(time: float, *, is_over: bool = False, code: str = "KueueWaitsForQuota") -> tuple[float, AlertInput]:
+    """A suspended Job without pods, observed at a time in minutes."""
+    wait = PodWait(code=code, sentence_en="…", models=[], pools=[], nearest_nodes=[], reasons={})
+    problem = ObjectProblem(reason=code, message="…", at=to_time(time))
+    return time, WorkloadObserved(
+        cluster="default", namespace="ml", workload=Owner(kind="Job", name="train"), observed_at=to_time(time),
+        problem=problem, wait=None if is_over else wait, is_over=is_over, queue="night", created_at=to_time(0),
+    )  # fmt: skip
+
+
+def test_a_job_without_pods_blocks_its_queue_until_it_has_some(tmp_path: Path) -> None:
+    rules = load_rules(tmp_path, "kind: queue", "for_minutes: 60")
+    alerts = run(rules, [a_workload(1), a_workload(90, is_over=True)], 100)
+    assert list_shown(alerts) == [("firing", 60, QUEUE), ("resolved", 90.25, QUEUE)]
+    assert "and job/train waits" in alerts[0].summary
+    assert alerts[0].query["api"] == "/api/v1/clusters/default/pending?namespace=ml&group_by=pod"
+
+
+def test_a_job_that_another_layer_holds_does_not_block_its_queue(tmp_path: Path) -> None:
+    rules = load_rules(tmp_path, "kind: queue", "for_minutes: 60")
+    assert run(rules, [a_workload(1, code="GangIncomplete")], 200) == []
 
 
 def test_a_gate_of_another_controller_is_no_queue(tmp_path: Path) -> None:
@@ -73,15 +105,19 @@ def test_a_group_that_its_queue_holds_is_the_queues_case(tmp_path: Path) -> None
 def test_refusals_of_a_kubelet_fire_by_their_number_and_each_pod_counts_once(tmp_path: Path) -> None:
     rules = load_rules(tmp_path, "kind: kubelet", "at_least: 3", "window_minutes: 15")
 
-    def refuse(time: float, name: str) -> tuple[float, AlertInput]:
+    def refuse(time: float, name: str) -> tuple[float, PodObserved]:
         problem = ObjectProblem(reason="UnexpectedAdmissionError", message="…", at=to_time(time))
         return an_observation(time, name, phase="Failed", node="n1", problems=[problem])
 
     labels = {"cluster": "default", "node": "n1", "reason": "UnexpectedAdmissionError"}
     assert run(rules, [refuse(time, "same") for time in (0, 1, 2)], 20) == []
-    alerts = run(rules, [refuse(0, "a"), refuse(1, "b"), refuse(2, "c")], 20)
-    assert list_shown(alerts) == [("firing", 2.25, labels), ("resolved", 15, labels)]
+    alerts = run(rules, [refuse(0, "a"), refuse(1, "b"), refuse(2, "c")], 120)
+    assert list_shown(alerts) == [("firing", 2.25, labels)], "nobody has replaced them"
     assert alerts[0].numbers == {"refused_pods": 3}
+    replaced = refuse(0, "a")[1].model_copy(update={"replaced_by": "a2"})
+    for ended in (replaced, an_observation(0, "a", deleted=True)[1]):
+        alerts = run(rules, [refuse(0, "a"), refuse(1, "b"), refuse(2, "c"), (30, ended)], 60)
+        assert list_shown(alerts) == [("firing", 2.25, labels), ("resolved", 30.25, labels)]
 
 
 def test_a_pod_that_ran_and_failed_was_not_refused(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def a_bucket(key: str, pods: int, first: float) -> dict[str, Any]:
 
 def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
     filters = build_waiting_filters("east", {"namespace": "llm", "queue": None}, "2026-11-21T03:00:00.000000Z")
+    an_attempt, a_uid = ({"exists": {"field": name}} for name in ("attempt_id", "pod_uid"))
     assert filters["bool"]["filter"] == [
         {"term": {"cluster": "east"}},
         {"term": {"state": "waiting"}},
@@ -53,12 +54,27 @@ def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
             "bool": {
                 "should": [
                     {"range": {"@timestamp": {"gte": "2026-11-21T03:00:00.000000Z"}}},
-                    {"bool": {"must_not": [{"exists": {"field": "attempt_id"}}]}},
+                    {"bool": {"must_not": [an_attempt], "filter": [a_uid]}},
+                    {
+                        "bool": {
+                            "must_not": [an_attempt, a_uid],
+                            "filter": [{"range": {"@timestamp": {"gte": "now-30m"}}}],
+                        }
+                    },
                 ],
                 "minimum_should_match": 1,
             }
         },
     ]
+
+
+def test_a_workload_without_pods_has_no_schedulerlog() -> None:
+    source = {
+        "@timestamp": "2026-11-21T03:00:00Z", "namespace": "llm", "pod": "job/train", "scheduler": "",
+        "status": "pending", "first_judged_at": "2026-11-21T02:00:00Z", "workload": "Job/train",
+    }  # fmt: skip
+    pod = to_waiting_pod(Cluster("default"), {"_source": source})
+    assert (pod.name, pod.schedulerlog, pod.pod_uid) == ("job/train", "", "")
 
 
 def test_a_pod_without_an_attempt_has_no_link_to_one() -> None:

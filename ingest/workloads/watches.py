@@ -1,0 +1,147 @@
+"""Watches of the kinds that make pods or hold them back, where the cluster has them and the account may list them."""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
+from engine.snapshot.needed_kinds import API_GROUPS, GroupVersions, build_collection_path, list_queues, parse_versions
+from ingest.readers.kube.reader import ObjectKind
+from ingest.workloads.object_store import WorkloadObjects
+from ingest.workloads.waiting import WaitObserver
+from runtime.kubernetes.client import Client
+from runtime.kubernetes.errors import KubeApiError
+from runtime.kubernetes.reflector import ChangeHandler, Reflector, Selection, WatchTimeouts
+from runtime.kubernetes.resources import Resource
+from runtime.kubernetes.store import ObjectRef
+from schemas.events import WorkloadObserved
+from schemas.json_types import Json
+
+log = logging.getLogger(__name__)
+
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_NAMESPACES: Final = "/namespaces/"
+
+
+class WorkloadFeed:
+    """Takes the changes of one kind of objects."""
+
+    def __init__(self, objects: WorkloadObjects, kind: str, version: str) -> None:
+        """Take objects of ``kind`` (``engine.snapshot.kinds``) for the store."""
+        self._objects, self._kind, self._version = objects, kind, version
+
+    def on_changed(self, resource: Json) -> None:
+        """Take the present state of an object."""
+        try:
+            self._put(resource)
+        except Exception:
+            # A defect that one object reveals must not end the watch of all others.
+            log.exception("a defect: a %s is not read: %.300s", self._kind, resource.get("metadata"))
+
+    def _put(self, resource: Json) -> None:
+        self._objects.put(self._kind, self._version, resource)
+
+    def on_deleted(self, ref: ObjectRef) -> None:
+        """Take the deletion of an object."""
+        self._objects.remove(self._kind, ref.key.namespace, ref.key.name)
+
+
+class PodFeed(WorkloadFeed):
+    """Takes the pods that the reader watches, for their owners."""
+
+    def __init__(self, objects: WorkloadObjects) -> None:
+        """Take pods for the store."""
+        super().__init__(objects, "Pod", "v1")
+
+    def _put(self, resource: Json) -> None:
+        self._objects.put_pod(resource)
+
+    def on_deleted(self, ref: ObjectRef) -> None:
+        """Take the deletion of a pod."""
+        self._objects.remove_pod(ref.key.namespace, ref.key.name)
+
+
+class EventFeed(WorkloadFeed):
+    """Takes the events that the reader watches."""
+
+    def __init__(self, objects: WorkloadObjects) -> None:
+        """Take events for the store."""
+        super().__init__(objects, "Event.events.k8s.io", "events.k8s.io/v1")
+
+    def _put(self, resource: Json) -> None:
+        self._objects.put_event(resource)
+
+    def on_deleted(self, ref: ObjectRef) -> None:
+        """Ignore the end of an event: Kubernetes deletes it after an hour, whatever it is about."""
+
+
+class WorkloadWatches:
+    """Follows workloads, queues and groups, and observes what waits without pods."""
+
+    def __init__(self, waiting: WaitObserver) -> None:
+        """Start without watches."""
+        self._waiting = waiting
+        self._reflectors: list[Reflector] = []
+        self.feeds: dict[ObjectKind, ChangeHandler] = {
+            "pod": PodFeed(waiting.objects), "event": EventFeed(waiting.objects),
+        }  # fmt: skip
+        """Takers of what the reader of events watches anyway, by its names of the kinds."""
+
+    async def build_reflectors(self, client: Client, namespace: str, timeouts: WatchTimeouts) -> list[Reflector]:
+        """Build a watch for each kind that the cluster has and the account may list."""
+        forbidden = []
+        for kind, path in _iterate_paths(await _read_versions(client), namespace):
+            resource = _to_resource(path)
+            status = await _probe(client, path)
+            if status == _FORBIDDEN:
+                forbidden.append(f"{resource.plural}.{kind.partition('.')[2]}")
+            elif status != _NOT_FOUND:
+                scope = namespace if _NAMESPACES in path else ""
+                feed = WorkloadFeed(self._waiting.objects, kind, resource.root.removeprefix("/apis/"))
+                self._reflectors.append(Reflector(client, Selection(resource, scope), feed, timeouts))
+        if forbidden:
+            log.warning(
+                "workloads without pods are listed without what these kinds say; allow list and watch of %s",
+                ", ".join(sorted(forbidden)),
+            )
+        return self._reflectors
+
+    def observe(self, moment: datetime, now: float) -> list[WorkloadObserved]:
+        """Observe what waits without pods; nothing before all objects are listed: queues would seem to be missing."""
+        return self._waiting.observe(moment, now) if all(not entry.problem for entry in self._reflectors) else []
+
+
+async def _read_versions(client: Client) -> GroupVersions:
+    try:
+        return parse_versions(await client.get(API_GROUPS))
+    except KubeApiError as error:
+        log.warning("workloads without pods are not listed, as the API groups can't be read: %s", error)
+        return GroupVersions({})
+
+
+def _iterate_paths(versions: GroupVersions, namespace: str) -> Iterator[tuple[str, str]]:
+    """Iterate over the kinds that the cluster has, with the paths of their collections."""
+    for kind in dict.fromkeys(kind for listed in WORDS.values() for kind in listed):
+        name, _, group = kind.partition(".")
+        version = versions.find_preferred(group)
+        if version and kind not in (*HOLDERS, DEPLOYMENT):
+            yield kind, build_collection_path(f"{group}/{version}", name, namespace)
+    for entry in list_queues(namespace, versions):
+        yield entry.kind, entry.path
+
+
+def _to_resource(path: str) -> Resource:
+    root, plural = path.rpartition("/")[::2]
+    return Resource(root.partition(_NAMESPACES)[0], plural)
+
+
+async def _probe(client: Client, path: str) -> int:
+    """Probe whether a kind can be listed, and return the status of the answer; 0 where there is none."""
+    try:
+        await client.get_page(path, limit=1)
+    except KubeApiError as error:
+        # An API server that is down does not prove that the kind is missing.
+        return error.status
+    return 0
