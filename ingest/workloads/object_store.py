@@ -111,7 +111,7 @@ def reduce_object(kind: str, value: Fields) -> Json:
     if kind not in _MAKERS:
         return {**reduced, "spec": _trim_containers(reduced.get("spec"))}
     status = {name: entry for name, entry in get_object(reduced, "status").items() if name in _STATUS}
-    # The template tells what the first pod would ask for: with pods nobody asks.
+    # Only a workload without pods is asked what its first pod would request.
     spec = get_object(reduced, "spec")
     if counts_pods(value):
         spec = {name: entry for name, entry in spec.items() if not isinstance(entry, Mapping | list)}

@@ -70,7 +70,7 @@ def test_of_a_chain_of_refusals_only_the_last_one_waits() -> None:
     assert [find_state(events, name) for name in "abc"] == ["ended", "ended", "waiting"]
 
 
-def test_a_replaced_pod_that_is_read_again_stays_replaced() -> None:
+def test_a_replaced_pod_is_still_replaced_when_it_is_read_again() -> None:
     refused, other = a_pod("a", 1, refused=2), a_pod("b", 3)
     assert [event.replaced_by for event in read(refused, other, refused) if event.pod.name == "a"] == ["", "b"]
 
