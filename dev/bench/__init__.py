@@ -22,6 +22,7 @@ plans                    pods that start now of twelve shapes, and the plan of a
 refusals                 refused pods read from events and judged, with and without equal ones
 anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs
+watcher                  the reader of a cluster's events, with many pods and workloads
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs
 
@@ -33,5 +34,6 @@ load, cpu, report                   an HTTP client, measuring, printing
 mixed_readers                       readers side by side, with requests of several kinds
 collector                           collector that drops all spans
 deciding, bodies, consumers, bare, bare_watch, reviews   programs that run in a process of their own, to be measured
+watched_cluster          lists and watches of a generated cluster
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

@@ -27,6 +27,7 @@ from dev.bench.refusals import measure_refusals
 from dev.bench.start import measure_start
 from dev.bench.takeover import measure_takeover
 from dev.bench.watch import measure_watch
+from dev.bench.watcher import measure_watcher
 from dev.bench.wire import measure_wire
 
 BENCHMARKS: dict[str, Callable[..., report.Result]] = {
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "page": measure_page,
     "load": measure_api_load,
     "watch": measure_watch,
+    "watcher": measure_watcher,
     "ingest": ingest.measure_hami_log,
     "ingest-kai": ingest.measure_kai_log,
     "ingest-kai-json": ingest.measure_kai_json_log,
