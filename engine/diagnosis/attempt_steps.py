@@ -154,7 +154,8 @@ def _derive_obstacle(
         "share": describe_share(group.count, total, kind),
         "namespace": facts.namespace,
         "scheduler": attempt.scheduler,
-        "resource": shorten_list(group.details),
+        # Details after the resource are the amounts of single nodes.
+        "resource": shorten_list(group.details[:1] if group.code == "InsufficientResource" else group.details),
         "words": quote(shorten_list(group.details).en),
     }
     code = "ManagedResourceCounted" if _is_booked_by_extender(group) else _choose_code(group)

@@ -30,6 +30,12 @@ def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> 
     if chosen is None:
         yield _report_unfinished(facts, attempt)
         return
+    if bind is None and attempt.nominated == chosen:
+        # KAI binds a pod that it has pipelined in a later session, when the pods on the node have ended.
+        evidence = [to_attempt_evidence(attempt)]
+        waits = FoundObstacle("WaitsForVictims", {"node": chosen}, nodes=[chosen], evidence=evidence)
+        yield TreeStep("Bound", "no", evidence, (), [waits], is_end=True)
+        return
     if bind is None and facts.log_ended_at:
         ended: dict[str, Word] = {
             "node": chosen,

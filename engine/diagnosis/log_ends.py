@@ -7,7 +7,7 @@ from typing import Final
 from engine.diagnosis.device_numbers import describe_requested_memory
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.logged_facts import LoggedFact, LoggedKind, select_facts
-from engine.diagnosis.logged_steps import to_log_evidence
+from engine.diagnosis.logged_steps import find_pod_facts, to_log_evidence
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import (
@@ -49,6 +49,10 @@ def find_unfinished(facts: DiagnosisFacts, attempt: AttemptSummarized) -> FoundO
     """
     if facts.log_ended_at is None or attempt.ended_at or attempt.bind:
         return None
+    if eviction := next(
+        (fact for fact in find_pod_facts(facts, "pod evicted") if fact.time == attempt.started_at), None
+    ):
+        return _describe_eviction(eviction, attempt)
     crash = _find_near(facts, attempt, "scheduler crashed")
     if (attempt.nodes or attempt.judged_devices) and not (crash and crash.time >= attempt.started_at):
         return None
@@ -69,6 +73,15 @@ def find_unfinished(facts: DiagnosisFacts, attempt: AttemptSummarized) -> FoundO
         words["since"] = describe_moment(waits.time, facts)
         clauses.append("not_synced" if waits.kind == "cache not synced" else "not_leader")
     return FoundObstacle("UnfinishedAttempt", words, evidence=[to_attempt_evidence(attempt)], clauses=clauses)
+
+
+def _describe_eviction(fact: LoggedFact, attempt: AttemptSummarized) -> FoundObstacle:
+    words: dict[str, Word] = {
+        "scheduler": attempt.scheduler, "node": fact.node or "?", "words": quote(fact.words),
+        "again": write_phrase("again_if_owned"),
+    }  # fmt: skip
+    nodes = [fact.node] if fact.node else []
+    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[to_log_evidence(fact)])
 
 
 def _find_near(facts: DiagnosisFacts, attempt: AttemptSummarized, *kinds: LoggedKind) -> LoggedFact | None:

@@ -11,7 +11,7 @@ LoggedKind = Literal[
     "devices dropped", "devices added", "registration skipped", "node reserved", "mode not offered",
     "admission denied", "admission passed over", "lock taken", "lock released", "device held", "devices released",
     "request rejected", "no request read", "setting ignored", "quota exceeded", "not leader", "cache not synced",
-    "scheduler crashed", "log ended",
+    "scheduler crashed", "log ended", "pod evicted",
 ]  # fmt: skip
 """Kinds of facts. ``no request read``: the scheduler read no request for devices in the pod, and passed it on."""
 
@@ -47,6 +47,7 @@ class UnfinishedAttempt:
     started_at: datetime
     requests: Sequence[Request] = ()
     levels: Sequence[int] = ()
+    reader: str = "hami-log"
 
     @property
     def pod(self) -> str:

@@ -32,9 +32,6 @@ MAX_STATES: Final = 20_000
 _MAX_ATTEMPTS: Final = 2
 """Attempts kept for a pod: a bind is often reported when the next attempt has begun."""
 
-_READER: Final = "hami-log"
-"""Reader of attempts without a verdict: only HAMi's log shows that one began."""
-
 _StateKey = tuple[str, int]
 """Node and revision."""
 
@@ -191,7 +188,7 @@ def _conclude_unfinished(attempt: UnfinishedAttempt) -> AttemptConcluded:
         attempt_id=derive_attempt_id(DEFAULT_CLUSTER, attempt.scheduler, key, attempt.started_at),
         pod=PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
         scheduler=attempt.scheduler,
-        reader=_READER,
+        reader=attempt.reader,
         started_at=attempt.started_at,
         ended_at=attempt.started_at,
         requests=list(attempt.requests),

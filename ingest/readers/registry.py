@@ -57,13 +57,12 @@ def _create_kai_reader(cluster: str, facts: LogFacts) -> WaitingReader:
     from ingest.readers.kai.reader import KaiLog
 
     if not facts.node_list:
-        return KaiLog(cluster=cluster)
+        return KaiLog(cluster=cluster, note=facts.note)
     from ingest.readers.kai.devices import parse_memory_labels
     from ingest.readers.kai.node_pools import NodePools, parse_pool_labels
 
-    return KaiLog(
-        parse_memory_labels(facts.node_list), cluster=cluster, pools=NodePools(parse_pool_labels(facts.node_list))
-    )
+    pools = NodePools(parse_pool_labels(facts.node_list))
+    return KaiLog(parse_memory_labels(facts.node_list), cluster=cluster, pools=pools, note=facts.note)
 
 
 def _is_kai_line(line: bytes) -> bool:

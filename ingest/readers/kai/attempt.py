@@ -38,6 +38,17 @@ class ReturnedMemory:
 
 
 @dataclass(slots=True)
+class Eviction:
+    """A running pod whose place KAI takes for another, at first only in a simulation."""
+
+    node: str = ""
+    reason: str = ""
+    """KAI's words, with the pod's group that gets the place."""
+    committed_at: datetime | None = None
+    """None while KAI only simulates the eviction, or where the log ends before its commit."""
+
+
+@dataclass(slots=True)
 class NodeOfAttempt:
     score: float = 0.0
     is_gpu_refused: bool = False

@@ -35,6 +35,15 @@ _CAPACITY: Final = re.compile(
 )
 
 
+_LISTED: Final = re.compile(r"(?P<name>GPU|Gpus|CPU|memory): (?:(?P<devices>\d+) X )?(?P<amount>\d+(?:\.\d+)?)")
+_RESOURCE_NAMES: Final = {"GPU": "GPUs", "Gpus": "GPUs", "CPU": "CPU cores", "memory": "memory"}
+"""KAI's names of resources in fit errors, by those in lists of amounts."""
+_VECTOR_NAMES: Final = ("CPU cores", "memory", "GPUs")
+"""Resources of a vector in the order of its numbers, as v0.17 prints them."""
+_REPORTED: Final = ("GPUs", "CPU cores", "memory")
+"""Resources in the order of KAI's fit errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFit:
     """The refusal of one node. ``memory_*`` are MiB per device, None if the text does not give them."""
@@ -106,6 +115,27 @@ def _parse_counts(text: str) -> dict[str, int]:
 
 def _parse_nodes(text: str) -> dict[str, NodeFit]:
     return {match["node"]: parse_node_fit(match["reason"].rstrip(".")) for match in _NODE.finditer(text)}
+
+
+def describe_shortage(requested: str, idle: str, releasing: str) -> str:
+    """Describe the resources that a node lacks in the words of KAI's fit errors, from amounts as its log prints them.
+
+    KAI compares the request with what is idle and what is being released. Where no amount is short, the request is for
+    memory or shares of devices, which the amounts leave out.
+    """
+    free, leaving = _parse_amounts(idle), _parse_amounts(releasing)
+    requests = _parse_amounts(requested)
+    short = [name for name in _REPORTED if name in free and requests.get(name, 0) > free[name] + leaving.get(name, 0)]
+    return f"Node didn't have enough resources: {' and '.join(short) or 'GPUs'}"
+
+
+def _parse_amounts(resources: str) -> dict[str, float]:
+    if listed := list(_LISTED.finditer(resources)):
+        return {_RESOURCE_NAMES[match["name"]]: float(match["amount"]) * int(match["devices"] or 1) for match in listed}
+    try:
+        return dict(zip(_VECTOR_NAMES, map(float, resources.strip("[]<>").split()), strict=False))
+    except ValueError:
+        return {}
 
 
 def parse_node_fit(text: str) -> NodeFit:

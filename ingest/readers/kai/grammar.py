@@ -70,7 +70,9 @@ def _list_first_words(pattern: str) -> set[bytes]:
     return {alternative.split()[0].encode() for alternative in choice[1].split("|")} if choice else set()
 
 
-_LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
+_LONG_KINDS: Final = frozenset(
+    {"fit error", "fit error in full", "job fit error", "eviction reason", "eviction requested"}
+)
 PATTERNS: Final = _index_patterns()
 NOISE_FOLDERS: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
 _WORD: Final = re.compile(rb"\w+")

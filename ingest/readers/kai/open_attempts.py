@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
 from ingest.readers.kai import tags
 from ingest.readers.kai.attempt import KaiAttempt
 from ingest.readers.kai.devices import SharedDeviceStates
-from ingest.readers.kai.events import build_events, is_complete
+from ingest.readers.kai.events import SCHEDULER, SOURCE, build_events, is_complete
 from ingest.readers.kai.grammar import ParsedMessage
 from ingest.readers.kai.node_pools import NodePools
 from ingest.readers.kai.placements import PlacedMemories
 from ingest.readers.kai.session import Session
 from ingest.readers.kai.states import StateMemo
 from ingest.readers.node_states import EmittedStates, SavedEmittedStates
-from ingest.reading.protocol import Counts
+from ingest.reading.protocol import Counts, NoteFact
 from schemas.events import Event
 
 OPEN_SESSIONS: Final = 3
@@ -41,8 +42,11 @@ class SessionMemory:
 class OpenSessions:
     """Events of attempts that are over are appended to ``finished`` until ``take`` is called."""
 
-    def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int], pools: NodePools) -> None:
+    def __init__(
+        self, cluster: str, gpu_memory_mib: Mapping[str, int], pools: NodePools, note: NoteFact | None = None
+    ) -> None:
         """Start without sessions. ``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
+        self._note = note
         self.counts = Counts()
         self.memory = SessionMemory()
         self.finished: list[Event] = []
@@ -85,6 +89,8 @@ class OpenSessions:
         self.memory.node_pool = session.node_pool or self.memory.node_pool
         for attempt in session.attempts.values():
             self._finish(attempt, session, states)
+        if self._note:
+            _note_evictions(session, self._note)
 
     def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
         if attempt.is_placed:
@@ -110,3 +116,12 @@ class OpenSessions:
         self.memory = SessionMemory(
             states=self.memory.states, placed=self.memory.placed, node_pool=self.memory.node_pool
         )
+
+
+def _note_evictions(session: Session, note: NoteFact) -> None:
+    """Note each committed eviction as the pod's latest attempt: it has no verdict, the fact says what became of it."""
+    for pod, eviction in session.evictions.items():
+        if time := eviction.committed_at:
+            namespace, _, name = pod.partition("/")
+            note(UnfinishedAttempt(namespace, name, "", SCHEDULER, time, reader=SOURCE))
+            note(LoggedFact("pod evicted", time, node=eviction.node, pod=pod, words=eviction.reason))

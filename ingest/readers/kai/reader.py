@@ -18,7 +18,7 @@ from ingest.readers.kai.framing import CONSOLE, JSON, PLAIN_REST, LogMessage, pa
 from ingest.readers.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, find_match, is_kai_file, parse
 from ingest.readers.kai.node_pools import NodePools
 from ingest.readers.kai.open_attempts import OpenSessions, SessionMemory
-from ingest.reading.protocol import EVENT, NOISE, Counts
+from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
 from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_LONG_TEXT: Final = 256 * 1024
@@ -60,9 +60,13 @@ class KaiLog:
         *,
         cluster: str = DEFAULT_CLUSTER,
         pools: NodePools = _NO_POOLS,
+        note: NoteFact | None = None,
     ) -> None:
-        """Start without lines. ``memory_labels``: labels ``nvidia.com/gpu.memory`` by node (MiB per GPU)."""
-        self._attempts = OpenSessions(cluster, floor_totals(memory_labels or {}), pools)
+        """Start without lines. ``memory_labels``: labels ``nvidia.com/gpu.memory`` by node (MiB per GPU).
+
+        ``note`` takes the pods that KAI evicted: events have no place for them.
+        """
+        self._attempts = OpenSessions(cluster, floor_totals(memory_labels or {}), pools, note)
         self._pending: LogMessage | None = None
         self._last_time: datetime | None = None
         self._forms = CONSOLE, JSON

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ingest.readers.kai.attempt import DeviceChange, KaiAttempt, NodeOfAttempt
+from ingest.readers.kai.attempt import DeviceChange, Eviction, KaiAttempt, NodeOfAttempt
 from ingest.readers.kai.devices import SharedDeviceStates, cut_evidence, parse_device
-from ingest.readers.kai.fit_errors import parse_fit_error
+from ingest.readers.kai.fit_errors import describe_shortage, parse_fit_error
 from ingest.readers.kai.grammar import Gpus, ParsedMessage, parse_gpus
 
 MAX_ATTEMPTS: Final = 20_000
@@ -22,6 +22,8 @@ class Session:
     devices: SharedDeviceStates = field(default_factory=SharedDeviceStates)
     attempts: dict[str, KaiAttempt] = field(default_factory=dict)
     """By pod."""
+    evictions: dict[str, Eviction] = field(default_factory=dict)
+    """By pod: running pods whose eviction KAI simulates or has committed."""
     node_count: int = 0
     job_requested: Gpus | None = None
     full_fit_error: str = ""
@@ -62,7 +64,9 @@ class Session:
         if about_a_pod is None:
             _ABOUT_THE_SESSION[pattern.kind](self, message)
             return True
-        if (attempt := self.find_or_open(message.parts["pod"], time)) is None:
+        pod = message.parts["pod"]
+        # KAI tries to place an evicted pod elsewhere, in simulations: a running pod waits for no node.
+        if pod in self.evictions or (attempt := self.find_or_open(pod, time)) is None:
             return False
         attempt.levels.add(pattern.level)
         about_a_pod(self, attempt, message)
@@ -80,7 +84,8 @@ def _read_node_state(session: Session, message: ParsedMessage) -> None:
 
 def _read_device_state(session: Session, message: ParsedMessage) -> None:
     device = session.devices.read_device(message)
-    attempt = session.attempts.get(message.parts["pod"])
+    pod = message.parts["pod"]
+    attempt = None if pod in session.evictions else session.attempts.get(pod)
     if device is None or attempt is None or message.parts["moment"] != "About to add":
         return
     node, group = device
@@ -138,6 +143,7 @@ def _begin_pod(session: Session, attempt: KaiAttempt, message: ParsedMessage) ->
     if not attempt.is_committed:
         # A choice of a simulation was rolled back; one that was committed stands whatever is simulated later.
         attempt.chosen, attempt.groups, attempt.is_pipelined = "", [], False
+        attempt.taken.clear()
 
 
 def _refuse_gpus(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
@@ -149,7 +155,7 @@ def _refuse_node(session: Session, attempt: KaiAttempt, message: ParsedMessage) 
     node = session.find_or_add_node(attempt, name)
     node.is_refused = True
     # A predicate's own reason, if there was one, says more.
-    node.reason = node.reason or "Not enough resources"
+    node.reason = node.reason or describe_shortage(requested, idle, releasing)
     node.detail = node.detail or f"asked {requested}, idle {idle}, releasing {releasing}"
 
 
@@ -174,7 +180,8 @@ def _accept_device(session: Session, attempt: KaiAttempt, message: ParsedMessage
 
 def _take_node(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     session.find_or_add_node(attempt, message.parts["node"]).is_taken = True
-    attempt.chosen, attempt.groups = message.parts["node"], message.get_part("groups").split()
+    # The line about an allocation names no devices; those about the devices came before it.
+    attempt.chosen, attempt.groups = message.parts["node"], message.get_part("groups").split() or list(attempt.taken)
     attempt.taking_line = cut_evidence(message.text)
 
 
@@ -191,6 +198,43 @@ def _set_pipelined(session: Session, attempt: KaiAttempt, message: ParsedMessage
 def _commit_pipeline(_session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
     # Until this line the statement may still be rolled back.
     attempt.is_committed = attempt.is_pipelined = True
+
+
+def _commit_allocation(_session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
+    attempt.is_committed, attempt.is_pipelined = True, False
+
+
+def _evict(session: Session, message: ParsedMessage) -> None:
+    if eviction := _find_or_add_eviction(session, message):
+        eviction.node = message.parts["node"]
+
+
+def _explain_eviction(session: Session, message: ParsedMessage) -> None:
+    # The first words count the queues as they are; those of later simulations count what has been simulated.
+    if (eviction := _find_or_add_eviction(session, message)) and not eviction.reason:
+        eviction.reason = cut_evidence(message.parts["text"].rstrip("> \n"))
+
+
+def _commit_eviction(session: Session, message: ParsedMessage) -> None:
+    if eviction := _find_or_add_eviction(session, message):
+        eviction.committed_at = eviction.committed_at or message.time
+
+
+def _request_eviction(session: Session, message: ParsedMessage) -> None:
+    _explain_eviction(session, message)
+    _commit_eviction(session, message)
+
+
+def _find_or_add_eviction(session: Session, message: ParsedMessage) -> Eviction | None:
+    pod = message.parts["pod"]
+    if (eviction := session.evictions.get(pod)) or len(session.evictions) >= MAX_ATTEMPTS or not _is_pod(pod):
+        return eviction
+    attempt = session.attempts.get(pod)
+    if attempt and not attempt.is_concluded:
+        # Levels below 6 print scores of simulated nodes, but no eviction before its commit.
+        del session.attempts[pod]
+    eviction = session.evictions[pod] = Eviction()
+    return eviction
 
 
 def _set_memory(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
@@ -232,6 +276,10 @@ _ABOUT_THE_SESSION: Final[dict[str, Callable[[Session, ParsedMessage], None]]] =
     "job fit error": _ignore_job_fit_error,
     "node pool": _set_node_pool,
     "pre-predicate failed": _fail_pre_predicate,
+    "evicted": _evict,
+    "eviction reason": _explain_eviction,
+    "eviction committed": _commit_eviction,
+    "eviction requested": _request_eviction,
 }
 _ABOUT_A_POD: Final[dict[str, Callable[[Session, KaiAttempt, ParsedMessage], None]]] = {
     "pod begins": _begin_pod,
@@ -243,6 +291,7 @@ _ABOUT_A_POD: Final[dict[str, Callable[[Session, KaiAttempt, ParsedMessage], Non
     "allocated": _allocate,
     "pipelined": _set_pipelined,
     "pipeline committed": _commit_pipeline,
+    "allocation committed": _commit_allocation,
     "memory requested": _set_memory,
     "bind requested": _request_bind,
     "bind failed": _fail_bind,

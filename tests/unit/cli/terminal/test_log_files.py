@@ -70,6 +70,37 @@ def test_one_pod_of_a_log_has_cause_and_remedy(run: Run) -> None:
     assert run("explain", HAMI, "ml/train-2002").stdout == done.stdout
 
 
+def test_a_reclaim_in_kais_log_explains_the_winner_and_the_pod_that_it_evicts(tmp_path: Path, run: Run) -> None:
+    log = tmp_path / "kai.log"
+    look = "common/allocate.go: Looking for best node for task - Task: <{}>, init requested: <GPU: 2>."
+    log.write_bytes(
+        b"\n".join(
+            print_lines(
+                look.format("team-b/short-0"),
+                "framework/session.go: Not enough resources for task: <team-b/short-0>, init requested: <GPU: 2>. Node"
+                " <gpu-0> with limited resources, releasing: <Gpus: 0>, idle: <Gpus: 0>",
+                "common/action.go: Statement eviction for task <team-a/long-0>, message: <Pod team-a/long-0 was preempted by"
+                " workload team-b/short.> ",
+                "framework/statement.go: Statement evicted task: <team-a/long-0> from node: <gpu-0>",
+                look.format("team-b/short-0"),
+                "framework/statement.go: Statement pipelined task: <team-b/short-0> to node: <gpu-0>, gpuGroup: <[]>",
+                look.format("team-a/long-0"),
+                "framework/session.go: Not enough resources for task: <team-a/long-0>, init requested: <GPU: 2>. Node"
+                " <gpu-0> with limited resources, releasing: <Gpus: 0>, idle: <Gpus: 0>",
+                "framework/statement.go: Evicting task: team-a/long-0",
+                "framework/statement.go: Pipelining task: team-b/short-0",
+            )
+        )
+    )
+    winner, victim = (
+        json.loads(run("explain", str(log), pod, "-o", "json").stdout)["obstacle"]
+        for pod in ("team-b/short-0", "team-a/long-0")
+    )
+    assert (winner["code"], winner["nodes"]) == ("WaitsForVictims", ["gpu-0"])
+    assert (victim["code"], victim["nodes"]) == ("ReclaimedByScheduler", ["gpu-0"])
+    assert "was preempted by workload team-b/short" in victim["sentence"]["en"]
+
+
 def test_the_log_of_kai_is_recognised(run: Run) -> None:
     items = json.loads(run("explain", KAI, "-o", "json").stdout)["items"]
     assert {item["diagnosis"]["name"] for item in items} == {"infer-0", "train-0", "train-1", "train-2", "train-3"}
