@@ -45,7 +45,7 @@ class Eviction:
     reason: str = ""
     """KAI's words, with the pod's group that gets the place."""
     committed_at: datetime | None = None
-    """None while KAI only simulates the eviction, or where the log ends before its commit."""
+    """Time of the commit; None while KAI only simulates the eviction, or where the log ends before it."""
 
 
 @dataclass(slots=True)
