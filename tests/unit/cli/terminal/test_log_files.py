@@ -79,8 +79,8 @@ def test_a_reclaim_in_kais_log_explains_the_winner_and_the_pod_that_it_evicts(tm
                 look.format("team-b/short-0"),
                 "framework/session.go: Not enough resources for task: <team-b/short-0>, init requested: <GPU: 2>. Node"
                 " <gpu-0> with limited resources, releasing: <Gpus: 0>, idle: <Gpus: 0>",
-                "common/action.go: Statement eviction for task <team-a/long-0>, message: <Pod team-a/long-0 was preempted by"
-                " workload team-b/short.> ",
+                "common/action.go: Statement eviction for task <team-a/long-0>, message: <Pod team-a/long-0 was"
+                " preempted by workload team-b/short.> ",
                 "framework/statement.go: Statement evicted task: <team-a/long-0> from node: <gpu-0>",
                 look.format("team-b/short-0"),
                 "framework/statement.go: Statement pipelined task: <team-b/short-0> to node: <gpu-0>, gpuGroup: <[]>",
