@@ -53,7 +53,7 @@ def test_a_simulation_that_the_end_of_the_log_cuts_off_is_no_placement() -> None
     (attempt,) = read_attempts(LOOK.format(pod="team-b/short-0", requested=TWO_GPUS), refused, *EVICTED, *PIPELINED)
     assert (attempt.chosen, attempt.complete) == (None, False)
     (node,) = build_schedulerlog(attempt).filter.nodes
-    assert node.containers[0].reason.startswith("Node didn't have enough resources: GPUs: ")
+    assert (node.containers[0].reason or "").startswith("Node didn't have enough resources: GPUs: ")
 
 
 def test_a_committed_eviction_leaves_its_pod_without_a_verdict_and_the_winner_with_a_node() -> None:
@@ -115,4 +115,4 @@ def test_the_shortage_of_a_node_follows_from_its_amounts() -> None:
         line = REFUSED.format(pod="team-b/short-0", requested=requested, node="gpu-0", releasing=releasing, idle=idle)
         (attempt,) = read_attempts(LOOK.format(pod="team-b/short-0", requested=requested), line)
         (node,) = build_schedulerlog(attempt).filter.nodes
-        assert node.containers[0].reason.startswith(f"Node didn't have enough resources: {shortage}: ")
+        assert (node.containers[0].reason or "").startswith(f"Node didn't have enough resources: {shortage}: ")
