@@ -51,6 +51,6 @@ def serve(settings: Settings, kafka: KafkaConnectionIfGiven, log: LogSettings, t
     with one_line_for(SettingError, ManifestError, KubeConfigError, DeviceConfigError):
         if settings.publish:
             kafka.require_addresses("say --no-publish")
-        vendors = device_config.read(settings.device_config_file or device_config.SHIPPED)
+        vendors = device_config.read_for(settings.hami_version, settings.device_config_file)
         with tracing(traces, "scheduler") as spans:
             asyncio.run(run(settings, kafka, vendors, spans))

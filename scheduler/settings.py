@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from engine.hami.node_lock import EXPIRES_AFTER
+from engine.hami.releases import LATEST, HamiRelease, parse_release
 from runtime import durations
 from runtime.files.state_files import locate_state_folder
 from runtime.kubernetes.lease import LeaseTimings
@@ -45,6 +46,18 @@ def _parse_verbosity(value: object) -> object:
 
 Verbosity = Annotated[int | None, BeforeValidator(_parse_verbosity), Flag(("--v", "-v"), metavar="0|2|4|5")]
 NodePolicy = Literal["binpack", "spread"]
+
+
+def _parse_version(value: object) -> object:
+    """Parse `2.10`, `v2.11.0`. Raises `ValueError`."""
+    if not isinstance(value, str):
+        return value
+    if (release := parse_release(value)) is None:
+        raise ValueError(f"{value!r} is no version, write 2.10 or v2.11.0")
+    return release
+
+
+HamiVersion = Annotated[HamiRelease, BeforeValidator(_parse_version)]
 
 
 class Settings(EnvironmentSettings):
@@ -139,6 +152,8 @@ class Settings(EnvironmentSettings):
     """The device that is tried first: spread, binpack, mutex, topology-aware, …"""
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our engine/fit/device-config.yaml."""
+    hami_version: Annotated[HamiVersion, Flag(metavar="VERSION", text=str)] = LATEST
+    """The release of HAMi whose rules decide, such as 2.10 or v2.11.0 (docs/hami-differences.md)."""
     # HAMi's default for --node-lock-timeout.
     node_lock_timeout: Duration = EXPIRES_AFTER
     """An older node lock is taken over."""

@@ -32,25 +32,31 @@ def simulate(
             help="The table of vendors: HAMi's file, or its ConfigMap, in YAML; HAMi's own table unless given."
         ),
     ] = None,
+    hami_version: Annotated[
+        str, typer.Option(metavar="VERSION", help="Release of HAMi, such as 2.11; default: that of the file, or 2.10.")
+    ] = "",
     detail: Annotated[
         bool, typer.Option("--detail", help="Print all that is known, as the API does with ?detail=full.")
     ] = False,
 ) -> None:
     """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
     # The scheduler takes its time to import: the help does without it.
-    from engine.fit import device_config
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.judge.decision import SchedulingPolicy
     from engine.fit.manifests import ManifestError
     from engine.fit.simulate import simulate_files
+    from engine.hami.releases import parse_release
 
     logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):
         if node_policy not in NODE_POLICIES:
             raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")
+        release = parse_release(hami_version)
+        if hami_version and release is None:
+            raise SettingError(f"--hami-version: {hami_version!r} is no version, write 2.10 or v2.11.0")
         policy = SchedulingPolicy(node_policy, device_policy)
         answer = simulate_files(
-            cluster, pod, name, policy, datetime.now(UTC), device_config_file or device_config.SHIPPED, is_full=detail
+            cluster, pod, name, policy, datetime.now(UTC), device_config_file, release=release, is_full=detail
         )
     if answer:
         typer.echo(answer, nl=False)

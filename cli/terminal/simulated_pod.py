@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from engine.diagnosis.texts import write_phrase
 from engine.fit import device_config, manifests
 from engine.fit.manifests import Manifest, ManifestError
+from engine.hami.releases import LATEST, HamiRelease, observe_release
 from engine.hami.vendors import Vendors
 from engine.simulation.cluster import SimulationCluster, build_cluster
-from engine.simulation.hami_release import LATEST, HamiRelease, observe_release
 from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.simulate import simulate_workloads
 from engine.simulation.verdict import PodRejectedError
@@ -56,22 +56,25 @@ def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime)
 def build_described_cluster(cluster: DescribedCluster) -> tuple[SimulationCluster, tuple[Note, ...]]:
     """Build the cluster of a file, and notes about it. Raises ``ManifestError``, ``DeviceConfigError``."""
     manifest = manifests.parse(cluster.text, Path(cluster.name))
-    vendors, notes = _read_table(cluster, manifest)
     release = cluster.release or observe_release(manifest.pods.values()) or LATEST
+    vendors, notes = _read_table(cluster, manifest, release)
     return build_cluster(manifest, vendors, release), notes
 
 
-def _read_table(cluster: DescribedCluster, manifest: Manifest) -> tuple[Vendors, tuple[Note, ...]]:
+def _read_table(
+    cluster: DescribedCluster, manifest: Manifest, release: HamiRelease
+) -> tuple[Vendors, tuple[Note, ...]]:
     """Read the device table: the given file, otherwise a ConfigMap of the cluster's file, otherwise HAMi's own."""
     if cluster.device_config:
-        return device_config.read(cluster.device_config), ()
+        return device_config.follow_release(device_config.read(cluster.device_config), release), ()
     for item in manifest.others:
         table = get_object(item, "data").get(_TABLE_KEY)
         if item.get("kind") == "ConfigMap" and isinstance(table, str):
             name = _name_object(item)
             note = Note("DeviceTable", write_phrase("note_table", table=name))
-            return device_config.parse(table.encode(), f"{cluster.name}: ConfigMap {name}"), (note,)
-    return device_config.read_shipped(), ()
+            vendors = device_config.parse(table.encode(), f"{cluster.name}: ConfigMap {name}")
+            return device_config.follow_release(vendors, release), (note,)
+    return device_config.read_shipped(release), ()
 
 
 def _name_object(item: Mapping[str, object]) -> str:

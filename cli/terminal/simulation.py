@@ -117,7 +117,7 @@ def _simulate_here(
     from cli.terminal.simulated_pod import DescribedCluster, DescribedPods, simulate_pods
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.manifests import ManifestError
-    from engine.simulation.hami_release import parse_release
+    from engine.hami.releases import parse_release
 
     release = parse_release(table.version)
     if table.version and release is None:

@@ -12,8 +12,8 @@ from engine.capacity.per_node import measure_capacity
 from engine.capacity.shapes import Shape, build_template
 from engine.fit import device_config
 from engine.fit.manifests import Manifest
+from engine.hami.releases import LATEST
 from engine.simulation.cluster import SimulationCluster, build_cluster
-from engine.simulation.hami_release import LATEST
 from engine.simulation.setting import SimulationSetting
 
 NODES: Final = 5_000

@@ -1,11 +1,12 @@
 """Admission of a pod (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from engine.admission.container_quantities import InvalidRequestError, get_amounts
 from engine.admission.mutate import mutate
+from engine.fit.devices.pod_usage import list_sidecars
 from engine.fit.devices.quota import Quotas
 from engine.fit.judge.request.pod_request import deny_asking, read_request
 from engine.hami.vendors import ONLY_NVIDIA, Vendor, Vendors
@@ -59,7 +60,7 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
     except InvalidRequestError as error:
         return Denied(str(error), _FAILED)
     denial = deny_asking(asks) or (_explain_denial_of_spec(changed["spec"], rules) if asks else "")
-    denial = denial or _explain_denial_by_quota(changed, rules, quotas)
+    denial = denial or _find_mistake(changed["spec"], rules.vendors) or _explain_denial_by_quota(changed, rules, quotas)
     return Denied(denial) if denial else Admitted(changed)
 
 
@@ -131,13 +132,26 @@ def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> b
         [read_request(container, False, vendor) for container in spec.get(field) or ()]
         for field in ("initContainers", "containers")
     )
-    memory = _sum_needed((ask.count * ask.memory_mib for ask in inits), (ask.count * ask.memory_mib for ask in apps))
-    cores = _sum_needed((ask.count * ask.cores for ask in inits), (ask.count * ask.cores for ask in apps))
+    sidecars = list_sidecars({"spec": spec}) if vendor.rules.counts_sidecars else frozenset()
+    memory = _sum_needed(
+        [ask.count * ask.memory_mib for ask in inits], (ask.count * ask.memory_mib for ask in apps), sidecars
+    )
+    cores = _sum_needed([ask.count * ask.cores for ask in inits], (ask.count * ask.cores for ask in apps), sidecars)
     quota_left = quotas.compute_left(namespace, vendor)
     return not (memory or cores) or (memory <= quota_left.memory_mib and cores <= quota_left.cores)
 
 
-def _sum_needed(inits: Iterable[int], apps: Iterable[int]) -> int:
-    """Sum the need of the pod: init containers run one after the other, before the app containers. A negative count
-    asks for nothing."""
-    return max(0, sum(apps), *inits)
+def _sum_needed(inits: Sequence[int], apps: Iterable[int], sidecars: frozenset[int]) -> int:
+    """Sum the need of the pod: init containers run one after the other, before the app containers, and sidecars next to
+    all that start after them. A negative count asks for nothing."""
+    running, peaks = 0, [0]
+    for position, amount in enumerate(inits):
+        peaks.append(running + amount)
+        running += amount if position in sidecars else 0
+    return max(*peaks, running + sum(apps))
+
+
+def _find_mistake(spec: Json, vendors: Vendors) -> str:
+    """Find the first request that HAMi's release can't read; empty for none."""
+    requests = (read_request(container, False, vendor) for container in _iterate_containers(spec) for vendor in vendors)
+    return next((f"container {request.name}: {request.mistake}" for request in requests if request.mistake), "")

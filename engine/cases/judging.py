@@ -18,10 +18,10 @@ from engine.fit import device_config
 from engine.fit.events.attempt import Identity
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.fit.manifests import Manifest, derive_uid
+from engine.hami.releases import LATEST, observe_release
 from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
 from engine.simulation.answer import build_suggestions_of_verdict
 from engine.simulation.cluster import SimulationCluster, build_cluster
-from engine.simulation.hami_release import LATEST, observe_release
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.proved_changes import find_changes
 from engine.simulation.setting import SimulationSetting
@@ -170,7 +170,7 @@ def build_case_cluster(objects: CaseObjects) -> SimulationCluster:
     """Build the simulated cluster of a case, as the release of HAMi that runs there reads it."""
     manifest = build_manifest(objects)
     release = observe_release(manifest.pods.values()) or LATEST
-    return build_cluster(manifest, device_config.read_shipped(), release)
+    return build_cluster(manifest, device_config.read_shipped(release), release)
 
 
 def build_manifest(objects: CaseObjects) -> Manifest:

@@ -8,7 +8,7 @@ not name are not served.
 
 import functools
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,8 @@ from engine.fit.device_config_keys import (
     expect_mapping,
     read_text,
 )
-from engine.hami.vendors import Vendor, Vendors
+from engine.hami.releases import LATEST, HamiRelease, choose_rules
+from engine.hami.vendors import Family, Vendor, Vendors
 from runtime.files.yaml_lines import Mapping, YamlError, parse_documents
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
@@ -47,9 +48,48 @@ def read(path: Path) -> Vendors:
 
 
 @functools.cache
-def read_shipped() -> Vendors:
-    """Read the table of ``SHIPPED``."""
-    return read(SHIPPED)
+def read_shipped(release: HamiRelease = LATEST) -> Vendors:
+    """Read the table of ``SHIPPED``, with the rules and names of a release."""
+    rules = choose_rules(release)
+    renamed = (
+        replace(vendor, resources=replace(vendor.resources, **_rename_to_hcu(asdict(vendor.resources))))
+        if rules.names_hcu and vendor.family is Family.HYGON
+        else vendor
+        for vendor in read(SHIPPED)
+    )
+    return follow_release(tuple(renamed), release)
+
+
+def read_for(release: HamiRelease, path: Path | None) -> Vendors:
+    """Read the table of a file, or ``SHIPPED``, for a release. Raises DeviceConfigError."""
+    return follow_release(read(path), release) if path else read_shipped(release)
+
+
+def follow_release(vendors: Vendors, release: HamiRelease) -> Vendors:
+    """Give the table the rules of a release; the resources keep the names that the file has."""
+    rules = choose_rules(release)
+    return tuple(_follow(replace(vendor, rules=rules)) for vendor in vendors)
+
+
+def _follow(vendor: Vendor) -> Vendor:
+    if vendor.family is not Family.HYGON or not vendor.rules.names_hcu:
+        return vendor
+    node = vendor.node
+    return replace(
+        vendor,
+        word=_to_hcu(vendor.word),
+        model_word=_to_hcu(vendor.model_word),
+        node=replace(node, register=_to_hcu(node.register), handshake=_to_hcu(node.handshake)),
+        pod=replace(vendor.pod, **_rename_to_hcu(asdict(vendor.pod))),
+    )
+
+
+def _rename_to_hcu(texts: dict[str, str]) -> dict[str, str]:
+    return {key: _to_hcu(text) for key, text in texts.items()}
+
+
+def _to_hcu(text: str) -> str:
+    return text.replace("dcu", "hcu").replace("DCU", "HCU")
 
 
 def parse(text: bytes, file: str) -> Vendors:

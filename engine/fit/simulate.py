@@ -17,6 +17,7 @@ from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolic
 from engine.fit.judge.request.pod_annotations import select_constraints
 from engine.fit.manifests import Manifest
 from engine.hami.go_values import to_mapping
+from engine.hami.releases import LATEST, HamiRelease, observe_release
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from engine.summaries.answer import build_detail, encode_schedulerlog
 from engine.summaries.fold import summarize
@@ -96,16 +97,19 @@ def simulate_files(
     name: str,
     policy: SchedulingPolicy,
     now: datetime,
-    device_config_file: Path,
+    device_config_file: Path | None,
     *,
+    release: HamiRelease | None = None,
     is_full: bool,
 ) -> str:
     """Simulate a pod's file on a cluster's file: the answer as JSON text; empty when the pod requests no device.
 
-    Raises `ManifestError`, `DeviceConfigError`.
+    release: that of HAMi; None for the one whose image the cluster's file shows. Raises `ManifestError`,
+    `DeviceConfigError`.
     """
     manifest, pod_object = manifests.read(cluster), manifests.read_pod(pod)
-    events = simulate(manifest, pod_object, name, policy, now, device_config.read(device_config_file))
+    release = release or observe_release(manifest.pods.values()) or LATEST
+    events = simulate(manifest, pod_object, name, policy, now, device_config.read_for(release, device_config_file))
     return to_schedulerlog(events, is_full=is_full) if events else ""
 
 

@@ -4,6 +4,7 @@
     vendor_annotations     annotations that only one vendor reads
     vendors                the table of vendors, and NVIDIA's row
     vendor_catalog         the other vendors, and the resources that only HAMi's scheduler counts
+    releases               HAMi's releases, and the rules that changed after v2.10
     reason_codes           the codes by which devices and nodes are refused
 
     node_registration      all devices of a Node object, of every vendor

@@ -13,52 +13,64 @@ import orjson
 
 from engine.hami.go_values import INT32, parse_integer, to_mapping
 from engine.hami.mig import Placement
+from engine.hami.releases import RULES_OF_2_10, ReleaseRules
 from schemas.events import DeviceAllocation
 
 
 class AllocatedDevice(NamedTuple):
-    """Device, or share of a device, of a container. type: the vendor's word; cores: percent of a device."""
+    """Device, or share of a device, of a container. type: the vendor's word; cores: percent of a device; slots: its
+    slots that the share takes."""
 
     uuid: str
     type: str
     memory_mib: int
     cores: int
+    slots: int = 1
 
 
 class AllocationError(ValueError):
     """Unreadable annotation of a pod, which then holds nothing; the message names the part and the mistake."""
 
 
-def encode_devices(containers: Iterable[Iterable[AllocatedDevice]]) -> str:
+def encode_devices(containers: Iterable[Iterable[AllocatedDevice]], rules: ReleaseRules = RULES_OF_2_10) -> str:
     """Encode the annotation's value; a container without devices is only a `;`."""
-    return "".join(
-        "".join(f"{device.uuid},{device.type},{device.memory_mib},{device.cores}:" for device in container) + ";"
-        for container in containers
-    )
+    return "".join("".join(f"{_encode_device(device, rules)}:" for device in held) + ";" for held in containers)
 
 
-def decode_devices(text: str) -> tuple[tuple[AllocatedDevice, ...], ...]:
+def _encode_device(device: AllocatedDevice, rules: ReleaseRules) -> str:
+    fields = [device.uuid, device.type, str(device.memory_mib), str(device.cores)]
+    return ",".join([*fields, str(device.slots)] if rules.counts_slots and device.slots > 1 else fields)
+
+
+def decode_devices(text: str, rules: ReleaseRules = RULES_OF_2_10) -> tuple[tuple[AllocatedDevice, ...], ...]:
     """Decode the devices of each container. The text after the last `;` counts as a container too, as in HAMi.
 
-    Parts without a comma are skipped. Raises `AllocationError` for a device with fewer than four fields or with an
-    invalid number.
+    Parts without a comma are skipped, unless the release refuses them. Raises `AllocationError` for a device with fewer
+    than four fields or with an invalid number, and for what the release refuses.
     """
     # HAMi splits at every ``;`` too, so ``a;`` is two containers, the second without devices.
     return tuple(
-        tuple(_decode_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";")
+        tuple(
+            _decode_device(part, rules) for part in segment.split(":") if "," in part or (part and rules.denies_damaged)
+        )
+        for segment in text.split(";")
     )
 
 
-def _decode_device(part: str) -> AllocatedDevice:
+def _decode_device(part: str, rules: ReleaseRules) -> AllocatedDevice:
     fields = part.split(",")
-    # More than four are accepted, as in HAMi: its decoder reads the first four and ignores the rest.
+    # More than four are accepted, as in HAMi: its decoder reads the first four, and the fifth since v2.11.
     if len(fields) < 4:
         raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, write uuid,type,memory,cores")
     # HAMi holds both in an int32 and refuses the annotation when one does not fit.
     memory, cores = parse_integer(fields[2], *INT32), parse_integer(fields[3], *INT32)
     if memory is None or cores is None:
         raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
-    return AllocatedDevice(fields[0], fields[1], memory, cores)
+    if rules.denies_damaged and (not fields[0] or not fields[1] or memory < 0 or cores < 0):
+        raise AllocationError(f"device {part!r:.80}: write a UUID, a type, and amounts from 0")
+    # HAMi ignores a fifth field that is no number: losing the whole annotation would be worse.
+    slots = parse_integer(fields[4], 0, INT32[1]) if rules.counts_slots and len(fields) > 4 else None
+    return AllocatedDevice(fields[0], fields[1], memory, cores, max(slots or 1, 1))
 
 
 class MigAllocation(NamedTuple):

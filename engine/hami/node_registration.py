@@ -27,6 +27,8 @@ from engine.hami.registration import Malformed, Registration, decode_metax, deco
 from engine.hami.vendor_registrations import decode_drs, derive_devices
 from engine.hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, find_code, find_vendor
 
+_REMOTE_MODE: Final = "remote"
+
 
 class NodeDevices(NamedTuple):
     """Devices of a node. pair_scores: how well two of them communicate, by UUID and UUID.
@@ -83,9 +85,18 @@ def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = 
         code: read_vendor(node, vendor, now) for code, vendor in enumerate(vendors, 1) if vendor.word != NVIDIA.word
     }
     return NodeReading(
-        decode_nvidia(annotations, nvidia.node.register) if nvidia else None,
+        _leave_remote_out(decode_nvidia(annotations, nvidia.node.register), nvidia) if nvidia else None,
         {code: registration for code, registration in others.items() if registration is not None},
     )
+
+
+def _leave_remote_out(devices: NodeDevices | Malformed | None, nvidia: Vendor) -> NodeDevices | Malformed | None:
+    """Leave out devices that another node offers over the network, where HAMi's release does."""
+    if not isinstance(devices, NodeDevices) or not nvidia.rules.leaves_remote_out:
+        return devices
+    registration = devices.registration
+    local = tuple(device for device in registration.devices if device.mode != _REMOTE_MODE)
+    return devices._replace(registration=registration._replace(devices=local))
 
 
 def decode_nvidia(annotations: Mapping[str, Any], register: str = REGISTER) -> NodeDevices | Malformed | None:

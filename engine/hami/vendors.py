@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final
 
 from engine.hami import annotations
+from engine.hami.releases import RULES_OF_2_10, ReleaseRules
 
 BY_SPECIFICATION: Final = -1
 """`MemPercentagereq` of an Enflame container that names memory or cores instead of slices."""
@@ -177,7 +178,7 @@ class Vendor:
     """Vendor, or one chip of a vendor whose chips have resources of their own (Ascend, Iluvatar).
 
     word: the vendor's name in requests and in device annotations. model_word: what a device's model must contain, in
-    any case, to be the vendor's; empty takes every device that its annotation lists.
+    any case, to be the vendor's; empty takes every device that its annotation lists. rules: those of HAMi's release.
     """
 
     word: str
@@ -189,6 +190,7 @@ class Vendor:
     model_word: str = ""
     family: Family = Family.CUSTOM
     chip: Chip = Chip()
+    rules: ReleaseRules = RULES_OF_2_10
 
     def matches(self, model: str, registered_by: str) -> bool:
         """Tell whether a device is judged for this vendor: by its model, whichever vendor's annotation lists it."""
@@ -230,6 +232,11 @@ Vendors = tuple[Vendor, ...]
 """Table of vendors. The code of a vendor is its position in it, counted from 1; 0 stands for no vendor."""
 
 ONLY_NVIDIA: Final[Vendors] = (NVIDIA,)
+
+
+def get_rules(vendors: Vendors) -> ReleaseRules:
+    """Get the rules of the release that the table follows: all of its vendors have the same."""
+    return vendors[0].rules if vendors else RULES_OF_2_10
 
 
 def find_code(vendors: Vendors, word: str) -> int:

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.manifests import Manifest
+from engine.hami.node_checks import is_deleted
+from engine.hami.releases import HamiRelease
 from engine.hami.vendors import Form, Vendors
 from engine.simulation.completion import Assumptions, complete_objects
-from engine.simulation.hami_release import HamiRelease, list_deleted_handshakes
 from engine.snapshot import kinds
 from engine.snapshot.reading import change_snapshot, read_snapshot
 from engine.snapshot.snapshot import Snapshot
@@ -173,3 +174,15 @@ def _selects_namespaces(pod: Mapping[str, Any]) -> bool:
         for term in iterate_objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
     )
     return any(get_object(term, "namespaceSelector") for term in terms)
+
+
+def list_deleted_handshakes(nodes: Mapping[str, Mapping[str, Any]], vendors: Vendors) -> dict[str, tuple[str, str]]:
+    """List the nodes with a handshake ``Deleted_…``: by name the annotation and its text."""
+    deleted: dict[str, tuple[str, str]] = {}
+    for name, node in nodes.items():
+        annotations = get_object(node, "metadata", "annotations")
+        for key in dict.fromkeys(vendor.node.handshake for vendor in vendors if vendor.node.handshake):
+            value = annotations.get(key)
+            if isinstance(value, str) and is_deleted(value):
+                deleted.setdefault(name, (key, value))
+    return deleted

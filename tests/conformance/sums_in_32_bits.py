@@ -59,7 +59,7 @@ def _judge(evaluation: BatchEvaluation, judge: Any, container: int, request: Ven
 def _score_devices(
     matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, bare: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    # Where the request counts too (`is_bare_type`), the sum has this width; its share is multiplied in 64 bits.
+    # Where the request counts too (`counts_request`), the sum has this width; its share is multiplied in 64 bits.
     more = np.where(bare, request.resolve_scored_memory(matrix.total_memory), 0)
     used_memory = wrap(matrix.used_memory + more) - more
     return score_devices(replace(matrix, used_memory=used_memory), request, weights, bare)

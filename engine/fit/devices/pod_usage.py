@@ -2,10 +2,11 @@
 
 App containers run at the same time, so their shares add up. Init containers run before them, one after the other, so
 per device the biggest counts. A pod holds the larger of the two, and only the app containers' part once every init
-container has succeeded.
+container has succeeded. Since v2.11 an init container with `restartPolicy: Always`, a sidecar, runs next to all that
+start after it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +17,11 @@ from engine.hami.go_values import to_mapping
 from engine.hami.mig import Placement
 from engine.hami.quantities import parse_whole
 from engine.hami.vendor_annotations import METAX_CLASS
-from engine.hami.vendors import NVIDIA, Vendors
+from engine.hami.vendors import NVIDIA, Vendors, get_rules
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+SIDECAR_POLICY: Final = "Always"
+"""`restartPolicy` of an init container that runs as long as its pod."""
 
 
 Held = Mapping[str, Sequence[Sequence[AllocatedDevice]]]
@@ -87,7 +90,9 @@ def read_pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bo
     namespace = metadata.get("namespace")
     keys = {vendor.word: vendor.pod.allocated for vendor in vendors}
     present = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
-    held = {word: allocation.decode_devices(_read_text(annotations, key)) for word, key in present.items()}
+    rules = get_rules(vendors)
+    held = {word: allocation.decode_devices(_read_text(annotations, key), rules) for word, key in present.items()}
+    sidecars = list_sidecars(pod) if rules.counts_sidecars else frozenset()
     return build_pod_use(
         node,
         namespace if isinstance(namespace, str) else "",
@@ -95,7 +100,8 @@ def read_pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bo
         held,
         _read_mig_allocations(annotations),
         init_containers=_count_init_containers(pod),
-        init_done=not is_first_sight and _has_init_succeeded(pod),
+        init_done=not is_first_sight and _has_init_succeeded(pod, sidecars),
+        sidecars=sidecars,
         app_class=_read_text(annotations, METAX_CLASS),
     )
 
@@ -112,7 +118,7 @@ def explain_overclaim(pod: Mapping[str, Any], vendors: Vendors) -> str:
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     for vendor in vendors:
         try:
-            listed = allocation.decode_devices(_read_text(annotations, vendor.pod.allocated))
+            listed = allocation.decode_devices(_read_text(annotations, vendor.pod.allocated), vendor.rules)
         except AllocationError as error:
             return str(error)
         devices = [device for container in listed for device in container]
@@ -141,60 +147,79 @@ def build_pod_use(
     *,
     init_containers: int,
     init_done: bool,
+    sidecars: frozenset[int] = frozenset(),
     app_class: str = "",
 ) -> PodUse:
     """Build the use of a pod from the devices that each of its containers holds by vendor.
 
     init_containers: the number of containers in `held` that come first and are init containers. init_done: these ended.
+    sidecars: positions of those among them that run on next to the app containers.
     """
     by_uuid: dict[str, DeviceUse] = {}
     for vendor, containers in held.items():
         # `hami.io/vgpu-mig-allocations` has no vendor: only NVIDIA's devices have MIG.
         placed = mig if vendor == NVIDIA.word else ()
-        by_uuid |= _list_shares(vendor, containers, placed, init_containers, init_done=init_done)
+        running = [] if init_done else range(init_containers)
+        phases = _Phases(frozenset(range(init_containers)) - sidecars, sidecars, frozenset(running) - sidecars)
+        by_uuid |= _list_shares(vendor, containers, placed, phases)
     return PodUse(node, namespace, by_uuid, name, app_class, held)
 
 
+class _Phases(NamedTuple):
+    """Positions of a pod's containers: init containers that end, sidecars, and init containers that still count."""
+
+    init: frozenset[int]
+    sidecars: frozenset[int]
+    counting: frozenset[int]
+
+
+class _Load:
+    """Amounts of one device while the containers start in their order: MiB, percent and slots."""
+
+    def __init__(self) -> None:
+        self._sidecars = self._apps = (0, 0, 0)
+        self._peak: tuple[int, int, int] | None = None
+
+    def start(self, held: AllocatedDevice, position: int, phases: _Phases) -> None:
+        """Count the device of a container that starts now."""
+        amounts = held.memory_mib, held.cores, held.slots
+        if position in phases.sidecars:
+            self._sidecars = _add(self._sidecars, amounts)
+        elif position not in phases.init:
+            self._apps = _add(self._apps, amounts)
+        else:
+            amounts = _add(self._sidecars, amounts)
+            self._peak = _choose_larger(self._peak, amounts) if self._peak else amounts
+
+    def to_use(self, instances: tuple[Instance, ...], vendor: str) -> DeviceUse:
+        running = _add(self._sidecars, self._apps)
+        memory_mib, cores, slots = _choose_larger(self._peak, running) if self._peak else running
+        return DeviceUse(memory_mib, cores, slots, instances, vendor)
+
+
+def _add(some: tuple[int, int, int], more: tuple[int, int, int]) -> tuple[int, int, int]:
+    return some[0] + more[0], some[1] + more[1], some[2] + more[2]
+
+
+def _choose_larger(some: tuple[int, int, int], others: tuple[int, int, int]) -> tuple[int, int, int]:
+    return max(some[0], others[0]), max(some[1], others[1]), max(some[2], others[2])
+
+
 def _list_shares(
-    vendor: str,
-    containers: Sequence[Sequence[AllocatedDevice]],
-    mig: Sequence[MigAllocation],
-    init_containers: int,
-    *,
-    init_done: bool,
+    vendor: str, containers: Sequence[Sequence[AllocatedDevice]], mig: Sequence[MigAllocation], phases: _Phases
 ) -> dict[str, DeviceUse]:
-    first_app = min(init_containers, len(containers))
-    init = [] if init_done else [held for container in containers[:first_app] for held in container]
-    apps = [held for container in containers[first_app:] for held in container]
-    uuids = dict.fromkeys([*(held.uuid for held in (*init, *apps)), *(row.uuid for row in mig)])
+    loads: dict[str, _Load] = {}
+    for position, container in enumerate(containers):
+        if position in phases.init and position not in phases.counting:
+            continue
+        for held in container:
+            loads.setdefault(held.uuid, _Load()).start(held, position, phases)
     return {
-        uuid: _build_device_use(
-            vendor,
-            [held for held in init if held.uuid == uuid],
-            [held for held in apps if held.uuid == uuid],
-            tuple((row.profile, row.placement) for row in mig if row.uuid == uuid),
+        uuid: loads.get(uuid, _Load()).to_use(
+            tuple((row.profile, row.placement) for row in mig if row.uuid == uuid), vendor
         )
-        for uuid in uuids
+        for uuid in dict.fromkeys([*loads, *(row.uuid for row in mig)])
     }
-
-
-def _build_device_use(
-    vendor: str, init: list[AllocatedDevice], apps: list[AllocatedDevice], instances: tuple[Instance, ...]
-) -> DeviceUse:
-    memory_mib, cores = _sum_amounts(apps)
-    return DeviceUse(
-        max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
-        max(cores, *(held.cores for held in init)) if init else cores,
-        # HAMi: a slot for each share of an app container, and one for all init containers together.
-        max(len(apps), 1) if init or apps else 0,
-        instances,
-        vendor,
-    )
-
-
-def _sum_amounts(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
-    rows = list(held)
-    return sum(row.memory_mib for row in rows), sum(row.cores for row in rows)
 
 
 def _count_init_containers(pod: Mapping[str, Any]) -> int:
@@ -202,10 +227,28 @@ def _count_init_containers(pod: Mapping[str, Any]) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
 
-def _has_init_succeeded(pod: Mapping[str, Any]) -> bool:
+def list_sidecars(pod: Mapping[str, Any]) -> frozenset[int]:
+    """List the positions of the init containers that run next to the app containers."""
+    listed = to_mapping(pod.get("spec")).get("initContainers")
+    return frozenset(
+        position
+        for position, container in enumerate(listed if isinstance(listed, list) else ())
+        if to_mapping(container).get("restartPolicy") == SIDECAR_POLICY
+    )
+
+
+def _has_init_succeeded(pod: Mapping[str, Any], sidecars: frozenset[int]) -> bool:
+    """Tell whether the init containers that end have succeeded; False for a pod without init containers."""
     statuses = to_mapping(pod.get("status")).get("initContainerStatuses")
-    ended = [_read_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
-    return 0 < _count_init_containers(pod) <= len(ended) and all(code == 0 for code in ended)
+    rows = statuses if isinstance(statuses, list) else []
+    if not sidecars:
+        ended = [_read_exit_code(status) for status in rows]
+        return 0 < _count_init_containers(pod) <= len(ended) and all(code == 0 for code in ended)
+    # Up to v2.10 HAMi counts the statuses; since v2.11 it looks for each container's own.
+    codes = {to_mapping(status).get("name"): _read_exit_code(status) for status in rows}
+    listed = to_mapping(pod.get("spec")).get("initContainers") or ()
+    ending = [container for position, container in enumerate(listed) if position not in sidecars]
+    return all(codes.get(to_mapping(container).get("name")) == 0 for container in ending)
 
 
 def _read_exit_code(status: Any) -> Any:

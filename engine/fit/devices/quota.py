@@ -29,9 +29,11 @@ class Quotas:
 
     limits: dict[str, dict[str, Mapping[str, int]]] = field(default_factory=dict)
     used: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    scoped: set[tuple[str, str]] = field(default_factory=set)
+    """Namespaces and names of the quotas that count only pods of a scope."""
 
     def apply(self, quota: Mapping[str, Any]) -> None:
-        """Add or replace one ResourceQuota object. Of several for one resource, the latest counts, as with HAMi."""
+        """Add or replace one ResourceQuota object. Which of several counts is a rule of HAMi's release."""
         namespace, name = _read_identity(quota)
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
@@ -39,9 +41,13 @@ class Quotas:
         # Removed first: only then does the next line make it the latest in the order of the dict.
         of_namespace.pop(name, None)
         of_namespace[name] = _read_limits(hard if isinstance(hard, Mapping) else {})
+        self.scoped.discard((namespace, name))
+        if isinstance(spec, Mapping) and (spec.get("scopes") or spec.get("scopeSelector")):
+            self.scoped.add((namespace, name))
 
     def delete(self, namespace: str, name: str) -> None:
         self.limits.get(namespace, {}).pop(name, None)
+        self.scoped.discard((namespace, name))
 
     def add_use(self, namespace: str, vendor: str, memory_mib: int, cores: int) -> None:
         """Count what a pod holds; negative amounts give it back."""
@@ -61,22 +67,26 @@ class Quotas:
         quotas = self.limits.get(namespace)
         if not quotas:
             return QuotaLeft()
-        memory = _find_latest(quotas, vendor.resources.memory)
-        cores = _find_latest(quotas, vendor.resources.cores)
+        memory = self._find_limit(namespace, vendor.resources.memory, vendor)
+        cores = self._find_limit(namespace, vendor.resources.cores, vendor)
         used_memory, used_cores = self.used.get((namespace, vendor.word), (0, 0))
         return QuotaLeft(
             UNLIMITED if memory is None else _clamp(memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory),
             UNLIMITED if cores is None else _clamp(cores - used_cores),
         )
 
+    def _find_limit(self, namespace: str, resource: str, vendor: Vendor) -> int | None:
+        """Find the limit of a resource: the smallest, or up to v2.10 the latest; None for none."""
+        quotas = self.limits[namespace]
+        if not vendor.rules.takes_smallest_quota:
+            return next((limits[resource] for limits in reversed(list(quotas.values())) if resource in limits), None)
+        counting = (limits for name, limits in quotas.items() if (namespace, name) not in self.scoped)
+        return min((limits[resource] for limits in counting if resource in limits), default=None)
+
 
 def _clamp(left: int) -> int:
     # A quota may be any number of 64 bits, and its unit may be larger than 1.
     return max(min(left, UNLIMITED), -UNLIMITED)
-
-
-def _find_latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | None:
-    return next((limits[resource] for limits in reversed(list(quotas.values())) if resource in limits), None)
 
 
 def _read_identity(quota: Mapping[str, Any]) -> tuple[str, str]:

@@ -64,6 +64,8 @@ def decide_requests(
     metadata: namespace, name, uid and annotations of the pod. spec: the pod's, whose containers some device plugins'
     annotations name.
     """
+    if mistake := next((request for request in requests if request.mistake), None):
+        return Failed(requests[:MAX_REQUESTS], f"container {mistake.name}: {mistake.mistake}")
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     if denial := deny_requests(requests):
@@ -238,7 +240,8 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
 
 
 def _has_several_apps(requests: Sequence[VendorRequest]) -> bool:
-    return sum(request.asks and not request.is_init for request in requests) > 1
+    asking = [request for request in requests if request.asks]
+    return sum(request.stays for request in asking) > 1 or any(request.is_sidecar for request in asking)
 
 
 def _grant(pick: Pick, vendor: Vendor) -> Grant:

@@ -16,8 +16,9 @@ from engine.hami.allocation import AllocatedDevice, MigAllocation, encode_device
 from engine.hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, MIG_ALLOCATIONS
 from engine.hami.go_values import to_mapping
 from engine.hami.mig import Placement
+from engine.hami.releases import ReleaseRules
 from engine.hami.vendor_annotations import METAX_CLASS
-from engine.hami.vendors import Vendor, Vendors
+from engine.hami.vendors import Vendor, Vendors, get_rules
 
 
 def build_annotations(
@@ -25,9 +26,9 @@ def build_annotations(
 ) -> dict[str, str]:
     """Build the annotations that HAMi's filter writes, each vendor's devices under its own keys, without times."""
     written = {ASSIGNED_NODE: allocation.node}
-    for word, held in _list_held(allocation, requests).items():
-        devices = encode_devices(held)
+    for word, held in _list_held(allocation, requests, get_rules(vendors)).items():
         vendor = next(vendor for vendor in vendors if vendor.word == word)
+        devices = encode_devices(held, vendor.rules)
         # The device plugin removes from to-allocate what it has allocation; allocated is what usage is read from.
         written |= {key: devices for key in (vendor.pod.allocated, vendor.pod.to_allocate) if key}
         written |= build_plugin_annotations(_to_vendor_allocation(vendor, allocation, requests, pod))
@@ -58,15 +59,17 @@ def _to_vendor_allocation(
     return VendorAllocation(vendor, grants, [to_mapping(container) for container in listed], texts, allocation.node)
 
 
-def _list_held(allocation: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
+def _list_held(
+    allocation: Allocation, requests: Sequence[VendorRequest], rules: ReleaseRules
+) -> dict[str, list[list[AllocatedDevice]]]:
     """List by vendor word the devices that each container of the pod holds; vendors that give none are absent."""
     granted = list(zip(requests, allocation.containers, strict=True))
     words = dict.fromkeys(request.vendor for request, grants in granted if grants)
-    return {word: _list_vendor_devices(word, granted) for word in words}
+    return {word: _list_vendor_devices(word, granted, rules) for word in words}
 
 
 def _list_vendor_devices(
-    vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]]
+    vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]], rules: ReleaseRules
 ) -> list[list[AllocatedDevice]]:
     containers: list[list[AllocatedDevice]] = []
     for request, grants in granted:
@@ -74,10 +77,14 @@ def _list_vendor_devices(
         if not request.is_further:
             containers.append([])
         if request.vendor == vendor:
-            containers[-1] += [
-                AllocatedDevice(grant.uuid, grant.type, grant.memory_mib, grant.cores) for grant in grants
-            ]
+            containers[-1] += [_to_held(grant, rules) for grant in grants]
     return containers
+
+
+def _to_held(grant: Grant, rules: ReleaseRules) -> AllocatedDevice:
+    # Up to v2.10 the annotation has no slots, and every share counts one.
+    slots = grant.slots if rules.counts_slots else 1
+    return AllocatedDevice(grant.uuid, grant.type, grant.memory_mib, grant.cores, slots)
 
 
 def _list_mig_allocations(allocation: Allocation, requests: Sequence[VendorRequest]) -> Iterator[MigAllocation]:
@@ -97,15 +104,18 @@ def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any])
         return
     metadata = pod.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    init_containers = sum(request.is_init and not request.is_further for request in decision.containers)
+    first_requests = [request for request in decision.containers if not request.is_further]
+    init_containers = sum(request.is_init for request in first_requests)
+    sidecars = frozenset(position for position, request in enumerate(first_requests) if request.is_sidecar)
     use = build_pod_use(
         allocation.node,
         str(metadata.get("namespace", "")),
         str(metadata.get("name", "")),
-        _list_held(allocation, decision.containers),
+        _list_held(allocation, decision.containers, get_rules(columns.vendors)),
         list(_list_mig_allocations(allocation, decision.containers)),
         init_containers=init_containers,
         init_done=False,
+        sidecars=sidecars,
         app_class=str(to_mapping(metadata.get("annotations")).get(METAX_CLASS, "")),
     )
     columns.hold(str(metadata.get("uid", "")), use)

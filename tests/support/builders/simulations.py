@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 
 from engine.fit import device_config, manifests
+from engine.hami.releases import LATEST, HamiRelease
 from engine.simulation.cluster import SimulationCluster, build_cluster
-from engine.simulation.hami_release import LATEST, HamiRelease
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import simulate_workloads
 from engine.simulation.workloads import read_workloads

@@ -1,6 +1,7 @@
 """Evaluation of one pod against one batch of nodes, container after container.
 
-Each init container sees the devices as they are; an app container also sees what the app containers before it took. A
+Each init container sees the devices as they are; an app container also sees what the app containers before it took.
+Since HAMi v2.11 sidecars count with the app containers, and every container sees what the sidecars before it took. A
 node that refuses a container is left out of the evaluation of the later ones.
 """
 
@@ -69,10 +70,10 @@ class BatchEvaluation:
         """Judge one container on the nodes that passed so far, and keep only the nodes that pass it too."""
         if request.vendor != self._constraints.vendor.word:
             self._switch_vendor(self._by_vendor[request.vendor])
-        matrix = self._matrix if request.is_init else self._apps
+        matrix = self._select_matrix(request)
         family = self._constraints.vendor.family
         device_request = build_device_request(request, self._constraints.annotations, family)
-        if self._app_order is not None and not request.is_init:
+        if self._app_order is not None and request.stays:
             self._app_order = self._order(matrix, device_request, self._app_order)
         refusals = check_devices(matrix, device_request, self._gate, self._constraints.match_uuids(matrix))
         is_short = self._find_short(device_request)
@@ -80,7 +81,7 @@ class BatchEvaluation:
         in_turn = (
             self._constraints.one_by_one
             or family in VENDOR_FITS
-            or (request.is_init and self._constraints.quota_left.is_limited)
+            or (not request.stays and self._constraints.quota_left.is_limited)
         )
         one_by_one = (has_mig | in_turn) & ~is_short
         parts = []
@@ -127,7 +128,7 @@ class BatchEvaluation:
         is_short: Bools,
         where: Ints,
     ) -> ContainerJudgement:
-        matrix = self._matrix if request.is_init else self._apps
+        matrix = self._select_matrix(request)
         if where.size < matrix.ids.size:
             matrix, refusals, is_short = matrix.select(where), refusals.select(where), is_short[where]
         result = self._fit(
@@ -141,7 +142,7 @@ class BatchEvaluation:
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
         result.passed[is_short] = False
         judgement = flatten_matrix(container, matrix, result.verdict, result.passed, is_short, refusals.memory)
-        if not request.is_init and result.passed.any():
+        if request.stays and result.passed.any():
             self._take(device_request, result, refusals.memory, where)
         return judgement
 
@@ -179,12 +180,20 @@ class BatchEvaluation:
         return result
 
     def _get_previous_order(self, where: Ints, request: VendorRequest) -> Ints | None:
-        """Get the order of the app container before; init containers all begin with the registered order."""
-        return None if request.is_init or self._app_order is None else self._app_order[:, where]
+        """Get the order of the app container before; init containers all begin with the registered order, or with that
+        of the sidecar before them."""
+        return None if self._is_apart(request) or self._app_order is None else self._app_order[:, where]
+
+    def _is_apart(self, request: VendorRequest) -> bool:
+        """Tell whether the container sees nothing of what other containers of the pod take."""
+        return request.is_init and not self._constraints.vendor.rules.counts_sidecars
+
+    def _select_matrix(self, request: VendorRequest) -> DeviceMatrix:
+        return self._matrix if self._is_apart(request) else self._apps
 
     def _order(self, matrix: DeviceMatrix, device_request: DeviceRequest, before: Ints | None) -> Ints:
-        bare = self._constraints.is_bare_kind[matrix.kind]
-        scores = score_devices(matrix, device_request, self._constraints.annotations.weights, bare)
+        counts = self._constraints.counts_request[matrix.kind]
+        scores = score_devices(matrix, device_request, self._constraints.annotations.weights, counts)
         return derive_order(matrix, scores, self._constraints.annotations, before)
 
     def _compute_left(self, where: Ints, request: VendorRequest) -> QuotaColumns | None:
@@ -192,8 +201,8 @@ class BatchEvaluation:
         if not quota_left.is_limited:
             return None
         # Init containers end before app containers begin; what they take counts in `Peaks`.
-        taken = 0 * self._taken.memory if request.is_init else self._taken.memory
-        cores = 0 * self._taken.cores if request.is_init else self._taken.cores
+        taken = 0 * self._taken.memory if self._is_apart(request) else self._taken.memory
+        cores = 0 * self._taken.cores if self._is_apart(request) else self._taken.cores
         return QuotaColumns(quota_left.memory_mib - taken[where], quota_left.cores - cores[where])
 
     def _take(self, device_request: DeviceRequest, result: Fit, memory: Ints, where: Ints) -> None:
@@ -213,12 +222,12 @@ class BatchEvaluation:
         refusals: FirstRefusals,
         where: Ints,
     ) -> ContainerJudgement:
-        matrix = (self._matrix if request.is_init else self._apps).select(where)
+        matrix = self._select_matrix(request).select(where)
         selected = refusals.select(where)
-        placed = {} if request.is_init else self._placements
+        placed = {} if self._is_apart(request) else self._placements
         order = self._order(matrix, device_request, self._get_previous_order(where, request))
         constraints = self._constraints
-        peaks = self._peaks if request.is_init and constraints.quota_left.is_limited else None
+        peaks = self._peaks if not request.stays and constraints.quota_left.is_limited else None
         if constraints.vendor.family in VENDOR_FITS:
             node_fits = fit_by_vendor(constraints, matrix, device_request, request, selected, order, self.state)
             self.state.add(constraints.vendor, matrix.ids, request, node_fits, constraints.annotations)
@@ -227,7 +236,7 @@ class BatchEvaluation:
             node_fits = fit_node_by_node(constraints, matrix, device_request, selected, order, left, placed, peaks)
         if peaks is not None:
             peaks.add(constraints.vendor.word, matrix.ids, node_fits)
-        if not request.is_init:
+        if request.stays:
             self._take_node_fits(node_fits, where)
         self.picks = [done.picks for done in node_fits]
         return flatten_node_fits(container, matrix, node_fits, selected.memory)

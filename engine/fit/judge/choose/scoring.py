@@ -29,18 +29,18 @@ Key = tuple[NDArray[Any], bool]
 
 
 def score_devices(
-    matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, is_bare_type: Bools
+    matrix: DeviceMatrix, request: DeviceRequest, weights: ScoringWeights, counts_request: Bools
 ) -> NDArray[np.float32]:
     """Score each device, shape (slots, n): weighted used shares of slots, cores and memory, times ten.
 
-    is_bare_type, shape (slots, n): the device's type is exactly "NVIDIA"; only there HAMi adds the request itself to
-    what is used (`device.Type == "NVIDIA"` in gpu_policy.go, which holds in its unit tests and for no real model).
+    counts_request, shape (slots, n): the request itself is added to what is used. HAMi up to v2.10 does so only where
+    `device.Type == "NVIDIA"` (gpu_policy.go), which holds in its unit tests and for no real model.
     """
     requested: tuple[Ints | int, ...] = (1, request.scored_cores, request.resolve_scored_memory(matrix.total_memory))
     used = (matrix.used_slots, matrix.used_cores, matrix.used_memory)
     totals = (matrix.total_slots, matrix.total_cores, matrix.total_memory)
     shares = [
-        _divide(np.where(is_bare_type, held + more, held), total)
+        _divide(np.where(counts_request, held + more, held), total)
         for held, more, total in zip(used, requested, totals, strict=True)
     ]
     has_totals = (matrix.total_slots != 0) & (matrix.total_cores != 0) & (matrix.total_memory != 0)

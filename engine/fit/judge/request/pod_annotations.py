@@ -6,8 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from engine.hami.annotations import DEVICE_POLICY, NODE_POLICY, NUMA_BIND, SCORING_WEIGHTS
 from engine.hami.go_values import parse_boolean, parse_integer
+from engine.hami.releases import ReleaseRules
 from engine.hami.vendors import Vendor, Vendors
 
+_NODE_POLICIES: Final = frozenset(("binpack", "spread"))
+_DEVICE_POLICIES: Final = frozenset(("binpack", "spread", "numa", "mutex", "topology-aware"))
 MAX_CONSTRAINTS: Final = 4096
 """Limit of a pod's published constraints, in characters."""
 
@@ -82,10 +85,22 @@ def read_pod_annotations(
         sorts_by_numa=parse_boolean(texts.get(NUMA_BIND, "")) is True,
         mode=texts.get(keys.mode, ""),
         texts=texts,
-        node_policy=texts.get(NODE_POLICY, node_policy),
-        device_policy=texts.get(DEVICE_POLICY, device_policy),
+        node_policy=_choose_node_policy(texts.get(NODE_POLICY), node_policy, vendor.rules),
+        device_policy=_choose_device_policy(texts.get(DEVICE_POLICY), device_policy, vendor.rules),
         weights=parse_weights(texts[SCORING_WEIGHTS]) if SCORING_WEIGHTS in texts else ScoringWeights(),
     )
+
+
+def _choose_node_policy(text: str | None, configured: str, rules: ReleaseRules) -> str:
+    if text is None or not rules.keeps_policies:
+        return configured if text is None else text
+    return text.strip() if text.strip() in _NODE_POLICIES else configured
+
+
+def _choose_device_policy(text: str | None, configured: str, rules: ReleaseRules) -> str:
+    if text is None or not rules.keeps_policies:
+        return configured if text is None else text
+    return text if all(word.strip() in _DEVICE_POLICIES for word in text.split(",")) else configured
 
 
 def select_constraints(annotations: Mapping[str, Any], vendors: Vendors) -> dict[str, str] | None:

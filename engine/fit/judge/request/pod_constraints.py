@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.device_matrix import Bools, DeviceMatrix
-from engine.fit.devices.node_entry import NodeEntry
+from engine.fit.devices.node_entry import NodeEntry, RegisteredKind
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.request.pod_annotations import PodAnnotations
@@ -30,7 +30,7 @@ class PodConstraints(NamedTuple):
     quota_left: QuotaLeft
     held: PodUse | None
     accepts_kind: Bools  # (kinds,)
-    is_bare_kind: Bools  # (kinds,) the model is exactly the vendor's word
+    counts_request: Bools  # (kinds,) the request counts in the scores of such devices
     accepts_row: Bools | None
     one_by_one: bool = False
 
@@ -84,9 +84,15 @@ def build_constraints(
         accepts_kind=np.array(
             [annotations.accepts_type(kind.model) and annotations.accepts_mode(kind.mode) for kind in kinds], bool
         ),
-        is_bare_kind=np.array([kind.model == vendor.word for kind in kinds], bool),
+        counts_request=np.array([_counts_request(kind, vendor) for kind in kinds], bool),
         accepts_row=_match_rows(columns, annotations),
     )
+
+
+def _counts_request(kind: RegisteredKind, vendor: Vendor) -> bool:
+    """Tell whether HAMi counts the request in a device's score: up to v2.10 only where the model is just the vendor's
+    word, which no plugin registers."""
+    return vendor.matches(kind.model, kind.vendor) if vendor.rules.scores_requests else kind.model == vendor.word
 
 
 def _match_rows(columns: ClusterColumns, annotations: PodAnnotations) -> Bools | None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
+from engine.fit.devices.pod_usage import SIDECAR_POLICY
 from engine.fit.judge.request.vendor_requests import read_vendor_request
 from engine.hami.quantities import UNSET_PERCENT, parse_whole
-from engine.hami.vendors import Family, Vendor, Vendors
+from engine.hami.vendors import Family, Vendor, Vendors, get_rules
 from schemas.events import MAX_REQUESTS
 
 MAX_ASKING: Final = 16
@@ -14,6 +15,8 @@ MAX_ASKING: Final = 16
 MAX_QUANTITIES: Final = 10_000
 """Limits and requests of a pod's containers, all together; twenty for each container of the largest pod."""
 _INT32_MAX: Final = 2**31 - 1
+_CORES_IN_PERCENT: Final = (Family.NVIDIA, Family.CUSTOM, Family.HYGON, Family.CAMBRICON, Family.AMD)
+"""Families whose cores are percent of one device, however many devices a container requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class VendorRequest:
 
     count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource. memory_mib:
     MiB per device; where 0, memory_percentage of each device's total counts (101: unset). cores: percent of one device.
-    is_further: one more vendor's request of the container before it in the list.
+    is_further: one more vendor's request of the container before it in the list. is_sidecar: an init container that
+    HAMi's release counts with the app containers. mistake: an amount for which the release refuses the pod.
     """
 
     name: str
@@ -33,6 +37,13 @@ class VendorRequest:
     memory_percentage: int = 0
     cores: int = 0
     is_further: bool = False
+    is_sidecar: bool = False
+    mistake: str = ""
+
+    @property
+    def stays(self) -> bool:
+        """True for a container that holds its devices as long as the pod."""
+        return not self.is_init or self.is_sidecar
 
     @property
     def asks(self) -> bool:
@@ -105,7 +116,9 @@ def _list_container_requests(container: Mapping[str, Any], is_init: bool, vendor
     # A vendor of which the container names neither count, memory nor cores is not asked.
     named = quantities.list_named(vendors) or vendors[:1]
     requests = [read_request(container, is_init, vendor) for vendor in named]
-    asking = [request for request in requests if request.asks]
+    if is_init and container.get("restartPolicy") == SIDECAR_POLICY and get_rules(vendors).counts_sidecars:
+        requests = [replace(request, is_sidecar=True) for request in requests]
+    asking = [request for request in requests if request.asks or request.mistake]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
 
 
@@ -127,8 +140,34 @@ def _list_container_fields(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Seque
 def read_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
     """Read the request of one container for one vendor's devices; limits come before requests.
 
-    An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does.
+    An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does up to
+    v2.10; later releases refuse the pod.
     """
+    request = _read_usable_request(container, is_init, vendor)
+    quantities = _Quantities(container.get("resources"))
+    if vendor.rules.denies_unread and (mistake := _find_mistake(quantities, request, vendor)):
+        return VendorRequest(request.name, is_init, vendor.word, mistake=mistake)
+    return request
+
+
+def _find_mistake(quantities: "_Quantities", request: VendorRequest, vendor: Vendor) -> str:
+    """Find the amount for which HAMi since v2.11 refuses the pod; empty for none, and for a count of 0."""
+    names = vendor.resources
+    if not quantities.names(names.count) or quantities.parse_whole(names.count) == 0:
+        return ""
+    count, cores = quantities.parse_whole(names.count), quantities.parse_whole(names.cores)
+    if count is None or not 0 < count <= _INT32_MAX:
+        return f"{names.count}: the count of devices is no whole number from 1 to {_INT32_MAX}"
+    if (
+        vendor.family in _CORES_IN_PERCENT
+        and quantities.names(names.cores)
+        and (cores is None or not 0 <= cores <= 100)
+    ):
+        return f"{names.cores}: the cores are no whole number from 0 to 100"
+    return "" if request.asks else f"{names.memory or names.count}: the amount can't be used"
+
+
+def _read_usable_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
     name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
     quantities = _Quantities(container.get("resources"))
     if vendor.family not in (Family.NVIDIA, Family.CUSTOM):

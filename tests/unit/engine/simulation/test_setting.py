@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.simulation.hami_release import HamiRelease, observe_release, parse_release
+from engine.hami.releases import HamiRelease, observe_release, parse_release
 from tests.support.builders.cluster import a_node
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, list_notes, simulate
 
