@@ -67,7 +67,7 @@ class ReleaseRules:
     not only of those that are named like their vendor. names_hcu: Hygon's devices are HCU, no longer DCU. counts_slots:
     the fifth field of a device in an annotation is the number of its slots. denies_damaged: a device without a UUID or
     type, or with a negative amount, makes the annotation unreadable. leaves_remote_out: NVIDIA's devices of the mode
-    `remote` don't count.
+    `remote` don't count. locks_for_init: a bind takes the node lock for devices of init containers too.
     """
 
     counts_sidecars: bool = False
@@ -79,6 +79,7 @@ class ReleaseRules:
     counts_slots: bool = False
     denies_damaged: bool = False
     leaves_remote_out: bool = False
+    locks_for_init: bool = False
 
 
 RULES_OF_2_10: Final = ReleaseRules()
@@ -94,6 +95,7 @@ RULES: Final[dict[HamiRelease, ReleaseRules]] = {
         counts_slots=True,
         denies_damaged=True,
         leaves_remote_out=True,
+        locks_for_init=True,
     ),
 }
 """Rules by the first release that has them."""

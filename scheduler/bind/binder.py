@@ -19,7 +19,7 @@ from typing import Final
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, BIND_TIME, PHASE_ALLOCATING, POD_GROUP
 from engine.hami.node_lock import NodeLockError
-from engine.hami.vendors import ONLY_NVIDIA, Vendors
+from engine.hami.vendors import ONLY_NVIDIA, Vendors, get_rules
 from runtime.kubernetes.errors import KubeApiError, build_missing_error
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.node_locks import LockedError, LockPolicy, NodeLocks, Obstacle, ObstacleError
@@ -161,8 +161,9 @@ def format_bind_time(started_at: datetime) -> str:
 
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:
-    """Tell whether the device plugin will allocate for the pod. As with HAMi, init containers do not count."""
-    return any(request.asks and not request.is_init for request in list_requests(pod, vendors))
+    """Tell whether the device plugin will allocate for the pod. With HAMi up to v2.10 init containers do not count."""
+    counts_init = get_rules(vendors).locks_for_init
+    return any(request.asks and (counts_init or not request.is_init) for request in list_requests(pod, vendors))
 
 
 def _is_member(pod: Object) -> bool:

@@ -97,10 +97,10 @@ def test_sidecars_hold_their_devices_next_to_all_that_start_after_them(
 ) -> None:
     text = "".join(f"{uuid},NVIDIA,{memory},{cores}:;" for _, memory, cores, uuid in shares)
     columns, pod = a_cluster_of(NEW), a_running_pod(text)
-    init = [
-        {"name": f"i{position}", **a_container_of(kind)} for position, (kind, *_) in enumerate(shares) if kind != "app"
+    starting = [kind for kind, *_ in shares if kind != "app"]
+    pod["spec"]["initContainers"] = [
+        {**a_container_of(kind), "name": f"i{position}"} for position, kind in enumerate(starting)
     ]
-    pod["spec"]["initContainers"] = [{**container, "name": f"i{at}"} for at, container in enumerate(init)]
     columns.apply_pod(pod)
     assert list_held(columns) == expected
     ended = {"state": {"terminated": {"exitCode": 0}}}
