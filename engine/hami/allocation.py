@@ -68,7 +68,7 @@ def _decode_device(part: str, rules: ReleaseRules) -> AllocatedDevice:
         raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
     if rules.denies_damaged and (not fields[0] or not fields[1] or memory < 0 or cores < 0):
         raise AllocationError(f"device {part!r:.80}: write a UUID, a type, and amounts from 0")
-    # HAMi ignores a fifth field that is no number: losing the whole annotation would be worse.
+    # HAMi ignores a fifth field that is not a number: losing the whole annotation would be worse.
     slots = parse_integer(fields[4], 0, INT32[1]) if rules.counts_slots and len(fields) > 4 else None
     return AllocatedDevice(fields[0], fields[1], memory, cores, max(slots or 1, 1))
 

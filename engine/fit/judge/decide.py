@@ -241,7 +241,7 @@ def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[Vendor
 
 def _has_several_apps(requests: Sequence[VendorRequest]) -> bool:
     asking = [request for request in requests if request.asks]
-    return sum(request.stays for request in asking) > 1 or any(request.is_sidecar for request in asking)
+    return sum(request.is_lasting for request in asking) > 1 or any(request.is_sidecar for request in asking)
 
 
 def _grant(pick: Pick, vendor: Vendor) -> Grant:

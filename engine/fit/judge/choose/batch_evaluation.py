@@ -73,7 +73,7 @@ class BatchEvaluation:
         matrix = self._select_matrix(request)
         family = self._constraints.vendor.family
         device_request = build_device_request(request, self._constraints.annotations, family)
-        if self._app_order is not None and request.stays:
+        if self._app_order is not None and request.is_lasting:
             self._app_order = self._order(matrix, device_request, self._app_order)
         refusals = check_devices(matrix, device_request, self._gate, self._constraints.match_uuids(matrix))
         is_short = self._find_short(device_request)
@@ -81,7 +81,7 @@ class BatchEvaluation:
         in_turn = (
             self._constraints.one_by_one
             or family in VENDOR_FITS
-            or (not request.stays and self._constraints.quota_left.is_limited)
+            or (not request.is_lasting and self._constraints.quota_left.is_limited)
         )
         one_by_one = (has_mig | in_turn) & ~is_short
         parts = []
@@ -142,7 +142,7 @@ class BatchEvaluation:
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
         result.passed[is_short] = False
         judgement = flatten_matrix(container, matrix, result.verdict, result.passed, is_short, refusals.memory)
-        if request.stays and result.passed.any():
+        if request.is_lasting and result.passed.any():
             self._take(device_request, result, refusals.memory, where)
         return judgement
 
@@ -227,7 +227,7 @@ class BatchEvaluation:
         placed = {} if self._is_apart(request) else self._placements
         order = self._order(matrix, device_request, self._get_previous_order(where, request))
         constraints = self._constraints
-        peaks = self._peaks if not request.stays and constraints.quota_left.is_limited else None
+        peaks = self._peaks if not request.is_lasting and constraints.quota_left.is_limited else None
         if constraints.vendor.family in VENDOR_FITS:
             node_fits = fit_by_vendor(constraints, matrix, device_request, request, selected, order, self.state)
             self.state.add(constraints.vendor, matrix.ids, request, node_fits, constraints.annotations)
@@ -236,7 +236,7 @@ class BatchEvaluation:
             node_fits = fit_node_by_node(constraints, matrix, device_request, selected, order, left, placed, peaks)
         if peaks is not None:
             peaks.add(constraints.vendor.word, matrix.ids, node_fits)
-        if request.stays:
+        if request.is_lasting:
             self._take_node_fits(node_fits, where)
         self.picks = [done.picks for done in node_fits]
         return flatten_node_fits(container, matrix, node_fits, selected.memory)

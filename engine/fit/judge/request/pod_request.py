@@ -41,7 +41,7 @@ class VendorRequest:
     mistake: str = ""
 
     @property
-    def stays(self) -> bool:
+    def is_lasting(self) -> bool:
         """True for a container that holds its devices as long as the pod."""
         return not self.is_init or self.is_sidecar
 
