@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from runtime.kubernetes.object_fields import get_text, iterate_objects
+from engine.hami.go_values import to_mapping
 
 _VERSION: Final = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.\d+)?\b")
 _IMAGE: Final = re.compile(r"(?:^|/)hami(?:-scheduler)?:(?P<tag>v?\d+\.\d+[^@]*)")
@@ -49,8 +49,8 @@ def parse_release(version: str) -> HamiRelease | None:
 def observe_release(pods: Iterable[Mapping[str, Any]]) -> HamiRelease | None:
     """Observe the release by the image of HAMi's scheduler among the pods; None if no image has a version."""
     for pod in pods:
-        for container in iterate_objects(pod, "spec", "containers"):
-            image = _IMAGE.search(get_text(container, "image"))
+        for container in to_mapping(pod.get("spec")).get("containers") or ():
+            image = _IMAGE.search(str(to_mapping(container).get("image", "")))
             if image and (release := parse_release(image["tag"].partition("-")[0])):
                 return release
     return None
