@@ -10,6 +10,7 @@ from starlette.types import Scope
 from api.authority.access import derive_needed_rights
 from api.authority.authorities import ClientAuthorities
 from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_host
+from api.authority.issuer_keys import IssuerKeys
 from api.authority.review_api import ReviewApi
 from api.authority.reviewer import Reviewer
 from api.authority.rights import Right
@@ -31,7 +32,8 @@ class CallerChecks:
         self.authorities: ClientAuthorities | None = None
         if certificates:
             self.authorities = ClientAuthorities(certificates, self._api if settings.api_aggregated else None)
-        self._credentials = CallerCredentials(reviewer, self.authorities) if reviewer else None
+        self._keys = IssuerKeys(settings.api_audience, self._api) if self._api else None
+        self._credentials = CallerCredentials(reviewer, self.authorities, keys=self._keys) if reviewer else None
         self._hosts = frozenset(name.lower() for name in settings.api_hosts.split(",") if name)
         is_local = settings.is_local and not settings.api_insecure and reviewer is None
         if is_local and not self._hosts:
@@ -79,4 +81,6 @@ class CallerChecks:
                 await self.authorities.read()
                 following = asyncio.create_task(self.authorities.follow())
                 stack.callback(following.cancel)
+            if self._keys:
+                stack.callback(asyncio.create_task(self._keys.follow()).cancel)
             yield

@@ -100,16 +100,24 @@ def parse_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     return token.decode() if is_token else None
 
 
+def read_claims(token: str) -> Mapping[str, Any]:
+    """Read what the token says of itself; empty if it is none that says anything. Only signatures prove it."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
 def read_expiry(token: str) -> float:
     """Read when the token says that it ends, in seconds since 1970; infinity if it does not say it.
 
     Only the API server checks the signature: a forged end can only end its own token.
     """
-    parts = token.split(".")
-    if len(parts) != 3:
-        return float("inf")
     try:
-        claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"])
-    except (binascii.Error, ValueError, TypeError, KeyError, OverflowError):
+        return float(read_claims(token)["exp"])
+    except (ValueError, TypeError, KeyError, OverflowError):
         return float("inf")

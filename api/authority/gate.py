@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
+from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol
 
@@ -19,8 +20,10 @@ from api.authority.credentials import (
     derive_caller,
     get_client_certificate,
     parse_bearer_token,
+    read_expiry,
 )
 from api.authority.front_proxy import FrontProxy
+from api.authority.issuer_keys import IssuerKeys, is_for_audience
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
 from api.http.aggregated.discovery import DOCUMENTS
 from api.http.errors import RETRY_AFTER_SECONDS, to_error_response
@@ -33,7 +36,8 @@ PUBLIC_FILES: Final = "/ui/static/"
 """Styles and scripts of the login page, which are public."""
 
 MAX_REFUSED_TOKENS: Final = 50
-"""Maximum number of invalid tokens from one address within ``REFUSED_TOKENS_SECONDS``; each costs a review."""
+"""Maximum number of invalid tokens of one kind from one address within ``REFUSED_TOKENS_SECONDS``; each costs a review.
+"""
 REFUSED_TOKENS_SECONDS: Final = 10.0
 
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -61,6 +65,16 @@ class Authorities(Protocol):
         """API server that names callers in headers; None if it is not trusted."""
 
 
+class TokenKind(StrEnum):
+    """Kind of a token by its text. Guesses of one kind keep no token of another kind out."""
+
+    SIGNED = "signed"
+    """Signed by the cluster for our audience, which nobody can guess."""
+    ADDRESSED = "addressed"
+    """Our audience in its claims, as tokens of other issuers have it."""
+    OTHER = "other"
+
+
 class SourceError(Exception):
     """Refusal of an address that has sent too many invalid tokens: its other tokens are not reviewed for a while."""
 
@@ -73,11 +87,14 @@ class CallerCredentials:
         reviewer: Reviewer,
         authorities: Authorities | None = None,
         now: Callable[[], float] = time.time,
+        keys: IssuerKeys | None = None,
     ) -> None:
-        self._reviewer, self._authorities, self._now = reviewer, authorities, now
+        self._reviewer, self._authorities, self._now, self._keys = reviewer, authorities, now, keys
         # Each is a list of one number: to count it up does not extend the entry's life.
-        self._refused: TTLCache[str, list[int]] = TTLCache(10_000, REFUSED_TOKENS_SECONDS, timer=reviewer.clock)
-        """Source to its number of refused tokens."""
+        self._refused: TTLCache[tuple[str, TokenKind], list[int]] = TTLCache(
+            10_000, REFUSED_TOKENS_SECONDS, timer=reviewer.clock
+        )
+        """Source and kind of token to the number of refused tokens."""
 
     def find_remembered(self, scope: Scope) -> Caller | None:
         """Identify the sender without a question to the API server; None if that would take one."""
@@ -96,17 +113,26 @@ class CallerCredentials:
         token = parse_bearer_token(scope["headers"])
         if token is None:
             return None
-        # Callers behind one address share it: remembered callers are answered whatever others send.
+        # Remembered callers are answered whatever others send, and a token that has ended costs no review.
+        if self._reviewer.remembers(token) or read_expiry(token) <= self._now():
+            return await self._reviewer.identify(token, max_age)
+        # Callers behind one address share it, so the kinds are counted apart.
         source = (scope.get("client") or ("",))[0]
-        refused = self._refused.get(source)
+        is_suspect = any((source, kind) in self._refused for kind in TokenKind)
         # Skipped for an address without an invalid token, which is almost every address.
-        costs_review = refused is None or not self._reviewer.remembers(token)
-        if refused and costs_review and refused[0] >= MAX_REFUSED_TOKENS:
+        kind = self._classify(token) if is_suspect else None
+        refused = self._refused.get((source, kind)) if kind else None
+        if refused and refused[0] >= MAX_REFUSED_TOKENS:
             raise SourceError
         caller = await self._reviewer.identify(token, max_age)
-        if caller is None and costs_review:
-            self._refused.setdefault(source, [0])[0] += 1
+        if caller is None:
+            self._refused.setdefault((source, kind or self._classify(token)), [0])[0] += 1
         return caller
+
+    def _classify(self, token: str) -> TokenKind:
+        if self._keys and self._keys.has_signed(token, self._now()):
+            return TokenKind.SIGNED
+        return TokenKind.ADDRESSED if is_for_audience(token, self._reviewer.audience) else TokenKind.OTHER
 
     def _identify_by_certificate(self, certificate: PresentedCertificate, scope: Scope) -> Caller | None:
         # By the authority that the handshake used: headers count only with the API server's certificate, which itself

@@ -88,8 +88,8 @@ class Reviewer:
 
         ``clock`` never goes back; ``now``, in seconds since 1970, is compared with the ends of tokens.
         """
-        self.clock = clock
-        self._reviews, self._audience, self._now, self._seconds = reviews, audience, now, review_seconds
+        self.clock, self.audience = clock, audience
+        self._reviews, self._now, self._seconds = reviews, now, review_seconds
         self._callers: Remembered[bytes, _Owner] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
         self._decisions: Remembered[tuple[Caller, Right], bool] = Remembered(_MAX_ANSWERS, _MAX_QUESTIONS, clock)
         self._trouble = LoggedProblem(
@@ -128,10 +128,10 @@ class Reviewer:
         return await _await_answer(self._decisions.get(key, lambda: self._review_access(caller, right), max_age))
 
     async def _review_token(self, token: str) -> TimedAnswer[_Owner]:
-        spec = {"token": token, "audiences": [self._audience]}
+        spec = {"token": token, "audiences": [self.audience]}
         status = await self._create_review(_TOKEN_REVIEWS, "authentication", "TokenReview", spec, _TokenStatus)
         # An API server that knows no audiences answers without them, for any token.
-        if not status.authenticated or not status.user.username or self._audience not in status.audiences:
+        if not status.authenticated or not status.user.username or self.audience not in status.audiences:
             return TimedAnswer(_Owner(None, read_expiry(token)), REFUSED_SECONDS)
         user = status.user
         extra = tuple((key, tuple(values)) for key, values in sorted(user.extra.items()))

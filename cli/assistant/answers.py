@@ -41,6 +41,11 @@ def to_refusal(problem: Problem) -> CallToolResult:
     return CallToolResult(content=[content], is_error=True)
 
 
+def without_steps(answer: Json) -> Json:
+    """Drop the questions that led to a diagnosis: they are long, and their evidence is that of the obstacle."""
+    return {name: value for name, value in answer.items() if name != "steps"}
+
+
 def shorten(answer: Any) -> Any:
     """Shorten an answer: only English, no empty fields, at most ``MAX_ITEMS`` of each list."""
     match answer:

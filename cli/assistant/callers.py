@@ -27,12 +27,16 @@ def use_bearer_tokens(url: str, ca_file: str) -> Callers:
     """Give each question the rights of the bearer token that came with it."""
 
     def create_transport(context: Context[Any, Any]) -> Transport | Problem:
-        request = context.request_context.request
-        headers: Mapping[str, str] = getattr(request, "headers", {})
-        authorization = headers.get("authorization", "")
+        authorization = get_authorization(context)
         if authorization and not authorization.lower().startswith(_BEARER):
             return NotAllowed("the request's Authorization is not a bearer token", "Send one that the API accepts.")
         # Without a token the API says whether it answers everybody.
         return UrlTransport(url, authorization[len(_BEARER) :].strip(), ca_file)
 
     return create_transport
+
+
+def get_authorization(context: Context[Any, Any]) -> str:
+    """Return the header ``Authorization`` of the request; empty without one, as over stdio."""
+    headers: Mapping[str, str] = getattr(context.request_context.request, "headers", {})
+    return headers.get("authorization", "")

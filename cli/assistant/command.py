@@ -51,5 +51,6 @@ def mcp(
         fail("--http: tokens are not taken in plain text from other machines: give --cert-file and --key-file", USAGE)
     from cli.assistant.http_server import serve
 
-    server = create_server(use_bearer_tokens(connection.api_url, str(connection.api_ca_file or "")))
+    callers = use_bearer_tokens(connection.api_url, str(connection.api_ca_file or ""))
+    server = create_server(callers, is_shared=True)
     serve(server, http, (cert_file, key_file) if cert_file and key_file else None)

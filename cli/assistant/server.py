@@ -8,7 +8,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from cli.assistant.callers import Callers
-from cli.assistant.tools import ApiTools, explain_log
+from cli.assistant.log_process import LogProcesses
+from cli.assistant.tools import ApiTools, LogTool
 from runtime.cli.installation import VERSION
 
 INSTRUCTIONS: Final = (
@@ -18,9 +19,9 @@ INSTRUCTIONS: Final = (
 )
 
 
-def create_server(callers: Callers) -> MCPServer[Any]:
-    """Create the server; ``callers`` gives each question its rights."""
-    tools = ApiTools(callers)
+def create_server(callers: Callers, *, is_shared: bool = False) -> MCPServer[Any]:
+    """Create the server; ``callers`` gives each question its rights, ``is_shared``: see ``LogTool``."""
+    tools, logs = ApiTools(callers), LogTool(callers, is_shared, LogProcesses())
     titles: tuple[tuple[Callable[..., Any], str], ...] = (
         (tools.why_pod, "Why a pod waits"),
         (tools.why_workload, "Why a workload waits"),
@@ -32,7 +33,7 @@ def create_server(callers: Callers) -> MCPServer[Any]:
         (tools.report, "Report of failures"),
         (tools.node_at, "A node's devices"),
         (tools.search, "Search attempts"),
-        (explain_log, "Explain a scheduler's log"),
+        (logs.explain_log, "Explain a scheduler's log"),
     )
     return MCPServer(
         "schedulerlog",

@@ -1,5 +1,6 @@
 """The tools. Each asks the API with the caller's rights, and answers with a short text and the ids of its evidence."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,9 +10,10 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from cli.assistant import texts
-from cli.assistant.answers import ToolAnswer, join_sentences, list_items, to_refusal, to_result
-from cli.assistant.callers import Callers
-from cli.client.problems import Problem, WrongRequest
+from cli.assistant.answers import ToolAnswer, join_sentences, to_refusal, to_result, without_steps
+from cli.assistant.callers import Callers, get_authorization
+from cli.assistant.log_process import LogProcesses
+from cli.client.problems import Problem
 from cli.client.requests import build_node_path, build_pod_path, build_workload_path
 from cli.terminal.values import to_status
 from schemas.json_types import Json
@@ -131,7 +133,7 @@ class ApiTools:
         changes = simulation["suggestions"] | {"excluded_by": []}
         diagnosis = texts.describe_diagnosis(simulation["diagnosis"])
         text = join_sentences(diagnosis, texts.describe_suggestions(changes), *notes)
-        answer = {"diagnosis": _without_steps(simulation["diagnosis"]), "suggestions": simulation["suggestions"]}
+        answer = {"diagnosis": without_steps(simulation["diagnosis"]), "suggestions": simulation["suggestions"]}
         return to_result(text, answer, has_evidence=False)
 
     def _answer_about_pod(
@@ -160,37 +162,32 @@ class ApiTools:
         )
 
 
-def explain_log(
-    context: ToolContext,  # noqa: ARG001 - every tool has it
-    text: Annotated[str, Field(description="Lines of HAMi's or KAI's scheduler log.", max_length=3_000_000)],
-    pod: Annotated[str, Field(description="NAME or NAMESPACE/NAME; empty: all pods of the log.")] = "",
-) -> Answer:
-    """Explain why the pods in a scheduler's log wait, from its lines only: asks no API and no cluster."""
-    from ingest.cases.answers import diagnose_pods, explain_absence, select_pods
-    from ingest.cases.read_case import read_case_text
-    from ingest.errors import MistakeError
-
-    try:
-        case = read_case_text(text)
-    except MistakeError as error:
-        return to_refusal(WrongRequest(str(error)))
-    names = select_pods(case, pod)
-    if not names:
-        return to_refusal(WrongRequest(explain_absence("the text", pod, case)))
-    answers = diagnose_pods(case, names)
-    diagnoses = [answer.diagnosis.model_dump(mode="json") for answer in answers]
-    if len(diagnoses) == 1:
-        return to_result(texts.describe_diagnosis(diagnoses[0]), diagnoses[0])
-    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['sentence']['en']}" for item in diagnoses)
-    return to_result(
-        f"{len(diagnoses)} pods:\n{list_items(lines)}", {"items": [_without_steps(item) for item in diagnoses]}
-    )
-
-
 def _to_tool_result(answer: Json | Problem, text: Callable[[Json], str]) -> CallToolResult:
-    return to_refusal(answer) if isinstance(answer, Problem) else to_result(text(answer), _without_steps(answer))
+    return to_refusal(answer) if isinstance(answer, Problem) else to_result(text(answer), without_steps(answer))
 
 
-def _without_steps(answer: Json) -> Json:
-    """Drop the questions that led to a diagnosis: they are long, and their evidence is that of the obstacle."""
-    return {name: value for name, value in answer.items() if name != "steps"}
+@dataclass(frozen=True, slots=True)
+class LogTool:
+    """The tool that reads a log which its caller sends."""
+
+    callers: Callers
+    is_shared: bool
+    """True if everybody who reaches the server may call it: then the API has to know the caller."""
+    processes: LogProcesses
+
+    async def explain_log(
+        self,
+        context: ToolContext,
+        text: Annotated[str, Field(description="Lines of HAMi's or KAI's scheduler log.", max_length=3_000_000)],
+        pod: Annotated[str, Field(description="NAME or NAMESPACE/NAME; empty: all pods of the log.")] = "",
+    ) -> Answer:
+        """Explain why the pods in a scheduler's log wait, from its lines only: reads nothing of the cluster."""
+        transport = self.callers(context)
+        if isinstance(transport, Problem):
+            return to_refusal(transport)
+        if self.is_shared:
+            # The list of clusters is for every caller whom the API knows.
+            clusters = await asyncio.to_thread(transport.get, "/clusters")
+            if isinstance(clusters, Problem):
+                return to_refusal(clusters)
+        return await self.processes.explain(text, pod, get_authorization(context))

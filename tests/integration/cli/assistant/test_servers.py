@@ -154,6 +154,9 @@ async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
                 done = await client.call_tool("why_pod", arguments)
                 assert done.is_error is not is_answered, (token, done)
                 assert is_answered or done.content[0].model_dump()["text"].startswith("NotAllowed: ")
+                # N8: whom the API does not know makes this server read no log.
+                explained = await client.call_tool("explain_log", CALLS["explain_log"])
+                assert explained.is_error is not token.endswith("alice"), explained
                 # Of all namespaces: alice may not.
                 assert (await client.call_tool("pending", {})).is_error
 
