@@ -79,6 +79,10 @@ class Backoff:
     def note(self, cause: str) -> None:
         """Note that a try failed, or has been without an answer for long."""
         now = time.monotonic()
+        # Errors of a time limit have no words of their own: "TimeoutError: ".
+        cause = cause.rstrip(" :.") or "no answer, and no cause was given"
+        if cause == "TimeoutError":
+            cause = "no answer within the time limit (TimeoutError)"
         self._cause = cause
         if not self._failures:
             self._failing_since = self._logged_at = now

@@ -78,7 +78,7 @@ class IssuerKeys:
 
 
 def is_for_audience(token: str, audience: str) -> bool:
-    """Tell whether the token names the audience in its claims, whoever signed it."""
+    """Tell whether the token names the audience in its claims, with whatever signature."""
     named = read_claims(token).get("aud")
     return audience in named if isinstance(named, list) else named == audience
 

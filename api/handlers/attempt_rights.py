@@ -1,5 +1,7 @@
 """Attempts of a request, for callers who may read their pods."""
 
+from typing import Final
+
 from starlette.requests import Request
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
@@ -8,6 +10,9 @@ from api.authority.rights import get_pod, list_pods
 from api.handlers.not_found import to_no_attempt_error, to_no_attempt_of_pod_error, to_other_pod_error
 from api.http.cluster import Cluster
 from api.index.attempts.attempt_queries import PodName
+
+_NO_NAMESPACE: Final = "no-namespace"
+"""Namespace in the review of an unknown attempt. Its answer counts for nothing."""
 
 
 async def find_readable_latest(
@@ -49,8 +54,13 @@ async def find_readable_attempt(
     access = get_access(request)
     attempt = await attempts.find_by_id(cluster.name, attempt_id)
     pod = attempt.read_summary().pod if attempt else None
+    # Both rights in any case, and about an unknown attempt that of a pod which does not exist: otherwise the time of
+    # the answer would show whether the attempt exists.
+    has_all = await access.allows(cluster, list_pods())
+    name = (pod.namespace, pod.name) if pod and pod.namespace else (_NO_NAMESPACE, attempt_id)
+    has_pod = await access.allows(cluster, get_pod(*name))
     # Only callers who may read every attempt learn that an id is unknown.
-    if not await access.allows(cluster, get_pod(pod.namespace, pod.name) if pod and pod.namespace else list_pods()):
+    if not (has_pod if pod and pod.namespace else has_all):
         raise access.to_forbidden_error(f"read attempt {attempt_id}")
     if attempt is None:
         raise to_no_attempt_error(cluster.name, attempt_id)

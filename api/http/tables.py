@@ -2,6 +2,7 @@
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -9,6 +10,9 @@ CSV: Final = "text/csv"
 # Excel, LibreOffice and Google Sheets read a cell that begins so as a formula, which can send the sheet's content away
 # or start a program (OWASP, "CSV Injection"). An apostrophe before it makes it a text.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+_COMMANDS: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+"""Unicode categories of controls, format characters, surrogates, private ones and separators of lines."""
 
 
 def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -24,4 +28,18 @@ def to_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _to_cell(value: Any) -> Any:
     if value is None:
         return ""
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    text = _escape_commands(value)
+    return f"'{text}" if value.lstrip(" ").startswith(_FORMULA) else text
+
+
+def _escape_commands(text: str) -> str:
+    """Escape what a terminal obeys or hides: a table is often read with curl."""
+    if text.isprintable():
+        return text
+    return "".join(char.encode("unicode_escape").decode() if _is_command(char) else char for char in text)
+
+
+def _is_command(char: str) -> bool:
+    return char not in "\n\t" and unicodedata.category(char) in _COMMANDS

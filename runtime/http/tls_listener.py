@@ -6,14 +6,18 @@ asyncio accepts without end, and its protocols learn of a connection when the ha
 
 import asyncio
 import contextlib
+import errno
 import logging
+import math
 import socket
 import ssl
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 
+from runtime.backoff import REMIND_SECONDS
 from runtime.http.patient_http import REQUEST_SECONDS
 
 log = logging.getLogger(__name__)
@@ -22,6 +26,7 @@ MAX_HANDSHAKES: Final = 200
 GRACE_SECONDS: Final = 1.0
 """A handshake gets so long in any case: many clients who connect at once need it."""
 _PAUSE_SECONDS: Final = 0.1
+_NO_RESOURCE: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
 class TlsListener:
@@ -87,6 +92,25 @@ class TlsListener:
             )
 
 
+class AcceptFailures:
+    """Handler of a loop's exceptions that logs a lack of descriptors once a minute.
+
+    asyncio logs it at every try, with a traceback: a megabyte within seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._silent_until = -math.inf
+
+    def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _NO_RESOURCE and "accept" in context.get("message", "")):
+            loop.default_exception_handler(context)
+        elif self._clock() >= self._silent_until:
+            self._silent_until = self._clock() + REMIND_SECONDS
+            log.warning("connections can't be accepted: %s; further ones are logged once a minute", error.strerror)
+
+
 class PatientServer(uvicorn.Server):
     """uvicorn on sockets that are bound already."""
 
@@ -97,6 +121,7 @@ class PatientServer(uvicorn.Server):
         return protocol
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures().handle)
         await super().startup([])
         for sock in sockets or ():
             if context := self.config.ssl:

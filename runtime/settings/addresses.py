@@ -80,6 +80,9 @@ def parse_url(text: str, example: str = "http://127.0.0.1:9200") -> str:
     if not is_url or re.search(r"\s", text):
         # The text may contain a user and a password, wherever the mistake is.
         raise ValueError(f"not a URL: write for example {example}")
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        # Messages and logs show the URL, and a query often is a secret.
+        raise ValueError(f"has a query (?) or a fragment (#), which no request would send: write for example {example}")
     # Paths that begin with a slash are appended to it.
     return text.rstrip("/")
 

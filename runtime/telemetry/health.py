@@ -1,11 +1,12 @@
 """``/metrics``, ``/healthz`` and ``/readyz``, answered by a thread: also while the event loop is busy or hangs."""
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -33,6 +34,8 @@ class _Checks(NamedTuple):
 
 SILENT_SECONDS: Final = 10.0
 """Seconds of silence after which the server closes a connection."""
+MAX_CONNECTIONS: Final = 64
+"""Each takes a thread. A kubelet and a Prometheus have a few of them."""
 STOP_SECONDS: Final = 0.1
 """Limit of the wait for a server of a thread at the end of a process; half a second by default."""
 
@@ -81,8 +84,53 @@ def serving(
             thread.join()
 
 
+class _BoundedServer(ThreadingHTTPServer):
+    """Server of at most ``MAX_CONNECTIONS``: one more replaces the oldest whose request has not arrived."""
+
+    daemon_threads = True
+    # With the five of the base class, connections that come at once are tried again by their clients, seconds later.
+    request_queue_size = 128
+
+    def __init__(self, address: HostPort, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: dict[socket.socket, bool] = {}
+        """Open connections, the oldest first: true while an answer is written."""
+        self._lock = threading.Lock()
+        super().__init__((address.host, address.port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self._open) >= MAX_CONNECTIONS:
+                self._replace_oldest()
+            self._open[request] = False
+        super().process_request(request, client_address)
+
+    def note_answering(self, connection: socket.socket, is_answering: bool) -> None:
+        with self._lock:
+            if connection in self._open:
+                self._open[connection] = is_answering
+
+    def _replace_oldest(self) -> None:
+        silent = (connection for connection, is_answering in self._open.items() if not is_answering)
+        oldest = next(silent, next(iter(self._open)))
+        del self._open[oldest]
+        # Its thread reads the end, and closes it.
+        with suppress(OSError):
+            oldest.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log nothing: clients that hang up, or that the server hangs up on, are no defect."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            super().handle_error(request, client_address)
+
+
 def _create_server(address: HostPort, scrape: _Scrape, checks: _Checks) -> ThreadingHTTPServer:
-    class HealthServer(ThreadingHTTPServer):
+    class HealthServer(_BoundedServer):
         address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
 
         def server_bind(self) -> None:
@@ -94,7 +142,7 @@ def _create_server(address: HostPort, scrape: _Scrape, checks: _Checks) -> Threa
             self.server_name, self.server_port = address.host, self.server_address[1]
 
     try:
-        return HealthServer((address.host, address.port), _create_handler(address, scrape, checks))
+        return HealthServer(address, _create_handler(address, scrape, checks))
     except OSError as error:
         cause = error.strerror or error
         raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
@@ -105,7 +153,14 @@ def _create_handler(address: HostPort, scrape: _Scrape, checks: _Checks) -> type
         # Each connection takes a thread, also that of a silent client.
         timeout = SILENT_SECONDS
 
+        server: _BoundedServer
+
         def do_GET(self) -> None:
+            self.server.note_answering(self.connection, True)
+            self._answer_path()
+            self.server.note_answering(self.connection, False)
+
+        def _answer_path(self) -> None:
             # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]
             if is_local and not is_own(self.headers.get("Host", LOOPBACK), {address.host.lower()}):

@@ -1,6 +1,7 @@
 """Decision about one pod against all offered nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from engine.fit.judge.decision import (
 from engine.fit.judge.judgement import ContainerJudgement, NodeRefusal, join_judgements, list_refusals
 from engine.fit.judge.request.pod_annotations import WeightsError, read_pod_annotations
 from engine.fit.judge.request.pod_constraints import PodConstraints, build_constraints
-from engine.fit.judge.request.pod_request import VendorRequest, deny_requests, list_requests
+from engine.fit.judge.request.pod_request import (
+    VendorRequest,
+    count_containers,
+    deny_containers,
+    deny_requests,
+    iterate_requests,
+    names_devices,
+)
 from engine.fit.judge.reservation import build_annotations
 from engine.fit.judge.vendors.vendor_state import VendorState
 from engine.hami.annotations import ASSIGNED_NODE
@@ -45,7 +53,13 @@ def decide(
     What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
     writes the decision into it.
     """
-    requests = list_requests(pod, complete_vendors(columns))
+    vendors = complete_vendors(columns)
+    containers = count_containers(pod)
+    # Counted before they are read, which takes 0.1 ms each.
+    if (denial := deny_containers(containers)) and names_devices(pod, vendors):
+        requests = tuple(islice(iterate_requests(pod, vendors), MAX_REQUESTS))
+        return Failed(requests, denial, containers - MAX_REQUESTS)
+    requests = tuple(iterate_requests(pod, vendors))
     return decide_requests(
         columns, requests, to_mapping(pod.get("metadata")), node_names, policy, to_mapping(pod.get("spec"))
     )

@@ -55,3 +55,11 @@ async def test_who_waits_says_for_what_why_and_how_long_once_a_minute(
     ]
     backoff.note_success()
     assert backoff.describe_wait() == ""
+
+
+@pytest.mark.parametrize("cause", ["TimeoutError: ", "TimeoutError", ": ", "TimeoutError: ."])
+def test_n14_an_error_without_words_has_a_cause(cause: str, caplog: pytest.LogCaptureFixture) -> None:
+    backoff = Backoff("Kafka", 1.0)
+    backoff.note(cause)
+    assert "no answer" in backoff.describe_wait()
+    assert ": ." not in caplog.text

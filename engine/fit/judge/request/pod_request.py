@@ -100,15 +100,17 @@ def _list_quantities(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def list_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
-    """List one request per container and requested vendor, init containers first, in the pod's order.
+    """List what ``iterate_requests`` gives."""
+    return tuple(iterate_requests(pod, vendors))
+
+
+def iterate_requests(pod: Mapping[str, Any], vendors: Vendors) -> Iterator[VendorRequest]:
+    """Iterate over one request per container and requested vendor, init containers first, in the pod's order.
 
     A container that requests nothing has one request too: the annotation keeps an empty slot for it.
     """
-    return tuple(
-        request
-        for is_init, container in _list_containers(pod)
-        for request in _list_container_requests(container, is_init, vendors)
-    )
+    for is_init, container in _list_containers(pod):
+        yield from _list_container_requests(container, is_init, vendors)
 
 
 def _list_container_requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:

@@ -106,7 +106,7 @@ async def test_the_signature_has_one_spelling(keys: IssuerKeys) -> None:
 
 
 @pytest.mark.parametrize("document", [KubeApiError(403, "refused"), {}, {"keys": [{"kty": "RSA"}]}, [], {"keys": 1}])
-async def test_without_keys_no_token_counts_as_signed_and_the_previous_ones_stay(document: Any) -> None:
+async def test_without_keys_no_token_counts_as_signed_and_a_failure_keeps_the_previous_ones(document: Any) -> None:
     published = Published()
     keys = IssuerKeys("schedulerlog", published)
     published.document, good = document, published.document
@@ -150,7 +150,7 @@ async def test_n3_guesses_keep_no_new_caller_out(
 
 
 async def test_n3_tokens_that_have_ended_are_no_guesses(keys: IssuerKeys) -> None:
-    """They cost no review: a client that goes on with its old token keeps no neighbour out."""
+    """They cost no review: a client that continues with its old token keeps no neighbour out."""
     reviews = FakeReviews()
     reviews.users["opaque"] = {"username": "alice"}
     credentials = CallerCredentials(

@@ -127,6 +127,20 @@ async def test_an_attempt_is_read_by_who_may_read_its_pod(api: Guarded) -> None:
     assert unknown == [403, 403]
 
 
+async def test_n11_an_attempt_of_others_costs_the_reviews_that_an_unknown_one_does(api: Guarded) -> None:
+    """The time that a second review takes would show whether the attempt exists."""
+    bob = api.reviews.build_header("bob", Grant("bob", "get", "pods", "other"))
+    costs = []
+    for attempt_id in (a_summary(ended_at=STARTED).attempt_id, "f00"):
+        # What is remembered of the caller is asked once; here only the attempt's own part counts.
+        assert await api.get_status("/api/v1/schedulerlogs", bob) == 403
+        before = len(api.reviews.specs)
+        answer = await api.client.get(f"/api/v1/attempts/{attempt_id}", headers=bob)
+        assert answer.status_code == 403
+        costs.append(len(api.reviews.specs) - before)
+    assert costs == [1, 1]
+
+
 async def test_each_verb_is_asked_for_by_itself(api: Guarded) -> None:
     """Row 79."""
     lists = api.reviews.build_header("lists", Grant("lists", "list", "pods", "llm"))

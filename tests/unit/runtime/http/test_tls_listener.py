@@ -11,7 +11,7 @@ import uvicorn
 import uvloop
 
 from runtime.http.patient_http import PatientHttp
-from runtime.http.tls_listener import PatientServer
+from runtime.http.tls_listener import AcceptFailures, PatientServer
 from tests.support.certificates import Secret
 
 LIMIT: Final = 80
@@ -67,3 +67,20 @@ def test_n11_silent_clients_give_place_and_callers_are_answered(
     assert at_once == [b"200"] * MANY
     assert behind == [b"200"]
     assert ended >= 50
+
+
+def test_n12_a_lack_of_descriptors_is_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio wrote thousands of lines with a traceback within seconds."""
+    loop, now = asyncio.new_event_loop(), [0.0]
+    failures = AcceptFailures(lambda: now[0])
+    context = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}
+    try:
+        for now[0] in (0.0, 0.1, 59.9, 60.0, 60.1):
+            failures.handle(loop, context)
+        assert [record.getMessage() for record in caplog.records] == [
+            "connections can't be accepted: Too many open files; further ones are logged once a minute"
+        ] * 2
+        failures.handle(loop, {"message": "a defect", "exception": ValueError("of ours")})
+        assert caplog.records[-1].name == "asyncio"
+    finally:
+        loop.close()

@@ -143,3 +143,12 @@ def test_urls_are_shown_without_user_information(text: str, expected: str) -> No
 )
 def test_l6_an_error_is_shown_without_addresses(text: str, expected: str | None) -> None:
     assert without_addresses(text) == (expected or text)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://os:9200/x?token=S3CRET", "https://os:9200?S3CRET", "https://os#S3CRET", "http://os/?"]
+)
+def test_n18_a_url_with_a_query_is_refused_without_showing_it(text: str) -> None:
+    with pytest.raises(ValueError, match="has a query") as refused:
+        parse_url(text)
+    assert "S3CRET" not in str(refused.value)

@@ -1,7 +1,8 @@
 """The probes and metrics of a process, on the address that was asked for."""
 
 import socket
-from contextlib import nullcontext
+import threading
+from contextlib import ExitStack, nullcontext
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -10,7 +11,8 @@ from prometheus_client import CollectorRegistry, Counter
 
 from runtime.errors import SettingError
 from runtime.settings.addresses import HostPort
-from runtime.telemetry.health import report_no_problem, serving
+from runtime.telemetry.health import MAX_CONNECTIONS, report_no_problem, serving
+from tests.support.waiting import until
 
 
 def answer(address: HostPort | None, path: str) -> tuple[int, str]:
@@ -48,6 +50,24 @@ def test_n12_on_loopback_metrics_are_not_read_under_the_name_of_a_page(host: str
         request = Request(f"http://{address}/metrics", headers={"Host": host})
         with nullcontext() if status == 200 else pytest.raises(HTTPError, match=str(status)):
             urlopen(request).close()  # noqa: S310
+
+
+def test_a_thousand_half_open_connections_keep_no_probe_waiting_and_take_few_threads() -> None:
+    """They were as many threads, as long as the process had descriptors."""
+    before = threading.active_count()
+    with serving(HostPort("127.0.0.1", 0), CollectorRegistry()) as address, ExitStack() as stack:
+        assert address
+        threads = [0]
+        for number in range(1000):
+            half_open = stack.enter_context(socket.create_connection(address, timeout=30))
+            half_open.sendall(b"GET /metrics HTTP/1.1\r\nHo")
+            if number % 100 == 99:
+                assert answer(address, "/healthz") == (200, "ok\n")
+                threads.append(threading.active_count() - before)
+        # Beside the open ones there are those whose thread is about to read the end.
+        assert until(lambda: threading.active_count() - before <= MAX_CONNECTIONS + 1), threading.active_count()
+        assert max(threads) < 3 * MAX_CONNECTIONS
+        assert answer(address, "/metrics")[0] == 200
 
 
 def test_n13_a_client_that_sends_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:

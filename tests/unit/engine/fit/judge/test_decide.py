@@ -1,10 +1,16 @@
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
+from engine.fit.judge.request import pod_request
+from engine.fit.judge.request.pod_request import VendorRequest
 from engine.fit.judge.reservation import release, reserve
+from engine.hami.vendors import Vendors
 from tests.support.builders.nodes_to_judge import (
     SIDECAR,
     a_cluster,
@@ -350,6 +356,21 @@ def test_m5_a_pod_with_more_containers_than_an_event_holds_is_refused_before_it_
     assert isinstance(answer, Failed)
     assert answer.error == "the pod has 9000 containers, 500 are judged at most: divide it into several pods"
     assert (len(answer.containers), answer.left_out) == (500, 8_500)
+
+
+def test_n17_containers_are_counted_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a tenth of a millisecond, in which no other pod is answered."""
+    looked_at: list[object] = []
+
+    def note(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
+        looked_at.append(container)
+        return list_container_requests(container, is_init, vendors)
+
+    list_container_requests = pod_request._list_container_requests
+    monkeypatch.setattr(pod_request, "_list_container_requests", note)
+    containers = [ask_for() | {"name": f"container-{number}"} for number in range(9_000)]
+    assert isinstance(decide(a_cluster(), a_pod(*containers), ["node-a"], SchedulingPolicy()), Failed)
+    assert len(looked_at) == 500
 
 
 def test_m4_a_pod_of_which_more_containers_ask_than_are_judged_is_refused_with_what_to_do() -> None:
