@@ -79,7 +79,7 @@ def explain(
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
     names = _select(case, paths, pod if subject.word else _name_subject(subject))
     source = _name_source(paths)
-    rows = _diagnose(case, names, has_details=bool(pod))
+    rows = _diagnose(case, names, has_details=bool(pod) or len(names) == 1)
     if html:
         _write_page(html, Path(source).name, rows, language)
     if not pod:
@@ -87,15 +87,30 @@ def explain(
         document = {"items": rows, **({"workloads": unmade} if unmade else {})}
         if not print_document(output, document, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
+            if _has_one_question(rows):
+                _show_answer(case, rows[0], is_wide=output == "wide")
             _show_unmade(Screen(), unmade, source, is_wide=output == "wide")
+            if not rows and len(unmade) == 1:
+                show_workload(
+                    Screen(), unmade[0], lambda diagnosis: _suggest(case, diagnosis), is_wide=output == "wide"
+                )
             _show_log_notes(Screen(), case)
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
     if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
-        screen, is_wide = Screen(), output == "wide"
-        show_diagnosis(screen, diagnosis, _suggest(case, diagnosis), is_wide=is_wide)
-        show_details(screen, diagnosis, rows[0]["node"], is_wide=is_wide)
+        _show_answer(case, rows[0], is_wide=output == "wide")
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
+
+
+def _has_one_question(rows: list[Json]) -> bool:
+    """Tell whether the files are about one pod, which has an obstacle: nothing else can be meant."""
+    return len(rows) == 1 and bool(rows[0]["diagnosis"]["obstacle"])
+
+
+def _show_answer(case: "ClusterCase", row: Json, *, is_wide: bool) -> None:
+    screen, diagnosis = Screen(), row["diagnosis"]
+    show_diagnosis(screen, diagnosis, _suggest(case, diagnosis), is_wide=is_wide)
+    show_details(screen, diagnosis, row["node"], is_wide=is_wide)
 
 
 def _divide_words(words: list[str]) -> tuple[list[Path], str]:
@@ -228,8 +243,8 @@ def _show_table(screen: Screen, source: str, rows: list[Json], *, is_wide: bool)
     columns = ["POD", "STATUS", "NODE", "#ATTEMPTS", "MAIN OBSTACLE"]
     cells = [_to_cells(row)[: 6 if is_wide else 5] for row in ordered]
     screen.print_table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
-    if waiting:
-        screen.skip_line()
+    screen.skip_line()
+    if waiting and not _has_one_question(rows):
         first = ordered[0]["diagnosis"]
         screen.print_line(f"Why one of them: schedulerlog explain {source} {first['namespace']}/{first['name']}", "dim")
 

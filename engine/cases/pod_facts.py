@@ -8,8 +8,19 @@ from typing import Final
 
 from engine.cases.judging import CaseJudge, build_case_judge
 from engine.diagnosis import objects as conversion
-from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence, JudgedGang, NodeFacts, PodOnCluster, Quota, Unknown
+from engine.diagnosis.facts import (
+    Claim,
+    DiagnosisFacts,
+    Evidence,
+    JudgedGang,
+    NodeFacts,
+    OwnerProblem,
+    PodOnCluster,
+    Quota,
+    Unknown,
+)
 from engine.diagnosis.layers.group_members import Group, find_group_of_pod
+from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
@@ -65,9 +76,11 @@ class CaseFacts:
             path = EVENTS.build_collection_path(namespace)
             return replace(facts, is_latest=False, events=[to_event_evidence(event, path) for event in events])
         collector = _FactCollector(self._cluster, pod, namespace, name, self._now)
+        refusal = collector.find_refusal()
         return replace(
             facts,
-            pod=collector.build_pod(),
+            pod=collector.build_pod()._replace(is_gone=bool(refusal)),
+            owner_problem=refusal,
             gang=self._judge_gang(pod, namespace),
             claims=collector.collect_claims(),
             quotas=collector.collect_quotas(),
@@ -89,7 +102,9 @@ class CaseFacts:
     def _find_waiting(self, namespace: str, name: str) -> Fields | None:
         pod = self._cluster.find(kinds.POD, name, namespace)
         has_node = get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED
-        return None if has_node else pod
+        # A pod of which only events were read has no container: it would fit everywhere.
+        is_read = next(iterate_objects(pod, "spec", "containers"), None) is not None
+        return pod if is_read and not has_node else None
 
     def _judge_gang(self, pod: Fields, namespace: str) -> JudgedGang | None:
         """Judge the waiting members of the pod's gang together; None for a pod without a gang or with a node."""
@@ -136,6 +151,15 @@ class _FactCollector:
         problems = [problem for event in self._events if (problem := to_kubelet_problem(event))]
         # A status stays; events are gone after an hour.
         return observed._replace(problems=[*observed.problems, *problems])
+
+    def find_refusal(self) -> OwnerProblem | None:
+        """Find the words with which the API server refused the pod itself: then only somebody's copy of them exists."""
+        event = next((event for event in self._events if event.reason in REFUSALS and event.time), None)
+        if event is None or event.time is None:
+            return None
+        problem = ObjectProblem(reason=event.reason, message=event.note, at=event.time, reported_by=event.reporter)
+        source = to_event_evidence(event, EVENTS.build_collection_path(self._namespace))
+        return OwnerProblem("kubectl", problem, source)
 
     def collect_claims(self) -> list[Claim] | None:
         names = list_claim_names(self._pod)

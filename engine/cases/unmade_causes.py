@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from engine.cases.workload_words import CRON_JOB, JOB, KUEUE_WORKLOAD
-from engine.cases.workloads import CaseWorkload, list_without_pods
+from engine.cases.workloads import CaseWorkload, list_holders, list_without_pods
 from engine.diagnosis.facts import Evidence
 from engine.diagnosis.layers.kueue_workloads import LOCAL_QUEUE, QUEUE_LABEL
 from engine.diagnosis.outcome import FoundObstacle, Word
@@ -151,5 +151,5 @@ def list_unmade(objects: CaseObjects, *, with_purpose: bool = True) -> list[Case
         if (obstacle := find_cause(objects, [key := CaseWorkload(kind, namespace, name)], (), _NEVER))
     }
     mistakes = [key for key, code in causes.items() if code not in _ON_PURPOSE]
-    unmade = [*list_without_pods(objects), *mistakes]
+    unmade = [*list_without_pods(objects), *mistakes] or list_holders(objects)
     return unmade or (list(causes) if with_purpose else [])

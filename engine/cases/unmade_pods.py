@@ -10,6 +10,7 @@ from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes.object_fields import Fields, get_object, get_text
 
 _VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"
+_WORKLOAD: Final = "kueue.x-k8s.io/workload"
 _GATE: Final = "kueue.x-k8s.io/admission"
 _MAX_DEPTH: Final = 8
 
@@ -31,7 +32,11 @@ def build_unmade_pod(objects: CaseObjects, key: CaseWorkload, family: Iterable[C
     queue = get_text(_get_spec(objects, maker), "queue") or "default" if maker.kind == VOLCANO_JOB else ""
     marks = {name: value for name, value in ((_VOLCANO_GROUP, group), (QUEUE_ANNOTATION, queue)) if value}
     annotations = {**get_object(metadata, "annotations"), **marks}
-    is_held = any(other.kind == KUEUE_WORKLOAD for other in family) and is_suspended(objects, family)
+    # The owner of a Workload that was read alone is suspended until Kueue admits it.
+    is_alone = maker.kind == KUEUE_WORKLOAD
+    if is_alone:
+        annotations[_WORKLOAD] = maker.name
+    is_held = is_alone or (any(other.kind == KUEUE_WORKLOAD for other in family) and is_suspended(objects, family))
     gates = {"schedulingGates": [{"name": _GATE}]} if is_held else {}
     return {
         "apiVersion": "v1",

@@ -9,9 +9,10 @@ CRON_JOB: Final = "CronJob.batch"
 DEPLOYMENT: Final = "Deployment.apps"
 REPLICA_SET: Final = "ReplicaSet.apps"
 KUEUE_WORKLOAD: Final = "Workload.kueue.x-k8s.io"
+VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
 GROUPS: Final = (
     "PodGroup.scheduling.k8s.io",
-    "PodGroup.scheduling.volcano.sh",
+    VOLCANO_GROUP,
     "PodGroup.scheduling.run.ai",
     "PodGroup.scheduling.x-k8s.io",
     "PodGroup.scheduling.sigs.k8s.io",

@@ -12,14 +12,16 @@ from engine.cases.workload_words import (
     GROUPS,
     HOLDERS,
     JOB,
+    KUEUE_WORKLOAD,
     REPLICA_SET,
+    VOLCANO_GROUP,
     WORDS,
     parse_word,
 )
 from engine.diagnosis.layers.group_members import list_members
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects
-from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, list_conditions
 
 _ENDED: Final = ("Succeeded", "Failed")
 _MAX_OWNERS: Final = 16
@@ -61,6 +63,22 @@ def list_without_pods(objects: CaseObjects) -> list[CaseWorkload]:
             if _wants_pods(objects, key, entry) and not counts_pods(entry) and owners.isdisjoint(line):
                 unmade[line[-1]] = None
     return list(unmade)
+
+
+def list_holders(objects: CaseObjects) -> list[CaseWorkload]:
+    """List the Workloads and pod groups that wait, of which neither the pods nor their maker were read."""
+    return [
+        CaseWorkload(kind, namespace, name)
+        for kind in (KUEUE_WORKLOAD, VOLCANO_GROUP)
+        for (namespace, name), entry in objects.tables.get(kind, {}).items()
+        if not objects.select(kinds.POD, namespace) and _waits(entry)
+    ]
+
+
+def _waits(holder: Fields) -> bool:
+    states = {condition.type: condition.status for condition in list_conditions(holder)}
+    is_over = "True" in (states.get("Admitted"), states.get("Finished"))
+    return not is_over and ("False" in states.values() or states.get("Unschedulable") == "True")
 
 
 def _wants_pods(objects: CaseObjects, key: CaseWorkload, entry: Fields) -> bool:

@@ -1,5 +1,6 @@
 """Questions about the pod itself: whether it exists, waits, is held back, and whether its node can start it."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -8,13 +9,17 @@ from engine.diagnosis.layers.evictions import find_loss_of_missing
 from engine.diagnosis.layers.gates import check_gates
 from engine.diagnosis.layers.kubelet import check_node_took_it
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
-from engine.diagnosis.wording import quote, to_bind_evidence, to_existence_evidence
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import join_phrases, quote, to_bind_evidence, to_existence_evidence
 from engine.hami.quantities import parse_whole
+from schemas.answers.diagnosis import InBothLanguages
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _RUNNING: Final = "Running"
 _ENDS_AGAIN: Final = "CrashLoopBackOff"
 _FAILED: Final = "failed"
+_EXCEEDED: Final = re.compile(r", requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<hard>[^\s\"]+)")
+MAX_EXCEEDED: Final = 3
 _QUOTA: Final = "exceeded quota: "
 """Text that Kubernetes' admission of quotas writes before the quota's name."""
 
@@ -70,7 +75,10 @@ def _explain_missing(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str
     )
     shares = [(used / hard, used, hard, name) for used, hard, name in amounts if hard]
     if not quota or not shares:
-        return FoundObstacle("QuotaExceeded", words, evidence=[owner.source])
+        exceeded = _list_exceeded(owner.problem.message)
+        clauses = ["exceeded"] if exceeded else []
+        words |= {"quota": behind.partition(",")[0], "exceeded": join_phrases(exceeded)}
+        return FoundObstacle("QuotaExceeded", words, evidence=[owner.source], clauses=clauses)
     _, used, hard, name = max(shares)
     return FoundObstacle(
         "QuotaExceeded",
@@ -79,6 +87,20 @@ def _explain_missing(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str
         evidence=[owner.source, quota.source],
         clauses=["amounts"],
     )
+
+
+def _list_exceeded(message: str) -> list[InBothLanguages]:
+    """List the resources that a quota's refusal names, each with the asked, the used and the largest amount."""
+    match = _EXCEEDED.search(message)
+    if match is None:
+        return []
+    requested, used, hard = (
+        dict(part.partition("=")[::2] for part in match[name].split(",")) for name in ("requested", "used", "hard")
+    )
+    return [
+        write_phrase("exceeded", resource=name, asked=amount, used=used.get(name, "?"), hard=hard.get(name, "?"))
+        for name, amount in list(requested.items())[:MAX_EXCEEDED]
+    ]
 
 
 def _check_waiting(facts: DiagnosisFacts) -> TreeStep:

@@ -3,6 +3,9 @@
 read_case     reads files, folders and archives of objects and logs into one case
 object_texts  recognises and parses texts of Kubernetes objects: YAML, JSON
 descriptions  reads what kubectl describes for people back into objects
+described_objects  reads descriptions of any other kind back into their fields
+pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
+pasted_rows   reads a single event of such a text: a row of a table, or the words of one
 foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events

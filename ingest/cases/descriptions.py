@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from engine.hami.reason_codes import ReasonCode
+from ingest.cases.described_objects import parse_fields
 from schemas.json_types import Json
 
 _FIELD: Final = re.compile(r"^(?P<name>[A-Z][\w./ -]*?):(?:\s+(?P<text>.*))?$")
@@ -21,12 +22,13 @@ _EVENT: Final = re.compile(
     r"^\s+(?P<type>Normal|Warning)\s+(?P<reason>\S+)\s+(?P<age>\S+(?: \(x\d+ over \S+\))?)\s+(?P<from>\S+)"
     r"\s+(?P<note>.*)$"
 )
+_GAP: Final = re.compile(r" {2,}")
 _AGE: Final = re.compile(r"(\d+)([dhmsy])")
 _TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
 _NOTHING: Final = ("", "<none>", "<unset>")
 _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
-_KINDS: Final = {
+KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
     "podgroup": "PodGroup", "workload": "Workload", "persistentvolumeclaim": "PersistentVolumeClaim",
     "resourceclaim": "ResourceClaim",
@@ -57,7 +59,7 @@ def parse_descriptions(content: str, written_at: datetime) -> list[Json]:
     content = content.replace("\r\n", "\n")
     if _HEADER.match(content[:1000].encode()):
         return list(_parse_table(content.strip("\n").split("\n"), written_at))
-    return [entry for part in _DIVIDER.split(content) for entry in _parse_description(part, written_at)]
+    return [entry for part in _DIVIDER.split(content) for entry in parse_description(part, written_at)]
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def _divide_sections(lines: Sequence[str]) -> dict[str, _Section]:
     return sections
 
 
-def _parse_description(part: str, written_at: datetime) -> Iterator[Json]:
+def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     sections = _divide_sections(part.split("\n"))
     name = sections.get("Name", _Section()).text
     if not name:
@@ -101,12 +103,14 @@ def _parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     elif is_node:
         yield _to_node(name, sections)
         yield from _list_pods_on_node(name, sections)
-    kind = "Pod" if is_pod else "Node" if is_node else ""
+    elif _read(sections, "API Version") and _read(sections, "Kind"):
+        yield _to_object(name, sections, part)
+    kind = "Pod" if is_pod else "Node" if is_node else _read(sections, "Kind")
     namespace = _read(sections, "Namespace")
     for line in sections.get("Events", _Section()).lines if kind else ():
         if match := _EVENT.match(line):
             involved = {"kind": kind, "namespace": namespace, "name": name}
-            yield _to_event(
+            yield build_event(
                 match["type"], match["reason"], match["age"], match["from"], match["note"], involved, written_at
             )
 
@@ -152,6 +156,25 @@ def _to_pod(name: str, sections: dict[str, _Section]) -> Json:
     return {
         "apiVersion": "v1", "kind": "Pod", "metadata": _build_metadata(name, sections), "spec": spec, "status": status,
     }  # fmt: skip
+
+
+def _to_object(name: str, sections: dict[str, _Section], part: str) -> Json:
+    """Convert the description of an object of any other kind, whose status is described like its fields."""
+    fields = parse_fields([line for line in part.partition("\nEvents:")[0].split("\n") if not line.startswith("Name")])
+    metadata = {**_build_metadata(name, sections), **_build_object_metadata(fields.get("metadata"))}
+    spec, status = (fields[key] if isinstance(fields.get(key), dict) else {} for key in ("spec", "status"))
+    for condition in status.get("conditions", ()):
+        # kubectl prints the status of a condition as a word, which YAML would read as a truth value.
+        condition["status"] = str(condition.get("status", ""))
+    return {
+        "apiVersion": fields["apiVersion"], "kind": fields["kind"], "metadata": metadata, "spec": spec,
+        "status": status,
+    }  # fmt: skip
+
+
+def _build_object_metadata(described: Any) -> dict[str, Any]:
+    fields = described if isinstance(described, dict) else {}
+    return {key: fields[key] for key in ("creationTimestamp", "uid", "ownerReferences") if fields.get(key)}
 
 
 def _list_containers(lines: Sequence[str]) -> list[Json]:
@@ -237,7 +260,7 @@ def _list_pods_on_node(node: str, sections: dict[str, _Section]) -> Iterator[Jso
             }  # fmt: skip
 
 
-def _to_event(
+def build_event(
     kind: str, reason: str, age: str, reporter: str, note: str, involved: dict[str, str], written_at: datetime
 ) -> Json:
     times = _TIMES.search(age)
@@ -257,21 +280,27 @@ def _parse_age(text: str) -> timedelta:
 
 
 def _parse_table(lines: Sequence[str], written_at: datetime) -> Iterator[Json]:
-    """Parse the rows below the header; a column begins where its name does."""
+    """Parse the rows below the header: names that were replaced in a copy leave cells next to their column."""
     header = lines[0]
     names = re.findall(r"\S+(?: \S+)*", header)
     starts = [header.index(name) for name in names]
     for line in lines[1:]:
         ends = [*starts[1:], len(line)]
-        row = {name: line[start:end].strip() for name, start, end in zip(names, starts, ends, strict=True)}
+        cells = _GAP.split(line.strip(), len(names) - 1)
+        if len(cells) < len(names):
+            # An empty cell: only the columns tell which.
+            cells = [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+        row = dict(zip(names, cells, strict=True))
         kind, _, name = row.get("OBJECT", "").partition("/")
         if name:
-            involved = {"kind": _KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
-            source = row.get("SOURCE", "").partition(",")[0] or _choose_reporter(row["REASON"], row["MESSAGE"])
-            yield _to_event(row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], involved, written_at)
+            involved = {"kind": KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
+            source = row.get("SOURCE", "").partition(",")[0] or choose_reporter(row["REASON"], row["MESSAGE"])
+            yield build_event(
+                row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], involved, written_at
+            )
 
 
-def _choose_reporter(reason: str, message: str) -> str:
+def choose_reporter(reason: str, message: str) -> str:
     """Choose the reporter of an event by its reason, for tables without a column for it; empty where many write it."""
     if reason == "FailedScheduling" and message.startswith(_KARPENTERS_WORDS):
         return "karpenter"

@@ -15,7 +15,8 @@ from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objec
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
-from ingest.cases.read_log import read_log, read_log_text, read_standard_input
+from ingest.cases.pasted_texts import MAX_PASTED_BYTES, build_waiting_pods, parse_pasted
+from ingest.cases.read_log import has_log, read_log, read_log_text, read_standard_input
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
@@ -88,7 +89,11 @@ def read_case_text(content: str) -> ClusterCase:
     elif has_descriptions(data[:HEAD_BYTES]):
         case.objects = collect_objects(parse_descriptions(content, datetime.now(UTC)))
     else:
-        read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
+        is_log = has_log(content)
+        pasted = parse_pasted(content, datetime.now(UTC), is_log=is_log)
+        case.objects = collect_objects(pasted)
+        if is_log or not pasted:
+            read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
     _read_events(case.objects, case.pods)
     return case
 
@@ -134,13 +139,19 @@ class _CaseReading:
         if str(file) == STANDARD_INPUT:
             # No more than the head of a log: it may be long, and its end far away.
             self._input_head = read_standard_input(HEAD_BYTES)
-            if not self._parse("standard input", self._input_head, read_standard_input, datetime.now(UTC)):
+            now = datetime.now(UTC)
+            if not self._parse("standard input", self._input_head, read_standard_input, now) and not (
+                len(self._input_head) < HEAD_BYTES and self._parse_pasted(self._input_head, now)
+            ):
                 self._logs.append(file)
             return
         with file.open("rb") as content:
             head = content.read(HEAD_BYTES)
             written_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
             if self._parse(str(file), head, content.read, written_at):
+                return
+            is_short = file.stat().st_size <= MAX_PASTED_BYTES and not is_packed(head)
+            if is_short and self._parse_pasted(head + content.read(), written_at):
                 return
         if is_packed(head) and (members := _unpack_objects(file, head, self._folder)):
             for member in members:
@@ -155,13 +166,27 @@ class _CaseReading:
         elif has_descriptions(head):
             text = (head + read_more(MAX_OBJECT_BYTES)).decode("utf-8", "replace")
             described = parse_descriptions(text, written_at)
-            self._objects += described
-            if any(entry["kind"] == kinds.NODE for entry in described):
-                # The description of a node names its pods without their extended resources.
-                self._unread.add(kinds.POD)
+            events = [entry for entry in described if isinstance(entry, dict) and entry["kind"] == "Event"]
+            pods = build_waiting_pods(events) if len(events) == len(described) else ()
+            self._objects += [*described, *pods]
+            self._note_unread(described)
         else:
             return False
         return True
+
+    def _parse_pasted(self, data: bytes, written_at: datetime) -> bool:
+        """Parse what a text holds besides prose; False if a log has to be read from it too, or nothing is in it."""
+        text = data.decode("utf-8", "replace")
+        is_log = has_log(text)
+        pasted = parse_pasted(text, written_at, is_log=is_log)
+        self._objects += pasted
+        self._note_unread(pasted)
+        return bool(pasted) and not is_log
+
+    def _note_unread(self, described: Iterable[Any]) -> None:
+        if any(entry["kind"] == kinds.NODE for entry in described):
+            # The description of a node names its pods without their extended resources.
+            self._unread.add(kinds.POD)
 
     def finish(self) -> ClusterCase:
         case = self._case

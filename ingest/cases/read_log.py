@@ -172,6 +172,11 @@ def _read_bytes() -> bytes:
     return os.read(sys.stdin.fileno(), BLOCK_BYTES)
 
 
+def has_log(text: str) -> bool:
+    """Tell whether a line of the text is one of a known scheduler's log."""
+    return any(source.recognises(line) for lines in _split_text(text) for line in lines.texts for source in LOG_SOURCES)
+
+
 def _split_text(text: str) -> Iterator[Lines]:
     framing = Framing(Origin("text", datetime.now(UTC)))
     for lines in (framing.feed(text.encode("utf-8", "replace")), framing.close()):

@@ -8,27 +8,30 @@ from typing import Final, NamedTuple
 from engine.cases.pod_facts import CaseFacts
 from engine.cases.unmade_causes import explain_without_workload, find_cause
 from engine.cases.unmade_pods import build_unmade_pod
-from engine.cases.workload_words import KUEUE_WORKLOAD
+from engine.cases.workload_words import KUEUE_WORKLOAD, VOLCANO_GROUP
 from engine.cases.workloads import CaseWorkload, count_wanted, is_suspended, list_family
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
 from engine.diagnosis.layers import gangs, gates, queues
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.layers.pod_makers import REFUSALS, extract_refusal
-from engine.diagnosis.outcome import FoundObstacle, TreeStep
+from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.tree import build_diagnosis, diagnose
-from engine.diagnosis.wording import count_devices
+from engine.diagnosis.wording import count_devices, quote
 from engine.fit.events.event_builder import to_request
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.read_case import UNDATED, ClusterCase
-from runtime.kubernetes.object_fields import Fields, get_text, list_conditions, parse_moment
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, list_conditions, parse_moment
 from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import ObjectProblem
 
 NOT_MADE: Final = "PodsNotMade"
 """Obstacle of pods of which nothing says why they do not exist."""
+GROUP_NOT_PLACED: Final = "GroupNotPlaced"
+"""Obstacle of a group of which no pod was read."""
+MAX_QUOTED: Final = 3
 _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
 
 
@@ -144,9 +147,33 @@ def _diagnose_silence(
     is_held = is_suspended(objects, family)
     if is_held and (obstacle := explain_without_workload(objects, family, facts.now)):
         return _build(facts, obstacle)
+    if key.kind == VOLCANO_GROUP and (obstacle := _quote_scheduler(objects, key, facts.now)):
+        return _build(facts, obstacle)
     code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
     return _build(facts, FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence))
+
+
+def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -> FoundObstacle | None:
+    """Quote the scheduler's words on a group whose pods were not read; its queue's words say more than its gang's."""
+    entry = objects.find(group.kind, group.name, group.namespace) or {}
+    texts = [event.note for event in objects.select_events("PodGroup", group.name, group.namespace)]
+    texts += [condition.message for condition in list_conditions(entry) if condition.status == "True"]
+    texts.sort(key=lambda text: "tasks in gang unschedulable" in text)
+    if not texts:
+        return None
+    message = quote("; ".join(dict.fromkeys(texts[:MAX_QUOTED])))
+    queue = get_text(entry, "spec", "queue")
+    words: dict[str, Word] = {
+        "scheduler": "volcano",
+        "group": group.name,
+        "words": message,
+        "queue": queue or "default",
+    }
+    running = get_object(entry, "status").get("running")
+    words |= {"running": running if isinstance(running, int) else 0}
+    evidence = [Evidence("owner", f"{group.namespace}/{group}", now, words=message)]
+    return FoundObstacle(GROUP_NOT_PLACED, words, evidence=evidence, clauses=["running"] if running else [])
 
 
 def diagnose_cause(facts: DiagnosisFacts, obstacle: FoundObstacle | None) -> Diagnosis | None:

@@ -20,7 +20,7 @@ from engine.diagnosis.wording import shorten_list
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import MAX_SIMILAR_NAMES, diagnose_pods
 from ingest.cases.read_case import UNDATED, ClusterCase
-from ingest.cases.unmade_answers import NOT_MADE, count_pods, diagnose_cause, diagnose_unmade
+from ingest.cases.unmade_answers import GROUP_NOT_PLACED, NOT_MADE, count_pods, diagnose_cause, diagnose_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, list_conditions
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.answers.workloads import PodsOfWorkload, WorkloadDiagnosis
@@ -214,7 +214,8 @@ def _write_sentence(groups: Sequence[PodsOfWorkload], divided: _Pods, waiting: i
         group = groups[0]
         sentence = group.diagnosis.sentence if group.diagnosis else write_phrase("no_pods_wanted")
         if not divided.waiting and not divided.placed:
-            return write_phrase("no_pod_exists", wanted=total, sentence=sentence)
+            is_unread = group.obstacle is not None and group.obstacle.code == GROUP_NOT_PLACED
+            return write_phrase("no_pod_read" if is_unread else "no_pod_exists", wanted=total, sentence=sentence)
         name = "pods_wait" if group.count == waiting else "some_pods_wait"
         return write_phrase(name, waiting=waiting, wanted=total, count=group.count, sentence=sentence)
     if divided.placed:

@@ -1,0 +1,178 @@
+"""Single events in a text that people paste: a row of a table without its header, or only the words of one.
+
+A row is recognised by its type and reason, whatever stands between them: kubectl has printed four tables of events, and
+copies lose columns and alignment. Words without a row are those that schedulers, kubelets, autoscalers and the API
+server begin with a text of their own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from ingest.cases.descriptions import choose_reporter
+
+_AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
+_HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
+_REPORTER: Final = r"(?P<reporter>[a-z][\w.-]*)(?:, [\w.-]+)?"
+_COMPONENT: Final = r"[a-z][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
+_EVENTS_TABLE: Final = (
+    rf"^\s*(?:(?P<namespace>[a-z0-9][a-z0-9-]*)\s+)?(?P<age>{_AGE})\s+{_HEAD}(?P<kind>[a-z]\w*)(?:\.[\w.]+)?/"
+    r"(?P<name>[\w.-]+)\s+(?P<note>.*)$"
+)
+"""`kubectl get events`: the namespace only with -A."""
+_NAMED_EVENTS: Final = (
+    rf"^\s*{_AGE}\s+{_AGE}\s+\d+\s+(?P<name>[a-z0-9][\w.-]*)\.[0-9a-f]{{10,}}\s+(?P<kind>[A-Z]\w+)\s+(?:spec\S+\s+)?"
+    rf"{_HEAD}{_REPORTER}\s+(?P<note>.*)$"
+)
+"""`kubectl get events` up to 1.14, which prints the name of the event."""
+_OLD_DESCRIPTION: Final = (
+    rf"^\s*{_AGE}\s+(?P<age>{_AGE})\s+\d+\s+\{{?{_REPORTER}[ }}]*\s+(?:spec\S+\s+)?{_HEAD}(?P<note>.*)$"
+)
+"""`kubectl describe` up to 1.8."""
+_DESCRIPTION: Final = rf"^\s*{_HEAD}(?P<age>{_AGE})\s+{_REPORTER}\s+(?P<note>.*)$"
+_WITHOUT_AGE: Final = rf"^\s*{_HEAD}(?P<reporter>{_COMPONENT})(?:\s+(?P<note>.*))?$"
+"""A row whose age was left out: only the name of a component separates the reporter from the words."""
+_ROWS: Final = tuple(
+    map(re.compile, (_EVENTS_TABLE, _NAMED_EVENTS, _OLD_DESCRIPTION, _DESCRIPTION, _WITHOUT_AGE)),
+)
+_OBJECT_EVENT: Final = re.compile(
+    r'Event\(v1\.ObjectReference\{Kind:"(?P<kind>\w+)", Namespace:"(?P<namespace>[^"]*)", Name:"(?P<name>[^"]+)"'
+    r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
+)
+"""Event as client-go writes it into the log of the component that reports it."""
+_KUBELET_ERROR: Final = re.compile(
+    r'\] "(?P<what>[A-Z][^"]+)" err="(?P<note>(?:[^"\\]|\\.)*)".* pod="(?P<namespace>[^"/]+)/(?P<name>[^"/]+)"'
+)
+_TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
+"""Events as JupyterHub and other front ends show them."""
+_KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
+_MAX_QUOTED: Final = 60
+"""Characters before a sentence in its line, such as a field's name or a quotation mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastedEvent:
+    """One event of a text. ``kind`` and ``name`` are empty where the text does not say what the event is about."""
+
+    reason: str
+    note: str
+    reporter: str = ""
+    is_warning: bool = True
+    age: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """Words that only one component writes, and the reason of the events in which it does."""
+
+    pattern: re.Pattern[str]
+    reason: str
+    reporter: str
+
+
+_SENTENCES: Final = tuple(
+    _Sentence(re.compile(pattern), reason, reporter)
+    for pattern, reason, reporter in (
+        (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
+        (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
+        (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
+        (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
+        (r"pod didn't trigger scale-up.*", "NotTriggerScaleUp", "cluster-autoscaler"),
+        (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
+        (
+            r"(?:(?:[Ff]ailed to|[Cc]ould not) schedule pod, )?incompatible with (?:nodepool|provisioner) .*",
+            "FailedScheduling",
+            "karpenter",
+        ),
+        (r"(?:Pod was rejected: )?Allocate failed due to .*", "UnexpectedAdmissionError", "kubelet"),
+        (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
+        (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
+        (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
+        (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
+        (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
+        (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
+    )
+)
+_REFUSED_POD: Final = re.compile(r'pods? "(?P<name>[^"]+)" is forbidden: ')
+
+
+def parse_row(line: str) -> PastedEvent | None:
+    """Parse a row of a table of events; None for other lines."""
+    for pattern in _ROWS:
+        if match := pattern.match(line):
+            return _build_event(match.groupdict())
+    return None
+
+
+def parse_statement(line: str) -> PastedEvent | None:
+    """Parse an event that stands in a line without its table: of a log, a message, or only its words."""
+    if line.lstrip().startswith("{") and (logged := _parse_json(line)):
+        return logged
+    if match := _OBJECT_EVENT.search(line):
+        return _build_event(match.groupdict())
+    if match := _KUBELET_ERROR.search(line):
+        stated = _find_sentence(f"{match['what']}: {match['note']}") or _find_sentence(match["note"])
+        return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
+    if _KLOG.search(line):
+        return None
+    tagged = _TAGGED.search(line)
+    stated = _find_sentence(tagged["note"] if tagged else line)
+    return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
+
+
+def _build_event(fields: dict[str, str | None]) -> PastedEvent:
+    texts = {name: text or "" for name, text in fields.items()}
+    note = texts["note"].strip().strip("`")
+    return PastedEvent(
+        texts["reason"], note, texts.get("reporter") or choose_reporter(texts["reason"], note),
+        texts["type"] == "Warning", texts.get("age", ""), texts.get("kind", ""), texts.get("namespace", ""),
+        texts.get("name", ""),
+    )  # fmt: skip
+
+
+def _find_sentence(line: str) -> PastedEvent | None:
+    for sentence in _SENTENCES:
+        match = sentence.pattern.search(line)
+        # Words further inside are quoted by somebody else, such as in a question about them.
+        if match is None or match.start() > _MAX_QUOTED + (line.count("Error") and len(line)):
+            continue
+        note = match[0].strip().rstrip("`\"'")
+        refused = _REFUSED_POD.match(note)
+        name = refused["name"] if refused and not refused["name"].endswith("-") else ""
+        reporter = sentence.reporter or choose_reporter(sentence.reason, note)
+        return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
+    return None
+
+
+def _parse_json(line: str) -> PastedEvent | None:
+    """Parse a line of a log in JSON, such as Karpenter's: the pod is a field next to the words."""
+    try:
+        logged = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    texts = list(_list_texts(logged))
+    stated = next((event for text in texts if (event := _find_sentence(text))), None)
+    namespace, name = _find_logged_pod(logged)
+    return stated and replace(stated, kind="Pod" if name else "", namespace=namespace, name=name)
+
+
+def _list_texts(logged: Any) -> Iterator[str]:
+    """List the texts of a logged line: Karpenter writes the cause into ``error`` or into ``message``."""
+    fields = logged if isinstance(logged, dict) else {}
+    for name in ("error", "message", "msg", "note"):
+        if isinstance(fields.get(name), str):
+            yield fields[name]
+
+
+def _find_logged_pod(logged: Any) -> tuple[str, str]:
+    pod = logged.get("Pod", logged.get("pod")) if isinstance(logged, dict) else None
+    if isinstance(pod, dict):
+        return str(pod.get("namespace", "")), str(pod.get("name", ""))
+    namespace, _, name = pod.rpartition("/") if isinstance(pod, str) else ("", "", "")
+    return namespace, name

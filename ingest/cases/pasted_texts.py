@@ -1,0 +1,271 @@
+"""Texts that people paste into a question: descriptions behind a prompt, rows of events, one sentence of a scheduler.
+
+Such a text has prompts, fences of Markdown, marks of quotation, and sentences of its author around a program's output.
+Whatever is recognised becomes the object or the event that it shows. A pod of which only events are there becomes a pod
+without containers: it is asked about, and nothing of it is judged.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from engine.snapshot import kinds
+from ingest.cases.descriptions import KINDS, build_event, parse_description
+from ingest.cases.object_texts import has_objects, parse_objects
+from ingest.cases.pasted_rows import PastedEvent, parse_row, parse_statement
+from ingest.errors import MistakeError
+from schemas.json_types import Json
+
+MAX_PASTED_BYTES: Final = 1024**2
+"""Largest text that is searched for pasted parts; longer ones are logs."""
+DEFAULT_NAME: Final = "pod"
+"""Name of a pod that the text does not name."""
+UNKNOWN_NODE: Final = "?"
+"""Name of a node that the text does not name."""
+_WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
+_PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
+_QUOTE: Final = re.compile(r"^(?:> ?)+")
+_FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
+_PROMPT: Final = re.compile(
+    r"^\s*(?:\S+@\S+[#$%>]|\[[^\]]+\][#$]|[\w.~/-]*[#$%])?\s*(?:k|kubectl|oc|microk8s kubectl)\s"
+)
+_NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
+_FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
+_MAX_LINES_TO_LABELS: Final = 12
+_DESCRIBES: Final = re.compile(r"\bdescribe\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
+_IN_NAMESPACE: Final = re.compile(r"(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
+_ASSIGNED: Final = re.compile(
+    r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
+)
+_GROUP: Final = re.compile(r"PodGroup (?P<namespace>[^\s:]+):(?P<name>\S+) unschedule,reason: (?P<note>.*)")
+"""Words of Volcano's job controller about a job's pod group."""
+_ABOUT_GROUP: Final = re.compile(
+    r"tasks in gang unschedulable: (?!.*Origin reason)|resource in cluster is overused|"
+    r"queue resource quota insufficient"
+)
+"""Words that Volcano writes on a pod group; of a pod they name a member."""
+_MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
+_REJECTIONS: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|OutOf\w+|Evicted|NodeAffinity")
+_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
+_UNFINISHED: Final = (":", ",")
+_SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
+_MAKERS: Final = {
+    "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
+}  # fmt: skip
+"""API version of the kinds that make pods, which events name without it."""
+
+
+def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False) -> list[Json]:
+    """Parse what a text holds besides prose. ``is_log``: a scheduler's log is in it too, whose lines are left out."""
+    content = content.replace("\r\n", "\n").replace("\t", "    ")
+    lines = [_QUOTE.sub("", line) for line in content.split("\n")]
+    objects = _take_objects(lines)
+    reading = _PastedReading(written_at, is_log=is_log)
+    reading.read(lines)
+    return [*objects, *reading.objects, *reading.build_objects(objects)]
+
+
+class _PastedReading:
+    """Reads a text line by line; a command before a row says what the row is about."""
+
+    def __init__(self, written_at: datetime, *, is_log: bool) -> None:
+        self._written_at, self._is_log = written_at, is_log
+        self.objects: list[Any] = []
+        self._events: list[PastedEvent] = []
+        self._subject = "", DEFAULT_NAME
+        self._open: list[PastedEvent] = []
+        """Rows of one table whose pod is not named yet."""
+
+    def read(self, lines: Sequence[str]) -> None:
+        position = 0
+        while position < len(lines):
+            line = lines[position]
+            if (match := _NAME.match(line)) and (end := _find_end(lines, position)):
+                self._close_table()
+                part = [text.removeprefix(match["indent"]) for text in lines[position:end]]
+                self.objects += parse_description("\n".join(part), self._written_at)
+                position = end
+                continue
+            if described := _DESCRIBES.search(line):
+                self._close_table()
+                namespace = _IN_NAMESPACE.search(line)
+                self._subject = namespace["namespace"] if namespace else "", described["name"]
+            position += self._read_event(lines, position)
+        self._close_table()
+
+    def _read_event(self, lines: Sequence[str], position: int) -> int:
+        """Read the event of a line, if it has one; return the number of lines read."""
+        line = lines[position]
+        event = parse_row(line) or (None if self._is_log else parse_statement(line))
+        if event is None:
+            if not line.strip() or _FENCE.match(line):
+                self._close_table()
+            return 1
+        count = 1
+        while event.note.rstrip().endswith(_UNFINISHED) or not event.note:
+            following = lines[position + count].strip() if position + count < len(lines) else ""
+            if not following or parse_row(following):
+                break
+            event, count = replace(event, note=f"{event.note} {following}".strip()), count + 1
+        self._open.append(event)
+        return count
+
+    def _close_table(self) -> None:
+        """End a table: the row that names the pod names it for all."""
+        assigned = next((match for event in self._open if (match := _ASSIGNED.search(event.note))), None)
+        if assigned:
+            self._subject = assigned["namespace"] or self._subject[0], assigned["name"]
+        for event in self._open:
+            if not event.name:
+                kind = "PodGroup" if _ABOUT_GROUP.search(event.note) else "Pod"
+                event = replace(event, kind=kind, namespace=self._subject[0], name=self._subject[1])
+            self._events.append(replace(event, kind=KINDS.get(event.kind, event.kind)))
+        self._open.clear()
+
+    def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
+        """Build the events, and what they are about where neither the text nor ``others`` hold it."""
+        present = {
+            (entry.get("kind"), _get_namespace(entry), entry.get("metadata", {}).get("name"))
+            for entry in (*self.objects, *others)
+            if isinstance(entry, dict)
+        }
+        subjects: dict[tuple[str, str, str], list[PastedEvent]] = {}
+        for described in self.objects:
+            if described.get("kind") == "Event" and (group := _GROUP.search(described["message"])):
+                yield _build_group(group["namespace"], group["name"], group["note"])
+        for event in self._events:
+            yield _to_object(event, self._written_at)
+            if group := _GROUP.search(event.note):
+                yield _build_group(group["namespace"], group["name"], group["note"])
+            subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)
+        for key, events in subjects.items():
+            if key not in present and (built := _build_subject(*key, events)):
+                yield built
+
+
+def build_waiting_pods(events: Sequence[Any]) -> Iterator[Json]:
+    """Build the pods of a table of events that wait: the last word on each is that no node was found or added."""
+    latest: dict[tuple[str, str], Any] = {}
+    for event in events:
+        involved = event["involvedObject"]
+        key = involved["namespace"], involved["name"]
+        if involved["kind"] == "Pod" and event["lastTimestamp"] >= latest.get(key, event)["lastTimestamp"]:
+            latest[key] = event
+    for (namespace, name), event in latest.items():
+        if event["reason"] in _WAITING:
+            note, reporter = event["message"], event["source"]["component"]
+            pasted = PastedEvent(event["reason"], note, reporter, kind="Pod", namespace=namespace, name=name)
+            yield _build_waiting_pod(namespace, name, [pasted])
+
+
+def _build_group(namespace: str, name: str, words: str) -> Json:
+    """Build Volcano's pod group from words on it, which repeat its condition."""
+    minimum = _MINIMUM.search(words)
+    condition = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": words}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"minMember": int(minimum[1]) if minimum else 1}, "status": {"conditions": [condition]},
+    }  # fmt: skip
+
+
+def _build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
+    """Build the object that events are about; None for a kind that nobody asks about."""
+    if kind == "PodGroup":
+        return _build_group(namespace, name, events[0].note)
+    if kind == "Pod":
+        return _build_pod(namespace, name, events)
+    version, metadata = _MAKERS.get(kind), {"namespace": namespace, "name": name}
+    if version is None:
+        return None
+    spec = {"replicas": 1, "template": {"spec": {"containers": [{"name": DEFAULT_NAME}]}}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec, "status": {}}
+
+
+def _find_end(lines: Sequence[str], start: int) -> int | None:
+    """Find where a description ends; None if the line begins none."""
+    head = lines[start : start + _MAX_LINES_TO_LABELS]
+    if not any(map(_FOLLOWS_NAME.match, head)):
+        return None
+    for position in range(start + 1, len(lines)):
+        name = _NAME.match(lines[position])
+        # Names of volumes and of owners stand further in than that of the object.
+        is_next = name is not None and name["indent"] == lines[start].partition("N")[0]
+        if is_next or _FENCE.match(lines[position]) or _PROMPT.match(lines[position]):
+            return position
+    return len(lines)
+
+
+def _get_namespace(entry: Any) -> str:
+    return entry.get("metadata", {}).get("namespace") or "default"
+
+
+def _to_object(event: PastedEvent, written_at: datetime) -> Json:
+    involved = {"kind": event.kind, "namespace": event.namespace or "default", "name": event.name}
+    kind = "Warning" if event.is_warning else "Normal"
+    return build_event(kind, event.reason, event.age or "0s", event.reporter, event.note, involved, written_at)
+
+
+def _build_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
+    """Build the pod that events are about; None where they say nothing of its wait or its start."""
+    if not any(event.is_warning or event.reporter in _PROVISIONERS for event in events):
+        return None
+    return _build_waiting_pod(namespace, name, events)
+
+
+def _build_waiting_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json:
+    """Build a pod: its node and its scheduler as far as events say, and no container."""
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {"phase": "Pending"}
+    for event in events:
+        if assigned := _ASSIGNED.search(event.note):
+            spec["nodeName"] = assigned["node"]
+        if _SCHEDULER.search(event.reporter):
+            spec["schedulerName"] = event.reporter
+        if event.reporter == "kubelet" and event.is_warning:
+            spec.setdefault("nodeName", UNKNOWN_NODE)
+        if event.reporter == "kubelet" and _REJECTIONS.fullmatch(event.reason):
+            status = {"phase": "Failed", "reason": event.reason, "message": event.note}
+    metadata = {"namespace": namespace, "name": name}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _take_objects(lines: list[str]) -> list[Json]:
+    """Take the objects that stand between fences, or behind the author's sentences; their lines become empty."""
+    objects: list[Json] = []
+    start = 0
+    for position in range(len(lines) + 1):
+        if position < len(lines) and not _FENCE.match(lines[position]):
+            continue
+        first = next((index for index in range(start, position) if _OBJECT_START.match(lines[index])), None)
+        parsed = _parse_objects(lines[first:position]) if first is not None else []
+        if parsed and first is not None:
+            objects += parsed
+            lines[first:position] = [""] * (position - first)
+        start = position + 1
+    return objects
+
+
+def _parse_objects(lines: Sequence[str]) -> list[Json]:
+    """Parse lines of YAML or JSON; nothing where prose stands around an object, or a copy was cut."""
+    from runtime.files.yaml_lines import YamlError, parse_documents
+
+    data = "\n".join(lines).encode()
+    try:
+        if has_objects(data):
+            return list(parse_objects("the text", data))
+        documents = [document for _, document in parse_documents(data)]
+    except (MistakeError, YamlError):
+        return []
+    return [built for document in documents if (built := _build_from_status(document))]
+
+
+def _build_from_status(document: Any) -> Json | None:
+    """Build the pod of which only the status was pasted."""
+    status = document.get("status") if isinstance(document, dict) else None
+    if not isinstance(status, dict) or not isinstance(status.get("phase"), str):
+        return None
+    metadata = {"namespace": "default", "name": DEFAULT_NAME}
+    return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
