@@ -6,8 +6,9 @@ rule's name.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -20,9 +21,9 @@ from engine.fit.judge.checks.reference_fit import Amounts, Pick, is_over
 from engine.fit.judge.choose.scoring import score_devices
 from engine.fit.judge.request.device_request import build_device_request
 from engine.fit.judge.request.pod_annotations import read_pod_annotations
-from engine.fit.judge.request.pod_request import VendorRequest
+from engine.fit.judge.request.pod_request import VendorRequest, read_request
 from engine.hami.quantities import parse_whole
-from engine.hami.vendors import NVIDIA
+from engine.hami.vendors import NVIDIA, Vendor
 from tests.conformance.cluster import build_cluster, build_requests
 from tests.conformance.codec_replay import REFUSED, answer_codec
 from tests.conformance.difference import Case, Difference
@@ -34,6 +35,8 @@ Replay = Callable[[Case], Iterable[Difference]]
 _REGISTER: Final = "hami.io/node-nvidia-register"
 _CORDON: Final = "hami.io/device-cordon"
 _STABLE_SORT: Final = 12
+_DIGITS: Final = re.compile(r"[+-]?0*([0-9.]*)")
+_GO_DIGITS: Final = 18
 _PAIRED: Final = "Ascend910C"
 
 
@@ -239,22 +242,60 @@ def _is_of_equal_size(ours: str, theirs: str) -> bool:
 
 
 def _wraps_the_request(case: Case, difference: Difference, _: Replay) -> bool:
-    """Tell whether our request is HAMi's with amounts of 19 digits unread and the others in 32 bits."""
+    """Tell whether our request is HAMi's with amounts of 19 digits unread and the others in 32 bits.
+
+    HAMi cuts some amounts to 32 bits before it divides them by the number of devices, others as the last step.
+    """
     if case["fn"] != "container_request" or not isinstance(difference.ours, dict):
         return False
+    return difference.theirs in (_answer_in_32_bits(case, read) for read in (_read_short, _read_wrapped))
+
+
+def _answer_in_32_bits(case: Case, read: Callable[[Any], int | None]) -> Any:
     with (
-        patch("engine.fit.judge.request.pod_request.parse_whole", _read_short),
-        patch("engine.fit.judge.request.vendor_requests.parse_whole", _read_short),
+        patch("engine.fit.judge.request.pod_request.parse_whole", read),
+        patch("engine.fit.judge.request.vendor_requests.parse_whole", read),
     ):
         ours = next(iter(answer_codec(case)))
-    return {key: wrap(value) if isinstance(value, int) else value for key, value in ours.items()} == difference.theirs
+    if not isinstance(ours, dict):
+        return ours
+    return {key: wrap(value) if isinstance(value, int) else value for key, value in ours.items()}
 
 
 def _read_short(value: Any) -> int | None:
-    number = parse_whole(value)
-    return None if number is None or abs(number) >= 10**18 else number
+    """Read as Go's quantities do: more than 18 digits make a number of another kind, which is no integer to HAMi."""
+    digits = _DIGITS.match(str(value))
+    return None if digits and len(digits[1].replace(".", "")) > _GO_DIGITS else parse_whole(value)
 
 
+def _read_wrapped(value: Any) -> int | None:
+    number = _read_short(value)
+    return None if number is None else wrap(number)
+
+
+def _wraps_the_review(case: Case, _: Difference, replay: Replay) -> bool:
+    """Tell whether our answer to a review is HAMi's with the amounts of requests in 32 bits."""
+    with patch("engine.admission.admit.read_request", _read_wrapped_request):
+        return not list(replay(case))
+
+
+def _read_wrapped_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
+    request = read_request(container, is_init, vendor)
+    return replace(request, count=wrap(request.count), memory_mib=wrap(request.memory_mib), cores=wrap(request.cores))
+
+
+def rename_namespaces(case: Case) -> Case:
+    """Rename the namespaces that Kubernetes does not allow: their other characters become dashes."""
+    text = json.dumps(case)
+    owners = [case.get("pod") or {}, *(case.get("quotas") or ()), *(case.get("running_pods") or ())]
+    for namespace in {str(owner.get("namespace") or "") for owner in owners}:
+        allowed = re.sub(r"[^a-z0-9-]", "-", namespace.lower())
+        text = text.replace(json.dumps(namespace), json.dumps(allowed)) if namespace else text
+    renamed: Case = json.loads(text)
+    return renamed
+
+
+KNOWN_NAMES: Final = "Names of namespaces are those of Kubernetes"
 LIVE_CORDON: Final = "A changed cordon counts at once"
 WIDE_SUMS: Final = "Sums are 64 bits wide"
 STABLE_ORDER: Final = "Equal devices keep their order above 12 devices"
@@ -276,7 +317,7 @@ CODEC: Final = (
     Rule(COLON_FORM, _refuses_the_colon_form),
     Rule(NULL_DEVICE, _crashes_on_null),
 )
-WEBHOOK: Final = (Rule(DECODER_WORDS, _has_words_of_gos_library),)
+WEBHOOK: Final = (Rule(DECODER_WORDS, _has_words_of_gos_library), Rule(WIDE_SUMS, _wraps_the_review))
 NO_ZERO_COUNTS: Final = "A count of no devices is left out"
 RANDOM: Final = "Results that HAMi leaves to chance"
 VENDOR_FILTER: Final = (*FILTER, Rule(NO_ZERO_COUNTS, _counts_none), Rule(RANDOM, _is_random))

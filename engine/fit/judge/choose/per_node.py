@@ -18,6 +18,7 @@ from engine.fit.judge.vendors.fits import VENDOR_FITS
 from engine.fit.judge.vendors.metax import QOS
 from engine.fit.judge.vendors.vendor_state import VendorState
 from engine.hami.mig import Placement
+from engine.hami.vendors import Family
 
 Placed = Mapping[int, Sequence[Placement]]
 """MIG instances that the pod's own containers took so far, by device row."""
@@ -157,7 +158,8 @@ def _build_device(
     row = entry.start + slot
     registered = entry.get_device(row)
     device.index, device.model = registered.index, registered.model
-    if entry.is_mig(row):
+    # Another vendor's device of this mode is given as a whole.
+    if entry.is_mig(row) and constraints.vendor.family in (Family.NVIDIA, Family.CUSTOM):
         device.is_mig = True
         device.profiles = entry.get_profiles(row)
         device.placements = [*constraints.list_standing(entry, row), *placed.get(row, ())]

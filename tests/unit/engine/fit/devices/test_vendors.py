@@ -234,3 +234,22 @@ def test_any_node_and_pod_of_any_vendor_is_judged(
     pod = read_pod(name)
     pod["metadata"]["annotations"] = held
     decide(columns, pod, columns.node_names, SchedulingPolicy())
+
+
+def test_a_device_of_another_vendor_in_the_mode_mig_is_given_as_a_whole() -> None:
+    node = {
+        "metadata": {
+            "name": "node-a",
+            "annotations": {"hami.io/node-dcu-register": "DCU-0,4,16368,100,DCU-Z100L,0,true,2,mig:"},
+        },
+        "status": {"allocatable": {"hygon.com/dcunum": "4"}},
+    }
+    columns = ClusterColumns(VENDORS)
+    columns.apply_node(node)
+    limits = {"hygon.com/dcunum": "1"}
+    pod = {
+        "metadata": {"name": "pod", "namespace": "default", "uid": "uid"},
+        "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}]},
+    }
+    decision = decide_pod(columns, pod)
+    assert decision.annotations["hami.io/dcu-devices-allocated"] == "DCU-0,DCU,16368,100:;"
