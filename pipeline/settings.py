@@ -162,3 +162,6 @@ class TemplateSettings(OpenSearchConnection):
 class ProvisionSettings(TemplateSettings, KafkaConnection):
     replication_factor: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Replicas of the topics that `provision` makes; 0 means one on every broker, three at most."""
+    topic_partitions: Annotated[int, Field(ge=0), Flag(metavar="NUMBER")] = 0
+    """Partitions of each topic that is divided, at most, where `provision` makes it; 0 means 12. As many workers can
+    share them; more can be added later, none taken away."""

@@ -48,8 +48,16 @@ def compare_topics(kafka: KafkaAsItIs) -> Iterator[Fault]:
             yield from _compare_topic(topic, topic_state, kafka)
 
 
+def _derive_partitions(topic: Topic, kafka: KafkaAsItIs) -> int:
+    """Derive how many partitions the topic should have: for a small cluster all topics may have fewer."""
+    if topic.partitioned_as in kafka.topics:
+        return kafka.topics[topic.partitioned_as].partitions
+    divided = [other.name for other in TOPICS if other.partitions > 1 and other.name in kafka.topics]
+    return min(topic.partitions, max(kafka.topics[name].partitions for name in divided) if divided else 1)
+
+
 def _compare_topic(topic: Topic, topic_state: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[Fault]:
-    wanted = kafka.topics[topic.partitioned_as].partitions if topic.partitioned_as in kafka.topics else topic.partitions
+    wanted = _derive_partitions(topic, kafka)
     if topic_state.partitions < wanted:
         problem = f"has {topic_state.partitions} partitions, not {wanted}"
         yield Fault(

@@ -12,6 +12,7 @@ worker, stages, retries  worker and index writer: together, stage by stage, at u
 backlog, away, takeover  catching up, also when OpenSearch was away; partitions of a killed worker
 overrides                the worker without each override of Faust's internals
 steady                   the delay at a steady rate
+footprint                memory and CPU of each process of a small cluster, separately and as one process
 api, pending, watch      the API: a pod from memory, lists of waiting pods, a thousand watchers
 page                     the page of a pod of 5,000 nodes: server, bytes, first paint
 api_load                 200 readers of the API, with OpenSearch and while it is stopped

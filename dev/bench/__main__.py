@@ -18,6 +18,7 @@ from dev.bench.claims import measure_claims
 from dev.bench.diagnosing import measure_diagnosis
 from dev.bench.filter import measure_filter_call, measure_pod_update
 from dev.bench.filter_callers import measure_filter_callers
+from dev.bench.footprint import measure_footprint
 from dev.bench.judging import measure_judging
 from dev.bench.overrides import measure_overrides
 from dev.bench.page import measure_page
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "retries": retries.measure_retries,
     "indexing": backlog.measure_indexing,
     "steady": steady.measure_steady,
+    "footprint": measure_footprint,
     "index-away": measure_index_away,
     "takeover": measure_takeover,
     "api": api.measure_api,

@@ -13,7 +13,7 @@ from rich.console import Console
 from dev.demo import scenarios, show
 from dev.demo.processes import ServiceError
 from dev.demo.reader import build_schedulerlog_path
-from dev.demo.stack import Stack, stack
+from dev.demo.stack import TOGETHER, Stack, stack
 
 FOLDER = Path(".run/demo")
 
@@ -21,8 +21,6 @@ FOLDER = Path(".run/demo")
 def play(console: Console, running: Stack) -> bool:
     """Show every answer; whether all were the expected ones."""
     right = True
-    running.start("kube-events")
-    running.wait_ready("kube-events")
     for answer in scenarios.play(running):
         show.show_answer(console, answer)
         right &= answer.is_right
@@ -84,11 +82,9 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
     try:
-        with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml", has_certificate=True) as running:
+        with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml", services=TOGETHER, has_certificate=True) as running:
             right = play(console, running)
             if not once:
-                running.start("placements")
-                running.wait_ready("placements")
                 show_addresses(console, running)
                 run_until_stopped(running)
     except KeyboardInterrupt:

@@ -1,4 +1,5 @@
-"""Simulates the part of an API server that ``ingest kube-events`` reads: pods and nodes once, events as they come."""
+"""Simulates the part of an API server that the readers and the writer of events use: pods and nodes once, events of
+schedulers as they come, and the events that schedulerlog writes."""
 
 import json
 import threading
@@ -30,6 +31,8 @@ class SimulatedApiServer:
         self._cluster = cluster
         self._changed = threading.Condition()
         self._events: list[Json] = []
+        self.written: dict[str, Json] = {}
+        """Events that schedulerlog has written, by their path; no reader of events gets them."""
         self.is_stopped = False
 
     def write_event(self, pod: Json, scheduler: str, reason: str, note: str) -> None:
@@ -47,6 +50,28 @@ class SimulatedApiServer:
                 }
             )  # fmt: skip
             self._changed.notify_all()
+
+    def create_event(self, collection: str, body: Json) -> Json | None:
+        """Create an event of schedulerlog; None if there is one of the name."""
+        path = f"{collection}/{body['metadata']['name']}"
+        if path in self.written:
+            return None
+        body["metadata"] |= {"namespace": collection.split("/")[-2], "uid": path, "resourceVersion": "1"}
+        self.written[path] = body
+        return body
+
+    def patch_event(self, path: str, change: Json) -> Json | None:
+        """Merge a change into an event of schedulerlog; None if there is none."""
+        if path not in self.written:
+            return None
+        event = _merge(self.written[path], change)
+        event["metadata"]["resourceVersion"] = str(int(event["metadata"]["resourceVersion"]) + 1)
+        self.written[path] = event
+        return event
+
+    def list_written(self) -> Json:
+        """List the events of schedulerlog."""
+        return {"items": list(self.written.values()), "metadata": {"resourceVersion": "1"}}
 
     def list_objects(self, path: str) -> Json | None:
         """List the objects at a path; None for a kind that this server does not have."""
@@ -73,6 +98,17 @@ class SimulatedApiServer:
             yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version)}}}
 
 
+def _merge(present: Json, change: Json) -> Json:
+    """Return the object after a JSON merge patch."""
+    merged = dict(present)
+    for name, value in change.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merge(merged.get(name) or {}, value) if isinstance(value, dict) else value
+    return merged
+
+
 @contextmanager
 def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
     """Serve on a free port of 127.0.0.1, which ``kubeconfig`` names."""
@@ -81,9 +117,11 @@ def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             query = parse_qs(url.query)
-            if (listing := server.list_objects(url.path)) is None:
-                self._begin(404)
-                self.wfile.write(b'{"kind": "Status", "code": 404}')
+            if "labelSelector" in query:
+                self._answer(server.list_written(), 404)
+                return
+            if (listing := server.written.get(url.path) or server.list_objects(url.path)) is None:
+                self._answer(None, 404)
                 return
             self._begin(200)
             if "watch" not in query:
@@ -95,6 +133,20 @@ def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
                     self.wfile.flush()
             except OSError:
                 return  # The reader has ended.
+
+        def do_POST(self) -> None:
+            self._answer(server.create_event(self.path, self._read_body()), 409)
+
+        def do_PATCH(self) -> None:
+            self._answer(server.patch_event(self.path, self._read_body()), 404)
+
+        def _read_body(self) -> Json:
+            body: Json = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            return body
+
+        def _answer(self, body: Json | None, status_without: int) -> None:
+            self._begin(200 if body else status_without)
+            self.wfile.write(json.dumps(body or {"kind": "Status", "code": status_without}).encode())
 
         def _begin(self, status: int) -> None:
             self.send_response(status)

@@ -3,7 +3,7 @@
 The demo, the end-to-end tests and the benchmarks use it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,10 @@ from dev.demo.kube_scheduler import SimulatedKubeScheduler
 from dev.demo.processes import Processes, find_free_ports
 from dev.demo.reader import Reader
 
-SERVICES = ("scheduler", "worker", "index", "api")
-OPTIONAL_SERVICES = ("placements", "kube-events")
+SEPARATE_SERVICES = ("scheduler", "worker", "index", "api")
+TOGETHER = ("scheduler", "all")
+"""The scheduler, and the other services as one process."""
+OPTIONAL_SERVICES = ("placements", "alerts", "events", "kube-events")
 """They have ports, but are started only on demand."""
 
 
@@ -59,7 +61,7 @@ class Stack:
 
     def _build_certificate_settings(self, service: str) -> dict[str, str]:
         """Build the settings that name the certificate, for a service that has one."""
-        if service != "api" or self.authority is None:
+        if service not in ("api", "all") or self.authority is None:
             return {}
         folder = self.authority.parent
         return {
@@ -69,12 +71,13 @@ class Stack:
 
     def wait_ready(self, *services: str) -> None:
         for service in services:
-            self.processes.wait_ready(service, f"{self.build_url(service)}/readyz", authority=self.authority)
+            authority = self.authority if service == "api" else None
+            self.processes.wait_ready(service, f"{self.build_url(service)}/readyz", authority=authority)
 
 
 def _build_command(stack: Stack, service: str) -> list[str]:
     port = stack.ports[service]
-    cluster, spool = str(stack.cluster.path), str(stack.folder / "spool")
+    cluster, spool, kubeconfig = str(stack.cluster.path), str(stack.folder / "spool"), str(stack.kubeconfig)
     commands = {
         "scheduler": [
             "scheduler",
@@ -90,14 +93,33 @@ def _build_command(stack: Stack, service: str) -> list[str]:
         "worker": ["pipeline", "worker", "--metrics-address", port],
         "index": ["pipeline", "index", "--metrics-address", port],
         "api": ["api", "serve", "--listen", port],
-        "kube-events": ["ingest", "kube-events", "--kubeconfig", str(stack.kubeconfig), "--metrics-address", port],
+        "kube-events": ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--metrics-address", port],
         "placements": ["pipeline", "placements", "--metrics-address", port],
+        "alerts": ["pipeline", "alerts", "--metrics-address", port],
+        "events": ["pipeline", "events", "--kubeconfig", kubeconfig, "--metrics-address", port],
+        "all": [
+            "all",
+            "--no-provision",
+            "--kubeconfig",
+            kubeconfig,
+            "--metrics-address",
+            port,
+            "--listen",
+            stack.ports["api"],
+        ],
     }
     return commands[service]
 
 
 @contextmanager
-def stack(folder: Path, cluster_source: Path, *, has_certificate: bool = False, **environment: str) -> Iterator[Stack]:
+def stack(
+    folder: Path,
+    cluster_source: Path,
+    *,
+    services: Sequence[str] = SEPARATE_SERVICES,
+    has_certificate: bool = False,
+    **environment: str,
+) -> Iterator[Stack]:
     """Start everything and wait until it is ready; all of it ends with this context.
 
     ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
@@ -106,16 +128,16 @@ def stack(folder: Path, cluster_source: Path, *, has_certificate: bool = False, 
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     api_server = SimulatedApiServer(cluster)
     with provisioned(folder, **environment) as (backends, processes):
-        ports = find_free_ports(*SERVICES, *OPTIONAL_SERVICES)
+        ports = find_free_ports(*{*services, "api", *OPTIONAL_SERVICES})
         authority = folder / "tls" / "ca.crt" if has_certificate else None
         if authority:
             names = ("--name", "localhost", "--name", "127.0.0.1")
             processes.run("certificate", "api", "certificate", "--folder", str(authority.parent), *names)
         running = Stack(folder, cluster, backends, processes, ports, api_server, authority)
-        for service in SERVICES:
-            running.start(service)
-        running.wait_ready(*SERVICES)
         with serving(api_server, running.kubeconfig):
+            for service in services:
+                running.start(service)
+            running.wait_ready(*services)
             yield running
 
 

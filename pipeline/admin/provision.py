@@ -36,7 +36,8 @@ _PASSING: Final = (429, 502, 503, 504)
 async def provision(settings: ProvisionSettings, wait: timedelta, say: Say) -> None:
     """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
     replicas, kafka = settings.replication_factor, f"Kafka at {settings.kafka_bootstrap_servers}"
-    await _retry(lambda: provision_topics(settings, replicas, say), wait, kafka)
+    partitions = settings.topic_partitions
+    await _retry(lambda: provision_topics(settings, replicas, say, partitions), wait, kafka)
     await provision_templates(settings, wait, say)
 
 

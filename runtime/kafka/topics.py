@@ -104,10 +104,11 @@ def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> 
                 )
 
 
-async def provision_topics(kafka: KafkaConnection, replication_factor: int, say: Say) -> None:
+async def provision_topics(kafka: KafkaConnection, replication_factor: int, say: Say, max_partitions: int = 0) -> None:
     """Create or correct every topic of the contract; ``say`` gets a line about each.
 
-    ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``
+    ``replication_factor`` 0 means one replica on every broker, three at most; ``max_partitions`` 0 means as many as the
+    contract says. Raises ``KafkaError``, ``OSError``
     (also where the broker does not show a topic that was made).
     """
     async with administration(kafka) as admin:
@@ -120,7 +121,8 @@ async def provision_topics(kafka: KafkaConnection, replication_factor: int, say:
         }
         numbers = {name: len(description["partitions"]) for name, description in descriptions.items()}
         for topic in TOPICS:
-            wanted = replace(topic, partitions=max(topic.partitions, numbers.get(topic.partitioned_as, 0)))
+            partitions = min(topic.partitions, max_partitions or topic.partitions)
+            wanted = replace(topic, partitions=max(partitions, numbers.get(topic.partitioned_as, 0)))
             if topic.name in descriptions:
                 await _correct(admin, wanted, numbers[topic.name], say)
             else:

@@ -3,9 +3,10 @@
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry
@@ -30,6 +31,7 @@ class _Checks(NamedTuple):
     alive: Check
     ready: Check
     describe_ready: Callable[[], str]
+    parts: Mapping[str, Check]
 
 
 SILENT_SECONDS: Final = 10.0
@@ -61,18 +63,19 @@ def serving(
     ready: Check = report_no_problem,
     more: Sequence[MoreText] = (),
     describe_ready: Callable[[], str] = lambda: "ok",
+    parts: Mapping[str, Check] = MappingProxyType({}),
 ) -> Iterator[HostPort | None]:
     """Address on which this context answers, with the port that port 0 took; without an address it answers nothing.
 
     ``/metrics`` has the metrics of ``registry``, of ``more`` and of the process. ``describe_ready`` is the answer of
-    ``/readyz`` when nothing is wrong.
+    ``/readyz`` when nothing is wrong; ``/readyz/NAME`` answers by a check of ``parts``.
 
     Raises ``SettingError`` if the process can't listen on the address.
     """
     if address is None:
         yield None
         return
-    checks = _Checks(alive, ready, describe_ready)
+    checks = _Checks(alive, ready, describe_ready, parts)
     with _create_server(address, _Scrape(with_process(registry), more), checks) as server:
         thread = threading.Thread(target=server.serve_forever, args=(STOP_SECONDS,), name="health", daemon=True)
         thread.start()
@@ -171,6 +174,8 @@ def _create_handler(address: HostPort, scrape: _Scrape, checks: _Checks) -> type
                 self._report(checks.alive(), "ok")
             elif path == "/readyz":
                 self._report(checks.ready(), checks.describe_ready())
+            elif part := checks.parts.get(path.removeprefix("/readyz/")):
+                self._report(part(), "ok")
             else:
                 self._answer(404, _TEXT, b"there are /metrics, /healthz and /readyz\n")
 

@@ -76,7 +76,14 @@ class PartsHealth(Collector):
         """Open a context in which ``address`` answers for all parts. Raises ``SettingError`` if it is in use."""
         registry = CollectorRegistry()
         registry.register(self)
-        return serving(address, registry, self.check_alive, self.check_ready, describe_ready=self.describe_parts)
+        return serving(
+            address,
+            registry,
+            self.check_alive,
+            self.check_ready,
+            describe_ready=self.describe_parts,
+            parts={name: part.check_ready for name, part in self._parts.items()},
+        )
 
     def _describe_first(self, check: Callable[[_PartHealth], str]) -> str:
         problems = ((name, check(part)) for name, part in self._parts.items())

@@ -159,6 +159,14 @@ def test_sound_topics_are_no_finding() -> None:
     assert list(kafka.compare_topics(make_sound())) == []
 
 
+def test_topics_of_a_small_cluster_are_no_finding() -> None:
+    topics = {
+        name: replace(topic, partitions=min(topic.partitions, 3), replicas=1, in_sync=1)
+        for name, topic in make_sound().topics.items()
+    }
+    assert list(kafka.compare_topics(KafkaAsItIs(1, topics))) == []
+
+
 def test_a_template_that_is_missing_or_of_another_version_is_a_finding() -> None:
     old = {"name": "schedulerlog-attempts", "index_template": {"_meta": {"schedulerlog_mapping_version": 1}}}
     problems = {finding.about: finding.problem for finding in check_templates({"index_templates": [old]})}

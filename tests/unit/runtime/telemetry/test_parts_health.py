@@ -28,6 +28,9 @@ def test_one_address_answers_for_all_parts_by_their_names() -> None:
             health.serve_part("api")(None, CollectorRegistry(), report_no_problem, report_no_problem),
         ):
             assert read(address, "/readyz") == (503, "worker: waiting for Kafka\napi: ok\n")
+            assert read(address, "/readyz/api") == (200, "ok\n")
+            assert read(address, "/readyz/worker") == (503, "waiting for Kafka\n")
+            assert read(address, "/readyz/other")[0] == 404
         assert read(address, "/readyz") == (503, "worker: has ended\napi: has ended\n")
 
 
