@@ -47,7 +47,7 @@ def describe_resources(cluster: JudgedCluster, refusals: Refusals) -> Iterator[F
         yield _describe_shares(cluster, shares, refusals)
     for resource, nodes in lacking.items():
         described = list(_describe_resource(cluster, resource, nodes, refusals))
-        yield from described or [_describe_amounts(cluster, resource, nodes, refusals)]
+        yield from described or _describe_by_offer(cluster, resource, nodes, refusals)
 
 
 def _describe_shares(cluster: JudgedCluster, shares: Mapping[str, list[str]], refusals: Refusals) -> FoundObstacle:
@@ -75,6 +75,18 @@ def _describe_resource(
 
 def _is_full(obstacle: ResourceBehindConstraint) -> bool:
     return all(node.free < obstacle.requested for node in obstacle.nodes)
+
+
+def _describe_by_offer(
+    cluster: JudgedCluster, resource: str, nodes: Sequence[str], refusals: Refusals
+) -> Iterator[FoundObstacle]:
+    """Describe nodes with too little apart from those that never offer the resource, where no pod that ends helps."""
+    offers = [name for name in nodes if cluster.get_node(name).node.allocatable.get(resource, 0) or resource == PODS]
+    if offers:
+        yield _describe_amounts(cluster, resource, offers, refusals)
+    if without := [name for name in nodes if name not in set(offers)]:
+        words: dict[str, Word] = {"resource": resource}
+        yield cluster.build_obstacle("NodeWithoutResource", without, words, reasons=refusals)
 
 
 def _describe_amounts(cluster: JudgedCluster, resource: str, nodes: Sequence[str], refusals: Refusals) -> FoundObstacle:

@@ -18,6 +18,11 @@ ENDED: Final = frozenset(("Succeeded", "Failed"))
 _RUNNING: Final = "Running"
 _ENDS_AGAIN: Final = "CrashLoopBackOff"
 _FAILED: Final = "failed"
+_START_FAILURES: Final = {
+    "no runtime for ": "RuntimeNotConfigured",
+    "FailedPrepareDynamicResources": "ClaimNotPrepared",
+}
+"""Obstacle of a pod that its node can't start, by a part of the kubelet's reason and words."""
 _EXCEEDED: Final = re.compile(r", requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<hard>[^\s\"]+)")
 MAX_EXCEEDED: Final = 3
 _QUOTA: Final = "exceeded quota: "
@@ -121,6 +126,11 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
     )
 
 
+def _find_start_failure(text: str) -> str:
+    """Find the obstacle of a node that can't start the pod, by the kubelet's words."""
+    return next((code for words, code in _START_FAILURES.items() if words in text), "KubeletRefused")
+
+
 def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     words: dict[str, Word] = {"node": pod.node}
     findings = facts.findings
@@ -132,7 +142,7 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
         text = f"{latest.reason}: {latest.message}"
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
         words |= {"words": quote(text), "namespace": facts.namespace, "name": facts.name}
-        code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else "KubeletRefused"
+        code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else _find_start_failure(text)
         obstacle = FoundObstacle(code, words, nodes=[pod.node], evidence=[evidence])
         return TreeStep("Starts", "no", [evidence, *findings], (), [obstacle], is_end=True)
     if pod.bind_phase == _FAILED:

@@ -250,7 +250,7 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"
-_CHECKED_FIRST: Final = frozenset(("TaintNotTolerated", "AffinityMismatch", "NodeNameMismatch"))
+_CHECKED_FIRST: Final = frozenset(("TaintNotTolerated", "AffinityMismatch", "NodeNameMismatch", "NodeWithoutResource"))
 _CHECKED_LAST: Final = frozenset(("DeviceShareTooFew", "GpuShareShort"))
 """Obstacles of single devices, at which a scheduler looks when the node has enough of every resource."""
 _EXPLAINED_DEVICES: Final = (

@@ -55,6 +55,7 @@ _OUT_OF: Final = re.compile(
     r"Node didn't have enough resource: (?P<resource>[^\s,]+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
     r"capacity: (?P<capacity>\d+)"
 )
+_TOPOLOGY: Final = re.compile(r"Resources cannot be allocated with Topology locality")
 _LOW: Final = re.compile(
     r"The node was low on resource: (?P<resource>[^.]+)\.(?: Threshold quantity: (?P<threshold>[^,]+), "
     r"available: (?P<available>[^\s,]+)\.)?"
@@ -201,6 +202,10 @@ def _explain_low(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explai
     return "KubeletEvictedForNode", details, clauses
 
 
+def _explain_topology(_match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletTopology", {}, []
+
+
 def _explain_limit(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explained:
     return "KubeletEvictedOverLimit", {"limit": match["limit"], "cause": quote(words)}, []
 
@@ -210,6 +215,7 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_UNHEALTHY, _explain_unhealthy),
     (_UNBOUND, _explain_unbound),
     (_OUT_OF, _explain_out_of),
+    (_TOPOLOGY, _explain_topology),
     (_LOW, _explain_low),
     (_LIMIT, _explain_limit),
     (_PLUGIN, _explain_plugin),

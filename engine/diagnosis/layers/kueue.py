@@ -96,7 +96,9 @@ def check_flavor(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 
 def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
-    if workload.is_admitted:
+    if rejection := _explain_rejection(workload):
+        return rejection
+    if workload.is_admitted and not _is_taken_back(workload):
         return FoundObstacle("KueueAdmitted")
     if not workload.is_active:
         return _explain_deactivated(workload)
@@ -107,6 +109,25 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if reserved is None:
         return _explain_silence(workload)
     return _explain_refusal(workload, reserved)
+
+
+def _explain_rejection(workload: Workload) -> FoundObstacle | None:
+    """Explain a Workload that an admission check has rejected: Kueue does not ask the check again."""
+    for check in iterate_objects(workload.object, "status", "admissionChecks"):
+        if get_text(check, "state") == "Rejected":
+            why = quote(get_text(check, "message"))
+            words: dict[str, Word] = {"check": get_text(check, "name"), "why": why}
+            return FoundObstacle("KueueCheckRejected", words, clauses=["why"] if why else [])
+    return None
+
+
+def _is_taken_back(workload: Workload) -> bool:
+    """Tell whether Kueue has evicted the Workload after its admission, whose condition it may keep."""
+    admitted, evicted = workload.find_condition("Admitted"), workload.find_condition("Evicted")
+    if admitted is None or evicted is None or evicted.status != "True":
+        return False
+    times = evicted.last_transition_at, admitted.last_transition_at
+    return times[0] is not None and times[1] is not None and times[0] > times[1]
 
 
 def _explain_deactivated(workload: Workload) -> FoundObstacle:

@@ -18,6 +18,7 @@ from ingest.readers.kai.fit_errors import parse_fit_error
 GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "grammar.toml").read_text("utf-8"))
 
 _NODES: Final = {name: re.compile(pattern, re.DOTALL) for name, pattern in GRAMMAR["nodes"].items()}
+_RESERVATIONS: Final = "Reservation(s) "
 _POSTFILTER: Final = re.compile(rf"\. (?={GRAMMAR['nodes']['postfilter']})")
 _GANG: Final = re.compile(GRAMMAR["volcano"]["gang"], re.DOTALL)
 _WAITS: Final = re.compile(GRAMMAR["volcano"]["waits"], re.DOTALL)
@@ -95,6 +96,9 @@ def _sum_by_reason(items: list[re.Match[str]]) -> dict[str, int]:
 
 
 def _split_reasons(text: str) -> list[str]:
+    # Koordinator counts reservations in the same sentence as nodes.
+    if _RESERVATIONS in text:
+        return []
     if _NODES["extender"].match(text):
         return sorted({match["code"] for match in _NODES["code"].finditer(text)})
     return [text]

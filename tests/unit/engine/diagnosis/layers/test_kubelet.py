@@ -54,7 +54,7 @@ def a_refused_pod(reason: str, message: str, **metadata: object) -> Json:
             {},
         ),
         ("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed", "KubeletRefusedPod", {}),
-        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "KubeletRefusedPod", {}),
+        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "KubeletTopology", {}),
         ("Preempting", "Preempted in order to admit critical pod", "KubeletPreempted", {}),
         ("Terminated", "Pod was terminated in response to imminent node shutdown.", "KubeletShutdown", {}),
         ("Evicted", "The node had condition: [DiskPressure]. ", "KubeletEvicted", {}),
@@ -205,5 +205,5 @@ def test_a_pod_that_its_node_cannot_start_has_the_words_of_its_container() -> No
     state = {"waiting": {"reason": "CreateContainerError", "message": 'no runtime for "nvidia" is configured'}}
     status = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": state}]}
     diagnosis = diagnose_case(a_pod(spec={"nodeName": "n-7"}, status=status))
-    assert (diagnosis.state, get_code(diagnosis)) == ("placed", "KubeletRefused")
+    assert (diagnosis.state, get_code(diagnosis)) == ("placed", "RuntimeNotConfigured")
     assert 'CreateContainerError: container main: no runtime for "nvidia" is configured' in diagnosis.sentence.en
