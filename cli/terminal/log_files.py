@@ -74,6 +74,8 @@ def explain(
     paths, pod = _divide_words(words)
     if full and (not pod or output not in ("json", "yaml")):
         _stop("--full: name a pod and write -o json or -o yaml", USAGE)
+    from ingest.cases.answers import explain_emptiness
+
     subject, case = parse_subject(pod), _read_files(paths, nodes, timezone)
     if subject.word and not _has_pod(case, pod):
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
@@ -85,6 +87,8 @@ def explain(
     if not pod:
         unmade = _diagnose_unmade(case)
         document = {"items": rows, **({"workloads": unmade} if unmade else {})}
+        if not rows and not unmade and output == "text":
+            _stop(explain_emptiness(source, case), UNKNOWN)
         if not print_document(output, document, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
             if _has_one_question(rows):

@@ -41,6 +41,7 @@ layers           what holds a pod before and after its scheduler, from its Job t
 Below them
 
 refused_nodes    the nodes that an attempt refused, each under the reason that decides it
+pod_clauses      clauses about the pod's own object, next to what its scheduler says
 device_numbers   requested amounts of devices, and the most that was free
 open_nodes       kube-scheduler's own checks that need only the pod and the node
 vendor_words     texts about devices in the words of the pod's vendor

@@ -36,6 +36,7 @@ from engine.diagnosis.layers.questions import answer_layer_questions, explains_w
 from engine.diagnosis.layers.volumes import NOT_AVAILABLE, OUT_OF_REACH
 from engine.diagnosis.logged_steps import find_admission_obstacle
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
+from engine.diagnosis.pod_clauses import add_pod_clauses
 from engine.diagnosis.pod_steps import ENDED, answer_pod_questions
 from engine.diagnosis.refused_nodes import KINDS
 from engine.diagnosis.scheduler_steps import answer_scheduler_questions, find_refusal_condition
@@ -70,7 +71,8 @@ def diagnose(facts: DiagnosisFacts, attempt_path: str | None = None, judged: Jud
 
 def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_path: str | None = None) -> Diagnosis:
     """Build the answer from steps that were walked."""
-    ranked = rank_obstacles(obstacle for step in steps for obstacle in step.obstacles)
+    obstacles_of_steps = (obstacle for step in steps for obstacle in step.obstacles)
+    ranked = [add_pod_clauses(obstacle, facts) for obstacle in rank_obstacles(obstacles_of_steps)]
     state = derive_state(facts, steps)
     obstacles = [to_obstacle(obstacle, facts) for obstacle in ranked]
     moments = list_moments(facts)

@@ -87,6 +87,11 @@ class CaseObjects:
         """List the objects of the kind that events are about, as (namespace, name), whether they were read or not."""
         return [(namespace, name) for subject, namespace, name in self._events if subject == kind]
 
+    def list_events(self) -> list[ObjectEvent]:
+        """List all events, the latest first."""
+        events = [event for subject in self._events.values() for event in subject]
+        return sorted(events, key=lambda event: event.time or _NEVER, reverse=True)
+
     def derive(self, build: Callable[["CaseObjects"], Derived]) -> Derived:
         """Derive a value from the objects, once for each function: an answer and its suggestions share a cluster."""
         if build not in self._derived:

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from schemas.events import FindingReported
 
 MAX_SIMILAR_NAMES: Final = 5
+MAX_SHOWN_EVENTS: Final = 5
+"""Limit of the events that stand for an answer about pods."""
+_GROUP_REASONS: Final = ("Unschedulable", "Pending")
+"""Reasons of events about groups and workloads that are no warnings."""
+_GIVE_OBJECTS: Final = (
+    "Give the pods and what holds them: kubectl get pods,nodes,events,podgroups,workloads -A -o yaml."
+)
 
 
 class PodFactSource(Protocol):
@@ -214,6 +221,21 @@ def list_log_notes(case: ClusterCase) -> list[str]:
     return [
         f"{note.en}." for note in iterate_log_notes(logged, lambda moment: moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
     ]
+
+
+def explain_emptiness(source: str, case: ClusterCase) -> str:
+    """Explain why a case has no pod to answer about, with the events that it has."""
+    if not case.objects.tables:
+        return explain_absence(source, "", case)
+    words = [
+        f"{event.kind} {event.namespace}/{event.name}: {event.reason}: {event.note}"
+        for event in case.objects.list_events()
+        if event.is_warning or event.reason in _GROUP_REASONS
+    ]
+    if not words:
+        return f"{source} has no pod, and no event about one. {_GIVE_OBJECTS}"
+    listed = "\n  ".join(words[:MAX_SHOWN_EVENTS])
+    return f"{source} has no pod. Its events say:\n  {listed}\n{_GIVE_OBJECTS}"
 
 
 def explain_absence(source: str, pod: str, case: ClusterCase) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from zlib import crc32
 
 from engine.hami.reason_codes import ReasonCode
 from ingest.cases.described_objects import parse_fields
@@ -268,7 +269,9 @@ def build_event(
     first = written_at - _parse_age(times[2]) if times else last
     return {
         "apiVersion": "v1", "kind": "Event", "type": kind, "reason": reason, "message": note,
-        "metadata": {"name": f"{involved['name']}.{reason}.{last:%s}", "namespace": involved["namespace"] or "default"},
+        # Of two events with one reason at one time both count.
+        "metadata": {"name": f"{involved['name']}.{reason}.{last:%s}.{crc32(note.encode()):x}",
+                     "namespace": involved["namespace"] or "default"},
         "involvedObject": involved, "source": {"component": reporter}, "count": int(times[1]) if times else 1,
         "firstTimestamp": f"{first.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "lastTimestamp": f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -304,6 +307,8 @@ def choose_reporter(reason: str, message: str) -> str:
     """Choose the reporter of an event by its reason, for tables without a column for it; empty where many write it."""
     if reason == "FailedScheduling" and message.startswith(_KARPENTERS_WORDS):
         return "karpenter"
+    if reason == "Unschedulable":
+        return "volcano" if "tasks in gang" in message else "kai-scheduler"
     if reason.startswith("OutOf"):
         return "kubelet"
     return _REPORTERS.get(reason, "")

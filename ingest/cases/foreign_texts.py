@@ -8,13 +8,53 @@ _OBJECTS: Final = "`kubectl get pods,nodes,events -A -o yaml > objects.yaml`"
 
 
 class _ForeignText(NamedTuple):
-    """A kind of text, recognised by its first lines."""
+    """A kind of text, recognised by its first lines; the groups of the pattern fill the places of the advice."""
 
     pattern: re.Pattern[bytes]
     advice: str
+    quote: re.Pattern[bytes] | None = None
+    """Words of the text that say more than its kind."""
 
 
+_WEBHOOK: Final = rb"failed calling webhook \\?\"(?P<webhook>[\w.-]+)\\?\"[^\n]*?"
+_PASSED_BY: Final = (
+    "With `failurePolicy: Ignore` pods are made without it meanwhile and stay with the scheduler that they name (pods "
+    "for HAMi then with default-scheduler); with Fail they are not made"
+)
+_DESCRIBE_POD: Final = "For the pod's own events give `kubectl describe pod`"
 _FOREIGN_TEXTS: Final = (
+    _ForeignText(
+        re.compile(_WEBHOOK + rb"x509: (?P<cause>[^\n\"\\]+)"),
+        "The API server could not call the webhook {webhook}, because it does not trust its certificate ({cause}): the "
+        "caBundle of the MutatingWebhookConfiguration is not the authority of the certificate that the service shows. "
+        f"Let the chart's certificate job run again, or install the release again. {_PASSED_BY}",
+    ),
+    _ForeignText(
+        re.compile(
+            _WEBHOOK + rb"(?P<cause>context deadline exceeded|Client\.Timeout exceeded|connect: [a-z ]+|no endpoints "
+            rb"available|service \\?\"[^\n\"]*\" not found|connection reset by peer|EOF)"
+        ),
+        "The API server could not reach the webhook {webhook} ({cause}): check that the pods behind its service are "
+        f"ready, and that the API server's machine reaches the service's port over the network. {_PASSED_BY}",
+    ),
+    _ForeignText(
+        re.compile(rb"\b(?:static_autoscaler|scale_up|orchestrator|filter_out_schedulable)\.go:\d+\]"),
+        f"It is the log of the cluster autoscaler, which places no pods. {_DESCRIBE_POD}",
+        re.compile(
+            rb"(?:cannot put|[Pp]od \S+ can't be scheduled on)[^\n]*?reasons?: [^\n;]+|NotTriggerScaleUp'? [^\n]+"
+        ),
+    ),
+    _ForeignText(
+        re.compile(
+            rb"Retr(?:ei|ie)ving plugins|Starting [FO]S watcher|[Ss]tart(?:ing)? work(?:ing)? on (?:the devices|node)"
+        ),
+        "It is the log of a device plugin, which is about the devices of its node and about no pod: show it to the "
+        f"administrator of the node. {_DESCRIBE_POD}",
+        re.compile(
+            rb"No devices found[^\n]*|[Ff]ailed to initialize NVML: [^\n]+|[Cc]ould not load NVML[^\n]*|panic: [^\n]+|"
+            rb"nvml [^\n]* err= ?[^\n]+"
+        ),
+    ),
     _ForeignText(re.compile(rb"\APK\x03\x04"), "It is a zip archive: unpack it and name the folder"),
     _ForeignText(
         re.compile(rb"\A(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP)", re.DOTALL),
@@ -23,7 +63,10 @@ _FOREIGN_TEXTS: Final = (
     _ForeignText(re.compile(rb"\A%PDF-"), "It is a PDF: copy the text itself into a file"),
     _ForeignText(re.compile(rb"\A\s*<(?:!DOCTYPE html|html)\b", re.IGNORECASE), "It is a web page: save the raw text"),
     _ForeignText(
-        re.compile(rb"^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS", re.MULTILINE),
+        re.compile(
+            rb"^(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS|^(?:\S+ +)?\S+ +\d+/\d+ +[A-Z]\S+ +\d+ +\S*\d[smhd]\b",
+            re.MULTILINE,
+        ),
         f"It is the table of `kubectl get pods`, which has no reasons: give the objects, {_OBJECTS}",
     ),
     _ForeignText(
@@ -40,6 +83,20 @@ _SCHEDULERS_LOG: Final = "Is it the log of the container vgpu-scheduler-extender
 
 def write_advice(lines: Iterable[bytes]) -> str:
     """Write what to give in the place of a text without a scheduler's line, by its first lines."""
+    return find_advice(lines) or _SCHEDULERS_LOG
+
+
+def find_advice(lines: Iterable[bytes]) -> str:
+    """Find the advice for a kind of text that is recognised; empty for others."""
     head = b"\n".join(lines)
-    advice = (f"{text.advice}." for text in _FOREIGN_TEXTS if text.pattern.search(head))
-    return next(advice, _SCHEDULERS_LOG)
+    return next((advice for text in _FOREIGN_TEXTS if (advice := _fill_advice(text, head))), "")
+
+
+def _fill_advice(text: _ForeignText, head: bytes) -> str:
+    match = text.pattern.search(head)
+    if match is None:
+        return ""
+    quote = text.quote.search(head) if text.quote else None
+    groups = {name: group.decode("utf-8", "replace").strip() for name, group in match.groupdict().items() if group}
+    advice = f"{text.advice.format_map(groups)}."
+    return f"{advice} It says: {quote[0].decode('utf-8', 'replace').strip()}" if quote else advice

@@ -290,4 +290,6 @@ def _read_events(objects: CaseObjects, pods: LogPods, is_read: Callable[[Any], b
 def list_pod_names(case: ClusterCase) -> Iterable[str]:
     """List the pods of the case as ``namespace/name``: those of its objects, then those of its logs."""
     named = (f"{namespace}/{name}" for namespace, name in case.objects.tables.get(kinds.POD, {}))
-    return dict.fromkeys([*named, *case.pods.pods])
+    names = dict.fromkeys([*named, *case.pods.pods])
+    # Where nothing else names a pod, its events do: an autoscaler's, a kubelet's.
+    return names or dict.fromkeys(f"{namespace}/{name}" for namespace, name in case.objects.list_event_subjects("Pod"))

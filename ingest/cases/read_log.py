@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
-from ingest.cases.foreign_texts import write_advice
+from ingest.cases.foreign_texts import find_advice, write_advice
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -25,7 +25,7 @@ from schemas.events import Event
 NAME_OF_STANDARD_INPUT: Final = "standard input"
 MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
-MAX_ADVISED: Final = 40
+MAX_ADVISED: Final = 200
 """First lines that show what a text is that is no log."""
 MAX_WITHOUT_TIME: Final = 200
 """Last lines of a block among which one with a time is looked for."""
@@ -68,6 +68,8 @@ class _Reading:
         self._name, self._take, self._facts = name, take, facts
         self._undecided: list[Lines] = []
         """The first blocks, while no reader has recognised a line."""
+        self._head: Sequence[bytes] = ()
+        """The first lines, which show what a text is that is no log of a scheduler."""
         self._readers: dict[str, WaitingReader] = {}
         """By the name of the source, in the order in which they recognised lines."""
         self._has_lines = False
@@ -77,6 +79,7 @@ class _Reading:
 
     def feed(self, lines: Lines) -> None:
         self._has_lines |= bool(lines.texts)
+        self._head = self._head or lines.texts[:MAX_ADVISED]
         self._ended_at = find_end(lines, self._facts.zone) or self._ended_at
         self._reference = lines.origin.reference
         for source in LOG_SOURCES:
@@ -105,11 +108,13 @@ class _Reading:
         if not self._readers:
             schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
             raise UnknownLogError(
-                f"{self._name}: no line is from a scheduler that is known ({schedulers}). "
-                + write_advice(self._undecided[0].texts[:MAX_ADVISED])
+                f"{self._name}: no line is from a scheduler that is known ({schedulers}). " + write_advice(self._head)
             )
         for reader in self._readers.values():
             self._take(reader.close())
+        # Other programs of a cluster write lines that look like a scheduler's.
+        if not any(reader.counts.events for reader in self._readers.values()) and (advice := find_advice(self._head)):
+            raise UnknownLogError(f"{self._name}: {advice}")
         if self._facts.note:
             self._facts.note(LoggedFact("log ended", self._ended_at or self._reference))
         return max((reader.counts for reader in self._readers.values()), key=lambda counts: counts.lines[EVENT])

@@ -149,6 +149,10 @@ def _diagnose_silence(
         return _build(facts, obstacle)
     if key.kind == VOLCANO_GROUP and (obstacle := _quote_scheduler(objects, key, facts.now)):
         return _build(facts, obstacle)
+    if not is_held and _is_manifest(objects, key):
+        words: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}
+        words["namespace"] = key.namespace or "default"
+        return _build(facts, FoundObstacle("NotFromCluster", words))
     code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
     return _build(facts, FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence))
@@ -174,6 +178,13 @@ def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -
     words |= {"running": running if isinstance(running, int) else 0}
     evidence = [Evidence("owner", f"{group.namespace}/{group}", now, words=message)]
     return FoundObstacle(GROUP_NOT_PLACED, words, evidence=evidence, clauses=["running"] if running else [])
+
+
+def _is_manifest(objects: CaseObjects, key: CaseWorkload) -> bool:
+    """Tell whether no API server has stored the workload: it gives every object a UID and a time."""
+    entry = objects.find(key.kind, key.name, key.namespace)
+    is_stored = get_text(entry, "metadata", "uid") or get_text(entry, "metadata", "creationTimestamp")
+    return entry is not None and not is_stored and not entry.get("status")
 
 
 def diagnose_cause(facts: DiagnosisFacts, obstacle: FoundObstacle | None) -> Diagnosis | None:

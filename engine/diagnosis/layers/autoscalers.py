@@ -36,9 +36,21 @@ _REASONS: Final = (
 )  # fmt: skip
 
 
+_POOL: Final = re.compile(r"(?:incompatible with (?:nodepool|provisioner) |\(NodePool=)\"?(?P<pool>[^\s\",)]+)")
+_POOL_REASONS: Final = (
+    (re.compile(r"exceed(?:s|ed)? (?:the )?limits for nodepool|limits? exceeded"), "pool_limit"),
+    (re.compile(r"no instance type has enough resources"), "pool_amount"),
+    (re.compile(r"no instance type (?:satisfied|met|which)"), "pool_requirements"),
+    (re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?(?P<details>[^\s,;)]+)"), "pool_taint"),
+    (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)"), "pool_label"),
+)
+"""Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32."""
+
+
 def check_autoscaler(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check what the latest word of an autoscaler says."""
-    if facts.pod is None or facts.pod.node:
+    is_bound = bool(facts.attempt and facts.attempt.bind and facts.attempt.bind.bound)
+    if is_bound or (facts.pod and facts.pod.node):
         return
     reasons = ("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp", "Nominated", "FailedScheduling")
     for event in iterate_events(facts, *reasons):
@@ -57,8 +69,9 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
         return FoundObstacle("AutoscalerFailed", words, evidence=[event.evidence])
     if event.reason in ("TriggeredScaleUp", "Nominated"):
         return _explain_added(facts, event, words)
-    reasons = _describe_reasons(event.text)
-    clauses = ["reasons"] if reasons else ["words"]
+    pools = _describe_pools(event.text) if is_karpenter else None
+    reasons = pools or _describe_reasons(event.text)
+    clauses = ["pools"] if pools else ["reasons"] if reasons else ["words"]
     return FoundObstacle(
         "AutoscalerCannot", words | {"reasons": reasons or ""}, evidence=[event.evidence], clauses=clauses
     )
@@ -90,6 +103,20 @@ def _describe_reasons(text: str) -> InBothLanguages | None:
     items = re.split(r", (?=\d+ \S)", match["items"].strip()) if match else []
     counted = [item for part in items if (item := _ITEM.fullmatch(part))]
     phrases = [_describe_reason(int(item["count"][:9]), item["reason"]) for item in counted]
+    return _join(phrases) if phrases else None
+
+
+def _describe_pools(text: str) -> InBothLanguages | None:
+    """Describe why no NodePool makes a node for the pod; None for a text that names no NodePool with a known reason."""
+    phrases = []
+    for part in re.split(r"; (?=\S)", text):
+        pool = _POOL.search(part)
+        matches = ((name, match) for pattern, name in _POOL_REASONS if (match := pattern.search(part)))
+        name, match = next(matches, ("", None))
+        if pool is None or match is None:
+            return None
+        details = match.groupdict().get("details") or ""
+        phrases.append(write_phrase(name, pool=pool["pool"], details=f" {details}" if details else ""))
     return _join(phrases) if phrases else None
 
 

@@ -13,7 +13,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import quote
+from engine.diagnosis.wording import NOTHING, quote
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.snapshot.quantity import format_amount
 
@@ -86,9 +86,14 @@ def _find_refusal_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
         return None
     reason, _, message = event.words.partition(": ")
     node = (attempt.chosen or (attempt.bind.node if attempt.bind else "")) if attempt else ""
-    pod = PodOnCluster(event, phase=_FAILED, node=node or "", reason=reason, message=message)
+    scheduler = attempt.scheduler if attempt else ""
+    pod = PodOnCluster(event, phase=_FAILED, node=node or "", reason=reason, message=message, scheduler=scheduler)
     obstacle = _find_refusal(facts, pod)
-    return obstacle._replace(words={**obstacle.words, "again": write_phrase("again_if_owned")}) if obstacle else None
+    if obstacle is None:
+        return None
+    # Nobody has seen the pod's annotations.
+    clauses = [clause for clause in obstacle.clauses if clause != "unmarked"]
+    return obstacle._replace(words={**obstacle.words, "again": write_phrase("again_if_owned")}, clauses=clauses)
 
 
 def _is_admission(event: Evidence) -> bool:
@@ -171,7 +176,7 @@ def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> E
     """Explain the words of HAMi's device plugin, which serves only pods that HAMi's scheduler has bound."""
     return (
         "KubeletPluginUnbound",
-        {"scheduler": pod.scheduler},
+        {"named": write_phrase("scheduler_named", scheduler=pod.scheduler) if pod.scheduler else NOTHING},
         [] if ASSIGNED_NODE in pod.annotations else ["unmarked"],
     )
 

@@ -43,7 +43,8 @@ def answer_layer_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         steps = [] if is_explained else list(check(facts))
         yield from steps
         is_explained = is_explained or bool(steps)
-    if facts.is_latest:
+    # Of a pod without an object only its events are left, which are as young as its attempt.
+    if facts.is_latest or (facts.pod is None and facts.events):
         yield from check_autoscaler(facts)
 
 

@@ -47,7 +47,8 @@ _KAI_NON_PREEMPTIBLE: Final = re.compile(
 )
 _KAI_NO_QUEUE: Final = re.compile(r"Queue '(?P<queue>[^']+)' does not exist")
 _VOLCANO: Final = re.compile(
-    r"^(?:queue )?resource quota insufficient: (?:insufficient )?(?P<resources>.*)|"
+    # Up to v1.9 without the resources.
+    r"^(?:queue )?resource quota insufficient(?:$|: (?:insufficient )?(?P<resources>.*))|"
     r"^resource in cluster is overused: (?P<overused>.*)"
 )
 _VOLCANO_NAMESPACE: Final = re.compile(

@@ -67,10 +67,11 @@ def _explain_overuse(facts: DiagnosisFacts, group: Group, name: str, queue: Fiel
 
 def describe_refusal(facts: DiagnosisFacts, group: Group, resources: str, statement: Statement) -> FoundObstacle:
     """Describe a group that is not let in for ``resources``, with its queue's capability or the cluster's size."""
-    name = group.queue or _DEFAULT
-    words: dict[str, Word] = {"group": group.name, "queue": name, "resources": resources}
+    name, objects = group.queue or _DEFAULT, facts.objects
+    resources = resources or _find_exceeded(objects, name, group)
+    words: dict[str, Word] = {"group": group.name, "queue": name}
+    words["resources"] = resources or write_phrase("unnamed_resource")
     obstacle = FoundObstacle("GroupNotEnqueued", words, evidence=[statement.evidence])
-    objects = facts.objects
     resource = next((part for part in resources.replace(",", " ").split() if part in _read_request(group)), "")
     if objects is None or not resource:
         return obstacle
@@ -87,6 +88,20 @@ def describe_refusal(facts: DiagnosisFacts, group: Group, resources: str, statem
         words["bound"] = write_phrase("bound_queue" if is_own else "bound_cluster")
         return obstacle._replace(code="GroupNeverFits", words=words, numbers=amounts)
     return obstacle._replace(words=words, numbers=amounts, clauses=["capability" if is_own else "cluster"])
+
+
+def _find_exceeded(objects: CaseObjects | None, name: str, group: Group) -> str:
+    """Find the first resource of which the queue's capability has too little left for the group; empty if none."""
+    queue = objects.find(QUEUE, name) if objects else None
+    if queue is None:
+        return ""
+    limits, used = _read_amounts(get_object(queue, "spec", "capability")), _read_used(queue)
+    exceeded = (
+        resource
+        for resource, amount in _read_request(group).items()
+        if resource in limits and used.get(resource, 0) + amount > limits[resource]
+    )
+    return next(exceeded, "")
 
 
 def _read_request(group: Group) -> dict[str, int]:

@@ -11,6 +11,17 @@ from ingest.errors import MistakeError
 PODS = "NAME      READY   STATUS    RESTARTS   AGE\ntrain-0   0/1     Pending   0          12m\n"
 NODES = "NAME    STATUS   ROLES    AGE   VERSION\nnode1   Ready    <none>   3d    v1.36.0\n"
 USE = "Thu Nov 26 10:00:00 2026\n| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n"
+WEBHOOK = 'failed calling webhook "share.example.com": failed to call webhook: Post "https://s.ns.svc:443/w"'
+SCALER = (
+    "I0312 10:00:00.000000       1 scale_up.go:146] Scale-up predicate failed: PodFitsResources predicate mismatch, "
+    "cannot put lab/a-0 on template-node-for-g1, reason: Insufficient amd.com/gpu\n"
+    "I0312 10:00:01.000000       1 static_autoscaler.go:299] Calculating unneeded nodes\n"
+)
+PLUGIN = (
+    "I0312 10:00:00.000000       7 main.go:157] Starting FS watcher.\n"
+    "I0312 10:00:00.100000       7 main.go:166] Start working on node edge-4\n"
+    "E0312 10:00:00.200000       7 factory.go:115] Failed to initialize NVML: ERROR_DRIVER_NOT_LOADED\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +35,13 @@ USE = "Thu Nov 26 10:00:00 2026\n| NVIDIA-SMI 535.104.05   Driver Version: 535.1
         (b"NAMESPACE   " + PODS.encode(), "the table of `kubectl get pods`"),
         (NODES.encode(), "the table of `kubectl get nodes`"),
         (USE.encode(), "schedulers count what pods have requested"),
+        (PODS.partition("\n")[2].encode(), "the table of `kubectl get pods`"),
+        (f"{WEBHOOK}: x509: certificate has expired or is not yet valid\n".encode(), "the caBundle of the Mutating"),
+        (f"{WEBHOOK}: dial tcp 10.1.2.3:443: connect: connection refused\n".encode(), "(connect: connection refused)"),
+        (SCALER.encode(), "the cluster autoscaler, which places no pods"),
+        (SCALER.encode(), "It says: cannot put lab/a-0 on template-node-for-g1, reason: Insufficient amd.com/gpu"),
+        (PLUGIN.encode(), "the log of a device plugin"),
+        (PLUGIN.encode(), "It says: Failed to initialize NVML: ERROR_DRIVER_NOT_LOADED"),
         (b"Dear all,\nmy pod waits.\n", "Is it the log of the container vgpu-scheduler-extender"),
     ],
 )

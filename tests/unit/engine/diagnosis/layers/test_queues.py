@@ -127,6 +127,34 @@ def test_a_group_that_volcano_does_not_let_into_its_queue_has_its_reason_on_the_
     )
 
 
+@pytest.mark.parametrize(
+    ("capability", "resources"),
+    [
+        ({"cpu": "100", "amd.com/gpu": "4"}, "amd.com/gpu"),
+        ({"cpu": "100"}, "of a resource that its event does not name"),
+    ],
+)
+def test_older_volcano_does_not_name_what_the_queue_lacks(capability: dict[str, str], resources: str) -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "lab", "name": "ring"},
+        "spec": {"minMember": 1, "queue": "night", "minResources": {"cpu": "8", "amd.com/gpu": "2"}},
+        "status": {"phase": "Pending"},
+    }  # fmt: skip
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "night"},
+        "spec": {"capability": capability},
+        "status": {"state": "Open", "allocated": {"amd.com/gpu": "3"}},
+    }  # fmt: skip
+    pod = a_pod(spec={"schedulerName": "volcano"}, metadata={"annotations": {"scheduling.k8s.io/group-name": "ring"}})
+    event = an_event(
+        "Unschedulable", "queue resource quota insufficient", pod="ring", kind="PodGroup", reporter="volcano"
+    )
+    diagnosis = diagnose_case(pod, group, queue, event)
+    assert get_code(diagnosis) == "GroupNotEnqueued"
+    assert f"into its queue night: too little {resources}" in diagnosis.sentence.en
+
+
 def test_a_refusal_before_nodes_in_other_words_is_no_error() -> None:
     diagnosis = refuse("0/7 nodes are available: tenant is not paid for.", "default-scheduler")
     assert get_code(diagnosis) == "RefusedBeforeNodes"

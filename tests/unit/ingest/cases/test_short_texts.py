@@ -1,16 +1,20 @@
-"""Answers from texts as people paste them: parts of logs and tables of events, without any object."""
+"""Answers from parts of logs and tables of events, without any object."""
 
 import pytest
 
-from ingest.cases.answers import explain_pod, list_log_notes
+from engine.cases.unmade_causes import list_unmade
+from ingest.cases.answers import explain_pod, list_log_notes, select_pods
 from ingest.cases.read_case import read_case_text
+from ingest.cases.workload_answers import diagnose_workload
 from schemas.answers.diagnosis import Diagnosis
 
 OLD_HEAD = 'I0312 10:00:00.000000       1 score.go:90] "{words}" pod="ml/old-0"{more}'
 
 
 def explain(text: str, pod: str) -> Diagnosis:
-    return explain_pod(read_case_text(text), pod).diagnosis
+    case = read_case_text(text)
+    (name,) = select_pods(case, pod)
+    return explain_pod(case, name).diagnosis
 
 
 def get_code(diagnosis: Diagnosis) -> str:
@@ -120,3 +124,59 @@ def test_an_event_without_counts_does_not_hide_the_counts_of_the_next_one() -> N
     assert get_code(diagnosis) == "node unregistered"
     only = "\n".join(table.splitlines()[:2])
     assert get_code(explain(only, "default/old-1")) == "FilteringFailed"
+
+
+@pytest.mark.parametrize(
+    ("note", "reasons"),
+    [
+        (
+            (
+                'Failed to schedule pod, incompatible with nodepool "a", daemonset overhead={"cpu":"1"}, no instance '
+                "type has enough resources, requirements=x In [y]; all available instance types exceed limits for "
+                "nodepool (NodePool=b)"
+            ),
+            "no instance type of NodePool a has enough resources, NodePool b has reached its limits (`spec.limits`)",
+        ),
+        (
+            'Failed to schedule pod, incompatible with nodepool "a", did not tolerate team=blue:NoSchedule',
+            "the pod does not tolerate the taint team=blue:NoSchedule of NodePool a",
+        ),
+        (
+            'incompatible with nodepool "a", incompatible requirements, label "pool" does not have known values',
+            "NodePool a does not offer what the pod's selector or affinity names pool",
+        ),
+    ],
+)
+def test_karpenters_words_are_divided_by_node_pool(note: str, reasons: str) -> None:
+    diagnosis = explain(f"  Warning  FailedScheduling  2m   karpenter   {note}\n", "pod")
+    assert diagnosis.sentence.en == f"Karpenter adds no node for the pod: {reasons}."
+
+
+def test_a_manifest_is_not_an_object_of_a_cluster() -> None:
+    manifest = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: x}]}
+"""
+
+    def find_code(text: str) -> str:
+        case = read_case_text(text)
+        (key,) = list_unmade(case.objects)
+        (group,) = diagnose_workload(case, key).groups
+        return group.obstacle.code if group.obstacle else ""
+
+    assert find_code(manifest) == "NotFromCluster"
+    assert find_code(manifest.replace("{name: web}", "{name: web, uid: a1}", 1)) == "PodsNotMade"
+
+
+def test_the_node_of_a_failed_bind_keeps_its_domain() -> None:
+    table = """LAST SEEN   TYPE      REASON         OBJECT      MESSAGE
+21s         Warning   BindingError   pod/inf-2   Failed to bind pod lab/inf-2 to node n4.lab.example.com: no card
+"""
+    diagnosis = explain(table, "default/inf-2")
+    assert diagnosis.sentence.en.startswith("Node n4.lab.example.com was chosen")

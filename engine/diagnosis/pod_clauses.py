@@ -1,0 +1,55 @@
+"""Clauses about the pod itself: what its object has that makes an obstacle which the scheduler words otherwise.
+
+The scheduler does not know that HAMi's webhook passed over the pod, or that its owner wrote an amount where nobody
+reads it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.wording import shorten_list
+from engine.hami.reason_codes import ReasonCode
+from engine.hami.vendor_catalog import is_share_resource
+from runtime.kubernetes.object_fields import get_text, iterate_objects
+
+_BY_WEBHOOK: Final = frozenset(
+    (
+        "ResourceOfExtender",
+        "ManagedResourceCounted",
+        "ShareOfOtherScheduler",
+        "WebhookNotCalled",
+        "KubeletPluginUnbound",
+    )
+)
+"""Obstacles of pods that HAMi's webhook did not change."""
+_OF_AMOUNTS: Final = frozenset(
+    (
+        ReasonCode.CARD_INSUFFICIENT_MEMORY, ReasonCode.CARD_INSUFFICIENT_CORE, "MemoryBeyondDevice",
+        ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT,
+    )
+)  # fmt: skip
+"""Obstacles of amounts, which are those of a complete device where the pod names none."""
+
+
+def add_pod_clauses(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle:
+    """Add the clauses that the pod's object gives an obstacle."""
+    pod = facts.pod
+    if pod is None:
+        return obstacle
+    words: dict[str, Word] = {}
+    if obstacle.code in _BY_WEBHOOK and (names := list(_iterate_privileged(pod.spec or {}))):
+        words["privileged"] = shorten_list(names)
+    if obstacle.code in _OF_AMOUNTS and (keys := sorted(key for key in pod.annotations if is_share_resource(key))):
+        words["annotated"] = shorten_list(keys)
+    if not words:
+        return obstacle
+    return obstacle._replace(words={**obstacle.words, **words}, clauses=[*obstacle.clauses, *words])
+
+
+def _iterate_privileged(spec: Mapping[str, Any]) -> Iterator[str]:
+    for container in iterate_objects({"spec": spec}, "spec", "containers"):
+        context = container.get("securityContext")
+        if isinstance(context, Mapping) and context.get("privileged") is True:
+            yield get_text(container, "name")
