@@ -41,6 +41,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "jobset": ("JobSet.jobset.x-k8s.io",),
     "leaderworkerset": ("LeaderWorkerSet.leaderworkerset.x-k8s.io",),
     "lws": ("LeaderWorkerSet.leaderworkerset.x-k8s.io",),
+    "appwrapper": ("AppWrapper.workload.codeflare.dev",),
     "rayjob": ("RayJob.ray.io",),
     "raycluster": ("RayCluster.ray.io",),
     "pytorchjob": ("PyTorchJob.kubeflow.org",),

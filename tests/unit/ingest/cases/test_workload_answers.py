@@ -233,3 +233,20 @@ def test_workloads_without_pods_are_named_by_the_owner_of_their_owners() -> None
     objects = [a_job(), a_pod("train-0", an_owner("Job", "train")), deployment, replicas, old, unread, complete]
     case = build_case(objects, (), NOW)
     assert [str(key) for key in list_without_pods(case.objects)] == ["Deployment/web"]
+
+
+def test_an_app_wrapper_that_kueue_holds_waits_for_the_quota_of_its_components() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 2, "template": a_template("2")}}
+    version = "workload.codeflare.dev/v1beta2"
+    wrapper = a_workload(version, "AppWrapper", "llm", {"suspend": True, "components": [{"template": job}]})
+    held = {"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota",
+            "message": "insufficient unused quota for cpu in flavor any, 4 more needed"}  # fmt: skip
+    workload = a_workload(
+        "kueue.x-k8s.io/v1beta2", "Workload", "appwrapper-llm",
+        {"queueName": "night", "podSets": [{"name": "llm-0", "count": 2}]},
+        an_owner("AppWrapper", "llm", version), status={"conditions": [held]},
+    )  # fmt: skip
+    case = read(wrapper, workload)
+    assert [str(key) for key in list_without_pods(case.objects)] == ["AppWrapper/llm"]
+    answer = ask(case, "appwrapper", "llm")
+    assert (answer.wanted, list_codes(answer)) == (2, [("not made", 2, "KueueWaitsForQuota")])
