@@ -26,7 +26,8 @@ _YUNIKORN: Final = "Application"
 _EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost")
 """Reasons of pods that may have run."""
 _KUBELET: Final = "kubelet"
-_ADMISSION: Final = ("UnexpectedAdmissionError", "TopologyAffinityError", "SMTAlignmentError", "NodeAffinity")
+_TOPOLOGY: Final = "TopologyAffinityError"
+_ADMISSION: Final = ("UnexpectedAdmissionError", _TOPOLOGY, "SMTAlignmentError", "NodeAffinity")
 """Reasons of events about pods that the kubelet did not admit."""
 _OUT: Final = "OutOf"
 _SAME_MOMENT: Final = timedelta(seconds=5)
@@ -35,7 +36,7 @@ _PREFIX: Final = "Pod was rejected: "
 _CHOICE_MATTERS: Final = frozenset(
     (
         "KubeletLacksDevices", "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
-        "KubeletOutOfResource", "KubeletOffersNone", "KubeletRefusedPod",
+        "KubeletOutOfResource", "KubeletOffersNone", "KubeletRefusedPod", "KubeletTopology",
     )
 )  # fmt: skip
 """Obstacles that may come from a scheduler that does not count what runs on the node."""
@@ -161,6 +162,8 @@ def _explain(reason: str, words: str, pod: PodOnCluster) -> Explained:
         return "KubeletPreempted", {}, []
     if reason in ("NodeShutdown", "Shutdown", "Terminated"):
         return "KubeletShutdown", {}, []
+    if reason == _TOPOLOGY:
+        return "KubeletTopology", {}, []
     return ("KubeletEvicted" if reason == "Evicted" else "KubeletRefusedPod"), {}, []
 
 

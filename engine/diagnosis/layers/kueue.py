@@ -299,6 +299,9 @@ def _iterate_flavors(message: str) -> Iterator[str]:
         yield f"{match['flavor']} has the taint {_format_taint(match['taint'])}"
     for match in _AFFINITY.finditer(message):
         yield f"{match['flavor']} does not match the node selector or affinity"
+    for match in _MAXIMUM.finditer(message):
+        request = f"{match['asked']} asked" if match["asked"] else "more asked"
+        yield f"{match['flavor']} never has enough {match['resource']}: {request}, at most {match['maximum']}"
 
 
 def _format_taint(printed: str) -> str:

@@ -96,7 +96,7 @@ TABLE = """LAST SEEN   TYPE      REASON      OBJECT      MESSAGE
             "Allocate failed due to rpc error: code = Unknown desc = card 5 has no profile left, which is unexpected",
             "KubeletPluginFailed",
         ),
-        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "KubeletRefusedPod"),
+        ("TopologyAffinityError", "Resources cannot be allocated with Topology locality", "KubeletTopology"),
         (
             "OutOfamd.com/gpu",
             "Node didn't have enough resource: amd.com/gpu, requested: 2, used: 0, capacity: 0",

@@ -49,6 +49,17 @@ def test_quota_in_use_names_queue_flavor_need_and_amounts() -> None:
     assert diagnosis.obstacle.numbers == {"needed": 6, "nominal": 24, "used": 24}
 
 
+def test_a_second_flavor_that_never_has_enough_is_named_next_to_the_one_in_use() -> None:
+    message = (
+        "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor big, 6 more "
+        "needed, insufficient quota for nvidia.com/gpu in flavor small, previously considered podsets requests (0) + "
+        "current podset request (6) > maximum capacity (2)"
+    )
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("WaitingForQuota", message), *list_queues("24"))
+    assert get_code(diagnosis) == "KueueWaitsForQuota"
+    assert "small never has enough nvidia.com/gpu: 6 asked, at most 2" in diagnosis.sentence.en
+
+
 def test_the_reason_of_older_releases_has_the_same_message() -> None:
     message = (
         "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor big, 500m more needed"
