@@ -47,8 +47,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_expand("get list watch patch", "", "nodes pods"),
         *_expand("list watch", "", "resourcequotas"),
         *_expand("create", "", "pods/binding"),
-        *_expand("create", "coordination.k8s.io", "leases", INSTALLED),
-        *_expand("get update", "coordination.k8s.io", "leases", INSTALLED, "schedulerlog-scheduler"),
+        *_expand("get", "coordination.k8s.io", "leases", INSTALLED, "schedulerlog-scheduler"),
     ),
     "certificate": (
         *_expand("create", "", "secrets", INSTALLED),

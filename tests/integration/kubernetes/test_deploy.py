@@ -24,11 +24,13 @@ from tests.support.control_plane.objects import created_nodes
 from tests.support.waiting import eventually
 
 OPTIONAL = (
-    "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "networkpolicy", "prometheus",
+    "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "prometheus",
     "keda", "grafana", "dashboards", "event-reporters", "device-annotations", "mcp",
 )  # fmt: skip
 """Components that go with every overlay; in the order of docs/deploy.md."""
 POLICIES = ("event-reporters", "device-annotations")
+TOKENS = {"serviceAccountToken"}
+"""Sources of a projected volume that have the token of the pod's account."""
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +114,7 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     )
 
 
-@pytest.mark.parametrize("component", [*OPTIONAL, "opensearch", "ism", "strimzi", "aggregated-api"])
+@pytest.mark.parametrize("component", [*OPTIONAL, "networkpolicy", "opensearch", "ism", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
     assert alone != build(cluster, KUSTOMIZE / "base")
@@ -150,8 +152,8 @@ def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: 
     sources = ["raw-logs", "alertmanager", "hami-log", "kai-log", "high-availability", "strimzi"]
     objects = build(cluster, combine(tmp_path / "strimzi", KUSTOMIZE / "overlays/scheduler", sources))
     mounted = {
-        spec["serviceAccountName"]: [source["secret"]["name"] for source in volume["projected"]["sources"]]
-        for _, spec in list_pod_templates(objects)
+        name.rpartition("/")[2]: [source["secret"]["name"] for source in volume["projected"]["sources"]]
+        for name, spec in list_pod_templates(objects)
         for volume in spec["volumes"]
         if volume["name"] == "kafka"
     }
@@ -208,6 +210,53 @@ def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: Con
             assert "memory" in container["resources"]["limits"], name
 
 
+def list_accounts_with_token(spec: Json, secrets: dict[str, str]) -> set[str]:
+    """List the accounts of which a pod gets a token; ``secrets``: Secret to the account of its token."""
+    volumes = [volume for volume in spec["volumes"] if TOKENS.intersection(_iterate_sources(volume))]
+    pod_accounts = {spec["serviceAccountName"]} if spec["automountServiceAccountToken"] or volumes else set()
+    named = {volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume}
+    return pod_accounts | {account for secret, account in secrets.items() if secret in named}
+
+
+def _iterate_sources(volume: Json) -> Iterator[str]:
+    return (kind for source in volume.get("projected", {}).get("sources", ()) for kind in source)
+
+
+def test_the_extender_has_no_token_of_kube_scheduler(cluster: ControlPlane) -> None:
+    """An attacker in the process that listens has the rights of its own account only."""
+    objects = build(cluster, KUSTOMIZE / "overlays/scheduler")
+    (spec,) = [spec for name, spec in list_pod_templates(objects) if name == "StatefulSet/schedulerlog-scheduler"]
+    mounted = {
+        container["name"]: {mount["name"] for mount in container["volumeMounts"]} for container in spec["containers"]
+    }
+    tokens = {"scheduler-token", "kube-scheduler-token"}
+    assert mounted["scheduler"] & tokens == {"scheduler-token"}
+    assert mounted["kube-scheduler"] & tokens == {"kube-scheduler-token"}
+    assert spec["automountServiceAccountToken"] is False
+    bound = {
+        item["roleRef"]["name"]
+        for item in select_kinds(objects, "ClusterRoleBinding", "RoleBinding")
+        if any(subject["name"] == "schedulerlog-scheduler" for subject in item["subjects"])
+    }
+    assert bound == {"schedulerlog-scheduler"}
+
+
+@pytest.mark.parametrize("overlay", [overlay for overlay in OVERLAYS if overlay not in ("demo", "small")])
+def test_n9_every_overlay_without_stores_of_its_own_has_network_policies(cluster: ControlPlane, overlay: str) -> None:
+    objects = build(cluster, KUSTOMIZE / "overlays" / overlay)
+    policies = {
+        item["metadata"]["name"].removeprefix("schedulerlog-"): item["spec"]
+        for item in select_kinds(objects, "NetworkPolicy")
+    }
+    assert policies["default"]["policyTypes"] == ["Ingress", "Egress"]
+    assert not {"ingress", "egress"} & policies["default"].keys()
+    # The API server is in no namespace; everything else that a pod reaches has a place.
+    open_ways = {name for name, policy in policies.items() for way in policy.get("egress", ()) if "to" not in way}
+    assert open_ways <= {"api-server", "alertmanager"}
+    has_tls = "SCHEDULERLOG_KAFKA_CA_FILE" in str(select_kinds(objects, "ConfigMap"))
+    assert has_tls is overlay.startswith("production")
+
+
 def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
     everything = combine(
         tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"]
@@ -215,10 +264,15 @@ def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path:
     objects = build(cluster, everything)
     bindings = select_kinds(objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
-    accounts = {
-        spec["serviceAccountName"]: spec["automountServiceAccountToken"] for _, spec in list_pod_templates(objects)
+    secrets = {
+        item["metadata"]["name"]: item["metadata"]["annotations"]["kubernetes.io/service-account.name"]
+        for item in select_kinds(objects, "Secret")
+        if item["type"] == "kubernetes.io/service-account-token"
     }
-    assert {account for account, has_token in accounts.items() if has_token} == bound
+    accounts = {
+        account for _, spec in list_pod_templates(objects) for account in list_accounts_with_token(spec, secrets)
+    }
+    assert accounts == bound
     # Also of a pod that somebody else starts under the account.
     assert all(item["automountServiceAccountToken"] is False for item in select_kinds(objects, "ServiceAccount"))
 

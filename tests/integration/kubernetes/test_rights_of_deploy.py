@@ -62,7 +62,7 @@ OF_JUDGE = {
 """Groups and resources that `ingest kube-events` reads where it may."""
 PROCESSES = ("scheduler", "kube-events", "events", "hami-log")
 OURS = "schedulerlog"
-"""Names in the user agent of our own clients; kube-scheduler shares its pod's account with our scheduler."""
+"""Names in the user agent of our own clients."""
 NODE = "rights-node"
 
 
@@ -167,7 +167,7 @@ def _build_kube_scheduler(deployed: Deployed, port: int) -> Json:
     configuration: Json = yaml.safe_load(document["data"]["scheduler.yaml"])
     assert configuration["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8443"
     configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{port}"
-    return configuration | {"clientConnection": {"kubeconfig": str(deployed.write_kubeconfig("scheduler"))}}
+    return configuration | {"clientConnection": {"kubeconfig": str(deployed.write_kubeconfig("kube-scheduler"))}}
 
 
 def _work_of_the_scheduler(deployed: Deployed, client: Any) -> None:
@@ -268,4 +268,5 @@ def test_every_account_with_a_right_was_counted(done: Deployed) -> None:
     bindings = select_kinds(done.objects, "ClusterRoleBinding", "RoleBinding")
     bound = {subject["name"].removeprefix("schedulerlog-") for binding in bindings for subject in binding["subjects"]}
     # What the API and the Job of its certificate use is counted in test_aggregated_api.py.
-    assert bound == {*PROCESSES, "kai-log", "api", "certificate"}
+    # kube-scheduler has the rights that Kubernetes itself gives to one.
+    assert bound == {*PROCESSES, "kai-log", "api", "certificate", "kube-scheduler"}
