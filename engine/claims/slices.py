@@ -80,7 +80,8 @@ class Slice:
     @cached_property
     def devices(self) -> tuple[SliceDevice, ...]:
         """Devices in their order, built when a search first looks at them: most are never looked at one by one."""
-        return tuple([_build_device(position, device) for position, device in enumerate(self.plain_devices)])
+        build = _build_simple_device if self.is_simple else _build_device
+        return tuple([build(position, device) for position, device in enumerate(self.plain_devices)])
 
     @property
     def spec(self) -> Object:
@@ -224,6 +225,12 @@ def _is_plain(device: Object, capacity: Object) -> bool:
     if not device.keys() <= _PLAIN:
         return False
     return all(type(amount) is dict and len(amount) == 1 for amount in capacity.values())
+
+
+def _build_simple_device(position: int, device: Object) -> SliceDevice:
+    """Build a device of a slice that has only plain and evaluable ones, without checking it again."""
+    attributes, capacity = device.get("attributes") or _NOTHING, device.get("capacity") or _NOTHING
+    return SliceDevice(device.get("name") or "", attributes, capacity, True, True, device, f"spec.devices[{position}]")
 
 
 def _build_device(position: int, device: Object) -> SliceDevice:
