@@ -8,6 +8,7 @@ defaults        values that the API server writes into a new pod
 claim_templates claims that a controller makes from templates of the pod
 admission       HAMi's webhook on the pod, and what it changed in words
 cluster         the cluster's objects as a snapshot, as devices and as a device table
+quotas          Kubernetes' quotas on a pod that does not exist yet
 requests        amounts that HAMi does not count as they are written
 ignored_words   annotations, models, resources and quotas that no scheduler reads
 verdict         one pod judged: filters first, then the fit on the nodes that pass

@@ -26,7 +26,7 @@ from schemas.codec.records import encode_value, format_rfc3339
 from schemas.json_types import Json
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
-_CLOSED_CODES: Final = frozenset(("AdmissionDenied", "RequestNotRead", "ResourceNotInTable"))
+_CLOSED_CODES: Final = frozenset(("AdmissionDenied", "QuotaRefusesPod", "RequestNotRead", "ResourceNotInTable"))
 
 
 def build_answer(

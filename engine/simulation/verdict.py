@@ -26,6 +26,7 @@ from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
+from engine.simulation.quotas import find_exceeded_quota
 from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
@@ -96,7 +97,11 @@ def judge_simulated(
     """Judge the pod as the whole cluster would; nothing of the cluster changes. Raises `PodRejectedError`."""
     admitted = admit_pod(pod, cluster.vendors, cluster.columns.quotas, has_hami=serves(cluster, pod))
     if admitted.denial:
-        return _build_denied(cluster, admitted)
+        namespace = get_text(admitted.pod, "metadata", "namespace")
+        words: dict[str, Word] = {"words": admitted.denial, "namespace": namespace}
+        return _build_denied(cluster, admitted, FoundObstacle("AdmissionDenied", words))
+    if exceeded := find_exceeded_quota(cluster, admitted.pod):
+        return _build_denied(cluster, admitted, exceeded.describe())
     return judge_admitted(cluster, admitted, identity, policy, now)
 
 
@@ -306,8 +311,7 @@ def _is_renamed(cluster: SimulationCluster, resource: str) -> bool:
     return bool(nodes) and not any(node.allocatable.get(count, 0) for node in nodes for count in counts)
 
 
-def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod) -> PodVerdict:
-    words: dict[str, Word] = {"words": admitted.denial, "namespace": get_text(admitted.pod, "metadata", "namespace")}
+def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod, obstacle: FoundObstacle) -> PodVerdict:
     return PodVerdict(
         pod=admitted.pod,
         admitted=admitted,
@@ -316,7 +320,7 @@ def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod) -> PodVerdi
         fitting=(),
         total=cluster.node_count,
         judgement=None,
-        obstacles=(FoundObstacle("AdmissionDenied", words),),
+        obstacles=(obstacle,),
         unread=frozenset(),
         decision=None,
         events=(),
