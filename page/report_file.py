@@ -15,7 +15,7 @@ from page.views.amounts import is_wait_complete
 from schemas.answers.reports import FailureReport, Percentiles
 
 Row = tuple[str, str, str, Any]
-USAGE: Final = ("devices", "gpu_hours_held", "waiting_pods", "gpu_hours_waiting", "gpu_hours_waited")
+USAGE: Final = ("devices", "held_gpu_hours", "waiting_pods", "waiting_gpu_hours", "placed_gpu_hours")
 """Numbers of a namespace, in the order of their columns."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Beginnings of a cell that spreadsheets read as a formula (OWASP, "CSV Injection"), also after spaces."""

@@ -151,14 +151,14 @@ def parse_usage(held: Json, waiting: Json, placed: Json, at_seconds: float) -> l
         NamespaceUsage(
             namespace=name,
             devices=holding["present"]["devices"]["value"] if (holding := held_by.get(name)) else 0,
-            gpu_hours_held=round(holding["held"]["value"] / 3600, 3) if holding else 0.0,
+            held_gpu_hours=round(holding["held"]["value"] / 3600, 3) if holding else 0.0,
             waiting_pods=waits["doc_count"] if (waits := waiting_by.get(name)) else 0,
-            gpu_hours_waiting=_count_waiting_hours(waits, at_seconds) if waits else 0.0,
-            gpu_hours_waited=round(placed_by[name]["waited"]["value"] / 3600, 3) if name in placed_by else 0.0,
+            waiting_gpu_hours=_count_waiting_hours(waits, at_seconds) if waits else 0.0,
+            placed_gpu_hours=round(placed_by[name]["waited"]["value"] / 3600, 3) if name in placed_by else 0.0,
         )
         for name in held_by.keys() | waiting_by.keys() | placed_by.keys()
     ]
-    return sorted(rows, key=lambda row: (-row.gpu_hours_held, -row.gpu_hours_waiting, row.namespace))
+    return sorted(rows, key=lambda row: (-row.held_gpu_hours, -row.waiting_gpu_hours, row.namespace))
 
 
 def _list_namespaces(answer: Json) -> dict[str, Any]:

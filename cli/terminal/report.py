@@ -123,10 +123,10 @@ def _show_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:
         [
             item["namespace"],
             f"{item['devices']:,}",
-            format_gpu_hours(item["gpu_hours_held"]),
+            format_gpu_hours(item["held_gpu_hours"]),
             f"{item['waiting_pods']:,}",
-            format_gpu_hours(item["gpu_hours_waiting"]),
-            format_gpu_hours(item["gpu_hours_waited"]),
+            format_gpu_hours(item["waiting_gpu_hours"]),
+            format_gpu_hours(item["placed_gpu_hours"]),
         ]
         for item in usage
     ]

@@ -56,10 +56,10 @@ class NamespaceUsage(Answer):
 
     namespace: str
     devices: int = Field(description="Devices that its pods hold at the end of the range.")
-    gpu_hours_held: float = Field(description="Within the range.")
+    held_gpu_hours: float = Field(description="Within the range.")
     waiting_pods: int
-    gpu_hours_waiting: float = Field(description="Waits of the pods that wait now, from their first attempts on.")
-    gpu_hours_waited: float = Field(description="Waits of the pods that were placed in the range, until their binds.")
+    waiting_gpu_hours: float = Field(description="Waits of the pods that wait now, from their first attempts on.")
+    placed_gpu_hours: float = Field(description="Waits of the pods that were placed in the range, until their binds.")
 
 
 class Percentiles(Answer):

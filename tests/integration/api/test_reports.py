@@ -127,9 +127,9 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     # Six devices since an hour ago, and two until 23 hours ago; the range begins at the beginning of a bucket.
     since, until = (datetime.fromisoformat(report[name]) for name in ("since", "until"))
     held = 6 * (until - NOW + timedelta(hours=1)) + 2 * (NOW - timedelta(hours=23) - since)
-    assert usage["gpu_hours_held"] == pytest.approx(held / timedelta(hours=1), abs=0.01)
-    assert usage["gpu_hours_waiting"] == report["waiting"]["gpu_hours"]
-    assert usage["gpu_hours_waited"] == report["placed"]["gpu_hours"]
+    assert usage["held_gpu_hours"] == pytest.approx(held / timedelta(hours=1), abs=0.01)
+    assert usage["waiting_gpu_hours"] == report["waiting"]["gpu_hours"]
+    assert usage["placed_gpu_hours"] == report["placed"]["gpu_hours"]
     times = report["time_to_placement"]
     assert times["pods"] == 3
     assert times["p50_seconds"] == pytest.approx(60, rel=0.05)

@@ -47,10 +47,10 @@ def a_usage(namespace: str) -> NamespaceUsage:
     return NamespaceUsage(
         namespace=namespace,
         devices=12,
-        gpu_hours_held=96.25,
+        held_gpu_hours=96.25,
         waiting_pods=3,
-        gpu_hours_waiting=4.5,
-        gpu_hours_waited=0.5,
+        waiting_gpu_hours=4.5,
+        placed_gpu_hours=0.5,
     )
 
 
@@ -59,10 +59,10 @@ def test_the_devices_of_a_namespace_are_in_every_format() -> None:
     rows = list(csv.reader(io.StringIO(write_file(report, "csv"))))
     assert [row[2:] for row in rows if row[:2] == ["usage", "llm"]] == [
         ["devices", "12"],
-        ["gpu_hours_held", "96.25"],
+        ["held_gpu_hours", "96.25"],
         ["waiting_pods", "3"],
-        ["gpu_hours_waiting", "4.5"],
-        ["gpu_hours_waited", "0.5"],
+        ["waiting_gpu_hours", "4.5"],
+        ["placed_gpu_hours", "0.5"],
     ]
     (row,) = [line for line in write_file(report, "markdown").splitlines() if line.startswith("| llm")]
     assert row.split(" | ")[1:3] == ["12", "96.2"]

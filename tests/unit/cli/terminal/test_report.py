@@ -12,8 +12,8 @@ from schemas.json_types import Json
 
 NO_WAIT: Json = {"pods": 0, "gpu_hours": 0, "causes": []}
 USAGE: Json = {
-    "namespace": "llm", "devices": 12, "gpu_hours_held": 96.25, "waiting_pods": 3, "gpu_hours_waiting": 4.5,
-    "gpu_hours_waited": 0.5,
+    "namespace": "llm", "devices": 12, "held_gpu_hours": 96.25, "waiting_pods": 3, "waiting_gpu_hours": 4.5,
+    "placed_gpu_hours": 0.5,
 }  # fmt: skip
 REPORT: Json = {
     "cluster": "default", "namespace": None, "since": "2026-11-16T00:00:00Z", "until": "2026-11-23T00:00:00Z",
