@@ -56,7 +56,7 @@ _OUT_OF: Final = re.compile(
     r"Node didn't have enough resource: (?P<resource>[^\s,]+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
     r"capacity: (?P<capacity>\d+)"
 )
-_TOPOLOGY: Final = re.compile(r"Resources cannot be allocated with Topology locality")
+_LOCALITY: Final = re.compile(r"Resources cannot be allocated with Topology locality")
 _LOW: Final = re.compile(
     r"The node was low on resource: (?P<resource>[^.]+)\.(?: Threshold quantity: (?P<threshold>[^,]+), "
     r"available: (?P<available>[^\s,]+)\.)?"
@@ -223,7 +223,7 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_UNHEALTHY, _explain_unhealthy),
     (_UNBOUND, _explain_unbound),
     (_OUT_OF, _explain_out_of),
-    (_TOPOLOGY, _explain_topology),
+    (_LOCALITY, _explain_topology),
     (_LOW, _explain_low),
     (_LIMIT, _explain_limit),
     (_PLUGIN, _explain_plugin),
