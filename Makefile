@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz mutants headlamp up down generate sbom image clean
+.PHONY: help install demo demo-check test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz mutants headlamp up down generate sbom image clean
 
 # Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -20,8 +20,11 @@ QUICK := tests/unit tests/contract tests/conformance tests/e2e/test_main_job.py 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
-	@$(RUN) dev.demo $(if $(ONCE),--once)
+demo: install  ## Tell the story of five pods on a real Kafka, pipeline and OpenSearch, then stay up (ARGS="--once", "--json")
+	@$(RUN) dev.demo $(if $(ONCE),--once) $(ARGS)
+
+demo-check: install  ## Run the same pods, compare every answer with docs/demo.md, and exit
+	@$(RUN) dev.demo --check
 
 # The first build of Kubernetes takes minutes of both cores, and beside the tests three times as long, as do the tests.
 test: install servers  ## Run the first tier: units, contracts, conformance, one run through all servers (ARGS="-k word")

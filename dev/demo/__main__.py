@@ -1,66 +1,54 @@
-"""``python -m dev.demo``: start everything, run the scenarios, show the answers, keep running until Ctrl-C."""
+"""``python -m dev.demo``: start everything, tell the story of five pods, keep running until Ctrl-C."""
 
+import json
+import os
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
-from dev.demo import scenarios, show
+from dev.demo import checks, story
 from dev.demo.processes import ServiceError
-from dev.demo.reader import build_schedulerlog_path
-from dev.demo.stack import TOGETHER, Stack, stack
+from dev.demo.scenarios import EXAMPLES
+from dev.demo.stack import OPTIONAL_SERVICES, Stack, stack
 
-FOLDER = Path(".run/demo")
-
-
-def play(console: Console, running: Stack) -> bool:
-    """Show every answer; whether all were the expected ones."""
-    right = True
-    for answer in scenarios.play(running):
-        show.show_answer(console, answer)
-        right &= answer.is_right
-    console.rule("[bold]Two sources[/]: ingest kube-events has read kube-scheduler's events about the same tries")
-    for answer in scenarios.compare_sources(running):
-        show.show_verdict(console, answer)
-        right &= answer.is_right
-    console.rule("[bold]Event messages[/]: what kubectl describe shows")
-    for answer in scenarios.compare_messages(running):
-        show.show_messages(console, answer)
-        right &= answer.is_right
-    answer = scenarios.search(running)
-    console.rule("[bold]Search[/]: GET /api/v1/schedulerlogs?reason=" + scenarios.SEARCHED_REASON)
-    console.print_json(data=running.reader.search(reason=scenarios.SEARCHED_REASON))
-    show.show_verdict(console, answer)
-    return right & answer.is_right
+FOLDER: Final = Path(".run/demo")
+WAIT_SECONDS: Final = 30.0
+"""Seconds in which a person can open the page of the waiting pod before it is placed."""
 
 
-def show_addresses(console: Console, running: Stack) -> None:
-    """Print where the services listen, and requests to try."""
-    api, curl = running.build_url("api"), f"curl --cacert {running.authority}"
-    console.rule("[bold]Everything keeps running until Ctrl-C[/]")
-    console.print(f"Page        {api}/ui/pods/default/gpu-pod-default (a browser warns of the demo's own authority)")
-    console.print(f"scheduler   {running.build_url('scheduler')}\nAPI         {api}", highlight=False)
-    console.print(f"Kafka       {running.backends.bootstrap_servers}", highlight=False)
-    console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
-    for path in (
-        build_schedulerlog_path("default/gpu-pod-default"),
-        build_schedulerlog_path("llm/finetune") + "/history",
-    ):
-        console.print(f"  {curl} {api}{path}", soft_wrap=True, highlight=False)
-    path = build_schedulerlog_path("default/gpu-pod-default")
-    console.print(f"  {curl} '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
-    console.print(f"  {curl} '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
-    console.print(f"  {curl} {api}/api/v1/nodes/node1/occupancy", soft_wrap=True, highlight=False)
-    why = f"{sys.executable} -m schedulerlog why default/gpu-pod-default --api-ca-file {running.authority}"
-    console.print(f"  {why} --api-url {api}\n", soft_wrap=True, highlight=False)
-    console.print(
-        f"Edit {running.cluster.path}: the scheduler reads it again after each change. Logs are in {FOLDER / 'logs'}."
-    )
+def tell_story(running: Stack, *, is_once: bool) -> None:
+    """Print the cluster, pod by pod the answer, and where to look on."""
+    story.draw(running, write)
+    for act, answers in story.play(running):
+        for line in story.tell(act, answers):
+            write(line)
+    write("")
+    for line in build_next_steps(running):
+        write(line)
+    story.wait_for_end(running, write, 0.0 if is_once else WAIT_SECONDS)
+
+
+def print_json(running: Stack) -> None:
+    """Print the answers of the API about each pod as a JSON document on a line."""
+    for _, answers in story.play(running):
+        write(json.dumps(answers.to_json()))
+    write(json.dumps(story.wait_for_end(running, lambda _: None, 0.0).to_json()))
+
+
+def build_next_steps(running: Stack) -> Iterator[str]:
+    """Build the one address to open and the one command to type."""
+    api = running.build_url("api")
+    program = Path(sys.executable).with_name("schedulerlog")
+    command = os.path.relpath(program) if program.exists() else f"{sys.executable} -m schedulerlog"
+    yield f"Open  {api}/ui/pods/{story.WAITING_POD}"
+    yield f"Type  {command} why {story.SHOWN_POD} --api-url {api}"
 
 
 def run_until_stopped(running: Stack) -> None:
@@ -70,31 +58,61 @@ def run_until_stopped(running: Stack) -> None:
         time.sleep(1)
 
 
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """End the process with a sentence after Ctrl-C, and after a service that did not start."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell Ctrl-C would be ignored
+    try:
+        yield
+    except KeyboardInterrupt:
+        complain("Stopped.")
+        raise SystemExit(0) from None
+    except (ServiceError, TimeoutError) as error:
+        complain(str(error))
+        raise SystemExit(1) from None
+
+
+def write(line: str) -> None:
+    """Print a line at once; a terminal without the bars of the drawing gets question marks."""
+    encoding = sys.stdout.encoding or "ascii"
+    print(line.encode(encoding, "replace").decode(encoding), flush=True)
+
+
+def complain(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.command()
-def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then stop.")] = False) -> None:
-    """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell Ctrl-C would be ignored
-    console = show.create_console()
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    console.print("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
-    try:
-        with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml", services=TOGETHER, has_certificate=True) as running:
-            right = play(console, running)
+def main(
+    once: Annotated[bool, typer.Option("--once", help="Stop after the story.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compare every answer with docs/demo.md, then stop; exits with 1 if not equal."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answers in JSON, one pod a line, then stop.")
+    ] = False,
+) -> None:
+    """Tell the story of five pods on a real Kafka, pipeline and OpenSearch, then keep everything running."""
+    with ended_by_signals():
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        complain("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
+        with stack(FOLDER, EXAMPLES / "cluster.yaml", has_certificate=check) as running:
+            if check:
+                raise SystemExit(0 if checks.compare_all(running) else 1)
+            for service in OPTIONAL_SERVICES:
+                running.start(service)
+            if as_json:
+                print_json(running)
+                return
+            tell_story(running, is_once=once)
             if not once:
-                show_addresses(console, running)
+                write(f"\nEverything runs until Ctrl-C; its logs are in {FOLDER / 'logs'}.")
                 run_until_stopped(running)
-    except KeyboardInterrupt:
-        console.print("Stopped.")
-        raise SystemExit(0) from None
-    except (ServiceError, TimeoutError) as error:
-        console.print(f"[bold red]{error}[/]", highlight=False)
-        raise SystemExit(1) from None
-    console.print("[bold green]Every answer is the expected one.[/]" if right else "[bold red]Some answers differ.[/]")
-    raise SystemExit(0 if right else 1)
 
 
 if __name__ == "__main__":

@@ -67,8 +67,12 @@ class Reader:
 
 
 def build_schedulerlog_path(pod: str) -> str:
+    return build_pod_path(pod, "schedulerlog")
+
+
+def build_pod_path(pod: str, answer: str) -> str:
     namespace, name = pod.split("/")
-    return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+    return f"/api/v1/namespaces/{namespace}/pods/{name}/{answer}"
 
 
 def until(read: Callable[[], T], expected: T, timeout_seconds: float = 30) -> T:
