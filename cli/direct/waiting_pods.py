@@ -16,7 +16,7 @@ from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import PodAnswer, diagnose_pods
-from ingest.cases.unmade_answers import explain_unmade
+from engine.cases.unmade_answers import explain_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, parse_moment
 from schemas.answers.waiting import MainObstacle, PodsWaiting, PodWaiting
 from schemas.codec.records import format_rfc3339
@@ -71,7 +71,7 @@ def _waits(pod: Fields) -> bool:
 
 def _to_unmade_item(live: LiveCase, key: CaseWorkload, now: datetime) -> PodWaiting:
     """Build the item of a workload without pods: it is named as ``why`` takes it, such as ``job/train``."""
-    unmade = explain_unmade(live.case, key)
+    unmade = explain_unmade(live.case.objects, now, key)
     obstacle, created = unmade.obstacle, format_rfc3339(unmade.created_at or now)
     waited = max(int((now - (unmade.created_at or now)).total_seconds()), 0)
     return PodWaiting(

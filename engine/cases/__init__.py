@@ -8,6 +8,8 @@ workload_words     words that name kinds of workloads, and the kinds
 workloads          a workload with its family and its pods
 unmade_pods        pods that a workload has not made yet
 unmade_causes      causes of pods that a workload does not make by itself
+unmade_answers     diagnosis of pods that do not exist yet
+workload_answers   answers about workloads: their pods by what keeps them
 workload_timeline  events of a workload and its pods over the layers
 node_answers  nodes with what pods hold of their devices
 anonymous_objects  objects with replaced names

@@ -10,6 +10,5 @@ foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events
 answers       answers about each pod: its diagnosis, or the schedulerlog that the API would give
-workload_answers  answers about workloads: their pods by what keeps them
-unmade_answers  diagnosis of pods that do not exist yet
+workload_answers  answers about workloads, with the attempts of their pods
 """

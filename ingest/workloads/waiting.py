@@ -12,8 +12,7 @@ from engine.cases.unmade_causes import list_unmade
 from engine.cases.workloads import CaseWorkload, find_root
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.named_pods import hide_other_pods
-from ingest.cases.read_case import ClusterCase
-from ingest.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
+from engine.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
 from ingest.workloads.object_store import WorkloadObjects
 from runtime.kubernetes.object_fields import get_text
 from schemas.events import DEFAULT_CLUSTER, ObjectProblem, Owner, PodWait, WorkloadObserved
@@ -80,8 +79,7 @@ class WaitObserver:
     def _explain(self, key: CaseWorkload, moment: datetime, now: float) -> list[WorkloadObserved]:
         if self._case.find(key.kind, key.name, key.namespace) is None:
             return []
-        case = ClusterCase(self._case, read_at=moment)
-        event = _to_event(self._cluster, key, explain_unmade(case, key), moment, self._case)
+        event = _to_event(self._cluster, key, explain_unmade(self._case, moment, key), moment, self._case)
         before = self._waits.get(key)
         if before and before.event.wait == event.wait and now - before.observed_at < REPEAT_SECONDS:
             return []

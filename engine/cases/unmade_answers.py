@@ -22,7 +22,6 @@ from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
-from ingest.cases.read_case import UNDATED, ClusterCase
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, list_conditions, parse_moment
 from schemas.answers.diagnosis import Diagnosis, Obstacle
 from schemas.events import ObjectProblem
@@ -48,13 +47,12 @@ class UnmadeWorkload(NamedTuple):
     """Devices of these pods together."""
 
 
-def explain_unmade(case: ClusterCase, key: CaseWorkload) -> UnmadeWorkload:
+def explain_unmade(objects: CaseObjects, now: datetime, key: CaseWorkload) -> UnmadeWorkload:
     """Explain a workload without pods for a list."""
-    objects = case.objects
     family = list_family(objects, key)
     wanted = count_pods(objects, key, family) or 0
-    diagnosis = diagnose_unmade(case, key, family, max(wanted, 1))
     pod = build_unmade_pod(objects, key, family)
+    diagnosis = diagnose_unmade(build_unmade_facts(objects, now, key, pod), objects, key, family, max(wanted, 1))
     devices = count_devices([to_request(request) for request in list_requests(pod, list_vendors(()))]) if pod else 0
     return UnmadeWorkload(
         diagnosis.obstacle,
@@ -79,18 +77,25 @@ def count_pods(objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWor
     return next((count for entry in counting if (count := count_wanted(objects, entry, family)) is not None), None)
 
 
+def build_unmade_facts(objects: CaseObjects, now: datetime, key: CaseWorkload, pod: Fields | None) -> DiagnosisFacts:
+    """Build the facts about a pod that its workload has not made; ``pod`` is made from its template."""
+    table = {**objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
+    added = replace(objects, tables={**objects.tables, kinds.POD: table})
+    return CaseFacts(added, now).build(key.namespace, key.name)
+
+
 def diagnose_unmade(
-    case: ClusterCase, key: CaseWorkload, family: Sequence[CaseWorkload], count: int, pods: Sequence[Fields] = ()
+    facts: DiagnosisFacts,
+    objects: CaseObjects,
+    key: CaseWorkload,
+    family: Sequence[CaseWorkload],
+    count: int,
+    pods: Sequence[Fields] = (),
 ) -> Diagnosis:
     """Diagnose pods that do not exist: by the layers that hold the workload, or by what kept its owner from it.
 
-    ``pods``: those of the workload that exist.
+    ``facts`` are those of ``build_unmade_facts``; ``pods``: those of the workload that exist.
     """
-    pod = build_unmade_pod(case.objects, key, family)
-    table = {**case.objects.tables.get(kinds.POD, {}), **({(key.namespace, key.name): pod} if pod else {})}
-    objects = replace(case.objects, tables={**case.objects.tables, kinds.POD: table})
-    now = case.ended_at or UNDATED
-    facts = CaseFacts(objects, now).build(key.namespace, key.name)
     return (
         _diagnose_owner(facts, objects, family)
         or _diagnose_layers(facts)
