@@ -44,6 +44,7 @@ from api.handlers.trends import ReportHandlers, TrendHandlers
 from api.handlers.waiting import WaitingHandlers
 from api.handlers.waiting_page import PendingList
 from api.handlers.watching import WatchHandlers
+from api.handlers.workloads import WorkloadHandlers
 from api.http import errors
 from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
 from api.http.openapi_page import list_document_routes
@@ -155,6 +156,7 @@ def create_app(
             facts,
             Exclusion(devices, index),
         ),
+        WorkloadHandlers(attempts, facts),
         SuggestionHandlers(attempts, devices, change_search, facts),
         AdmissionHandlers(index, devices),
         simulation,

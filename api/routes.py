@@ -17,6 +17,7 @@ from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
 from api.handlers.trends import ReportHandlers, TrendHandlers
 from api.handlers.waiting import WaitingHandlers
+from api.handlers.workloads import WorkloadHandlers
 from api.http.cluster import CLUSTER, ROOT
 from api.http.operation import Operation, OperationRoute
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
@@ -33,8 +34,10 @@ from schemas.answers.simulation import Simulation
 from schemas.answers.suggestions import Suggestions, SuggestionsForMany
 from schemas.answers.trends import Trends
 from schemas.answers.waiting import DeviceRefusals, PendingAnswer, PodsWaiting
+from schemas.answers.workloads import WorkloadDiagnosis
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
+WORKLOAD: Final = "/namespaces/{namespace}/workloads/{word}/{name}"
 NODE: Final = "/nodes/{node}"
 
 _A_POD: Final = {name: {"schema": {"type": "object"}} for name in ("application/yaml", "application/json")}
@@ -67,6 +70,7 @@ def list_routes(
     schedulerlog: SchedulerlogHandlers,
     comparisons: ComparisonHandlers,
     diagnosis: DiagnosisHandlers,
+    workloads: WorkloadHandlers,
     suggestions: SuggestionHandlers,
     admission: AdmissionHandlers,
     simulation: SimulationHandlers,
@@ -86,6 +90,7 @@ def list_routes(
         *_list_attempt_operations(schedulerlog),
         *_list_comparison_operations(comparisons),
         Operation(POD + "/diagnosis", diagnosis.get_diagnosis, Diagnosis, "Diagnosis of a pod", {}, (400, 404, 503)),
+        Operation(WORKLOAD, workloads.get_workload, WorkloadDiagnosis, "Diagnosis of a workload", {}, (400, 404, 503)),
         Operation(
             POD + "/suggestions",
             suggestions.list_suggestions,

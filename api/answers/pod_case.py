@@ -6,7 +6,7 @@ The pod itself is read for each question; lists of its namespace and of the clus
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from api.answers.object_api import Objects
@@ -130,16 +130,23 @@ def _list_instead(read: Sequence[ObjectList], namespace: str, name: str) -> Iter
             yield _list_pods(namespace)
 
 
-def _build_objects(read: Iterable[ObjectList], pod: Json | None, namespace: str, name: str) -> CaseObjects:
+def _build_objects(read: Sequence[ObjectList], pod: Json | None, namespace: str, name: str) -> CaseObjects:
+    objects = build_objects(read)
+    if pod is None:
+        return objects
+    # Read a moment later than the lists.
+    pods = {**objects.tables.get(kinds.POD, {}), (namespace, name): pod}
+    return replace(objects, tables={**objects.tables, kinds.POD: pods})
+
+
+def build_objects(read: Iterable[ObjectList]) -> CaseObjects:
+    """Build the case of the lists; of two lists of a kind, the objects of the later one count."""
+    lists = list(read)
     tables: dict[str, dict[tuple[str, str], Fields]] = {}
-    for entry in read:
+    for entry in lists:
         tables.setdefault(entry.kind, {}).update(entry.table)
-    if pod:
-        # Read a moment later than the lists.
-        tables.setdefault(kinds.POD, {})[namespace, name] = pod
-    unread = frozenset(entry.kind for entry in read if entry.error or entry.is_cut)
-    listed = frozenset(entry.kind for entry in read) - unread
-    return CaseObjects(tables, unread, listed)
+    unread = frozenset(entry.kind for entry in lists if entry.error or entry.is_cut)
+    return CaseObjects(tables, unread, frozenset(entry.kind for entry in lists) - unread)
 
 
 def _list_unknown(read: Iterable[ObjectList]) -> list[Unknown]:

@@ -37,14 +37,14 @@ def _hide_in_facts(facts: DiagnosisFacts, hide: Hide) -> DiagnosisFacts:
     recorded, conditions = list(facts.events or ()), list(facts.pod.conditions if facts.pod else ())
     events = [event._replace(words=hide(event.words)) for event in recorded]
     changed = [condition.model_copy(update={"message": hide(condition.message)}) for condition in conditions]
-    objects = _hide_in_objects(facts.objects, facts.namespace, hide) if facts.objects else None
+    objects = hide_in_objects(facts.objects, facts.namespace, hide) if facts.objects else None
     if (events, changed) == (recorded, conditions) and objects is facts.objects:
         return facts
     pod = facts.pod._replace(conditions=changed) if facts.pod else None
     return replace(facts, events=facts.events and events, pod=pod, objects=objects)
 
 
-def _hide_in_objects(objects: CaseObjects, namespace: str, hide: Hide) -> CaseObjects:
+def hide_in_objects(objects: CaseObjects, namespace: str, hide: Hide) -> CaseObjects:
     """Keep the objects of the namespace and of the cluster; return the same objects if there are no others."""
     tables = {
         kind: {key: _hide_in_object(kind, entry, hide) for key, entry in table.items() if key[0] in ("", namespace)}

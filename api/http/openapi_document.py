@@ -42,6 +42,7 @@ _TAG_OF: Final = {
 _OWNERS: Final = {
     "/namespaces/{namespace}/pods/{name}": "/pod",
     "/nodes/{node}": "/node",
+    "/namespaces/{namespace}/workloads/{word}/{name}": "/workload",
     "/attempts/{attempt_id}": "/attempt",
 }
 _SUFFIXES: Final = {CSV: ".csv", "application/yaml": ".yaml", "text/plain": ".text"} | dict.fromkeys(WATCHED, ".watch")

@@ -6,7 +6,6 @@ simulation  pods that do not exist yet, on the cluster as it is now
 waiting_pods  pods that wait, each with its main obstacle
 transport   answers the paths of the API from such a case
 workload_case  reads what a question about a workload needs
-similar_names  names that are most similar to one that does not exist
 waiting_groups  waiting pods by workload or obstacle
 polled_changes  changes that are found by reading again
 scheduler_logs  reads the log of the pod's scheduler

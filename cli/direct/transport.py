@@ -19,8 +19,8 @@ from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_chang
 from cli.direct.reader import ObjectReader
 from cli.direct.rungs import describe_log, describe_rung
 from cli.direct.saved_case import save_case
-from cli.direct.similar_names import list_similar_names
 from cli.direct.workload_case import read_workload_case
+from engine.cases.similar_names import list_similar_names
 from engine.snapshot import kinds
 from schemas.json_types import Json
 

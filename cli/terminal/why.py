@@ -48,7 +48,7 @@ def why(
       schedulerlog why job/train -n llm --save case.tgz
 
     A workload (job, cronjob, deployment, replicaset, statefulset, vcjob, workload, podgroup, …) is answered from the
-    cluster's objects, with its pods by what keeps them.
+    cluster's objects, with its pods by what keeps them; with --api-url the API reads them.
 
     Exits with 0 if the pod is placed, 1 if it was refused or waits, 3 if nothing is recorded about it, 4 if you may
     not read it, 5 if the API does not answer.
@@ -56,8 +56,8 @@ def why(
     namespace, word, name = asking.parse_subject(pod)
     if watch and (attempt or word):
         fail("--watch: follows a pod, and an attempt does not change: leave out --attempt", USAGE)
-    if save and (watch or attempt):
-        fail("--save: the cluster is saved as it is now: leave out --watch and --attempt", USAGE)
+    if save and (watch or attempt or asking.api_url):
+        fail("--save: the cluster is saved as kubectl reads it now: leave out --watch, --attempt and --api-url", USAGE)
     if word:
         raise typer.Exit(_answer_workload(asking, build_workload_path(namespace, word, name), save))
     if save:
@@ -101,7 +101,9 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
 
 def _answer_workload(asking: Asking, path: str, save: Path | None) -> int:
     """Print the answer about a workload and return its exit code."""
-    transport = asking.create_cluster_transport()
+    # Without a URL the cluster itself: to read objects takes no more rights than the aggregated API does.
+    cluster = None if asking.api_url else asking.create_cluster_transport()
+    transport = cluster or asking.create_transport()
     answer = require_answer(transport.get(path))
     if not print_document(asking.output, answer, iterate_pods):
         show_workload(
@@ -110,8 +112,8 @@ def _answer_workload(asking: Asking, path: str, save: Path | None) -> int:
             lambda pod: transport.get(build_pod_path(pod["namespace"], pod["name"], "suggestions")),
             is_wide=asking.output == "wide",
         )
-    if save:
-        _save(transport, save)
+    if save and cluster:
+        _save(cluster, save)
     return to_workload_exit_code(answer)
 
 

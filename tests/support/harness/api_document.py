@@ -15,6 +15,8 @@ from api.http.errors import describe_problem
 from api.http.openapi_document import FILE, build_document
 from api.http.operation import OperationRoute
 from api.metrics import PREFIX
+from schemas.json_types import Json
+from tests.support.fakes.objects import FakeObjects
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
 
@@ -22,9 +24,30 @@ _NAMES: Final = {
     "namespace": "llm",
     "name": "deepseek-5996b8569d-kgwgx",
     "node": "node3",
+    "word": "job",
     "attempt_id": "6f97a54de6fbb9e27ee3a1dc8d608d38",
 }
 """Path parameters under which the golden records have something."""
+_WORKLOAD: Final = "getWorkload"
+"""Operation that is answered from objects, of which the golden records have none."""
+_JOB: Final[Json] = {
+    "metadata": {"namespace": "llm", "name": "train", "creationTimestamp": "2026-04-22T02:15:40Z"},
+    "spec": {"parallelism": 1, "template": {"spec": {"containers": [{"name": "main"}]}}},
+}
+_POD_OF_JOB: Final[Json] = {
+    "metadata": {
+        "namespace": "llm", "name": "train-0", "creationTimestamp": "2026-04-22T02:15:41Z",
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}],
+    },
+    "spec": {"nodeName": "node3", "containers": [{"name": "main"}]},
+    "status": {"phase": "Running", "startTime": "2026-04-22T02:15:43Z"},
+}  # fmt: skip
+_OBJECTS: Final[dict[str, Json]] = {
+    "/apis": {"groups": [{"name": "batch", "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}]},
+    "/apis/batch/v1/namespaces/llm/jobs/train": _JOB,
+    "/api/v1/namespaces/llm/pods/train-0": _POD_OF_JOB,
+    "/api/v1/pods": {"items": [_POD_OF_JOB]},
+}
 _POD: Final = "/api/v1/namespaces/llm/pods/{name}"
 _ATTEMPT: Final = "/api/v1/attempts/{attempt_id}"
 _THEN: Final = "at=2026-04-22T14:00:00Z"
@@ -107,6 +130,7 @@ def derive_requests(routes: Iterable[BaseRoute]) -> dict[str, str]:
         if item.method == "get" and "{cluster}" not in item.path
         if "application/json" in item.description["responses"]["200"]["content"]
     }
+    paths.pop(_WORKLOAD, None)
     return {name: REQUESTS.get(name, path).format(**_NAMES) for name, path in paths.items()}
 
 
@@ -126,6 +150,7 @@ async def collect_examples() -> dict[str, Any]:
             if f"{name}=" not in path:
                 collected[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(collected[operation])
+    collected[_WORKLOAD] = await _ask_for_workload()
     collected |= {name: _fix_text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
     events = await asyncio.gather(*(_read_first_event(caller, path.format(**_NAMES)) for path in WATCHES.values()))
     collected |= dict(zip(WATCHES, events, strict=True))
@@ -139,6 +164,14 @@ async def collect_examples() -> dict[str, Any]:
         401, "the caller is unknown", "Send Authorization: Bearer TOKEN."
     ).model_dump()
     return collected | {str(status): describe_problem(status, *words).model_dump() for status, words in ERRORS.items()}
+
+
+async def _ask_for_workload() -> Json:
+    caller = Caller(answer_search, objects=FakeObjects(_OBJECTS))
+    answer = await caller.get("/api/v1/namespaces/llm/workloads/job/train")
+    assert answer.status_code == 200, answer.text
+    document: Json = answer.json()
+    return document | {"at": "2026-04-22T02:15:43.000000Z"}
 
 
 def _fix_text(name: str, text: str) -> str:
