@@ -20,7 +20,7 @@ QUICK := tests/unit tests/contract tests/conformance tests/e2e/test_main_job.py 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: install  ## Tell the story of five pods on a real Kafka, pipeline and OpenSearch, then stay up (ARGS="--once", "--json")
+demo: install  ## Show the story of five pods on a real Kafka, pipeline and OpenSearch, then stay up (ARGS="--once", "--json")
 	@$(RUN) dev.demo $(if $(ONCE),--once) $(ARGS)
 
 demo-check: install  ## Run the same pods, compare every answer with docs/demo.md, and exit

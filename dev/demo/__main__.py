@@ -1,4 +1,4 @@
-"""``python -m dev.demo``: start everything, tell the story of five pods, keep running until Ctrl-C."""
+"""``python -m dev.demo``: start everything, show the story of five pods, keep running until Ctrl-C."""
 
 import json
 import os
@@ -23,11 +23,11 @@ WAIT_SECONDS: Final = 30.0
 """Seconds in which a person can open the page of the waiting pod before it is placed."""
 
 
-def tell_story(running: Stack, *, is_once: bool) -> None:
+def show_story(running: Stack, *, is_once: bool) -> None:
     """Print the cluster, pod by pod the answer, and where to look on."""
     story.draw(running, write)
     for act, answers in story.play(running):
-        for line in story.tell(act, answers):
+        for line in story.format_act(act, answers):
             write(line)
     write("")
     for line in build_next_steps(running):
@@ -97,7 +97,7 @@ def main(
         bool, typer.Option("--json", help="Print the answers in JSON, one pod a line, then stop.")
     ] = False,
 ) -> None:
-    """Tell the story of five pods on a real Kafka, pipeline and OpenSearch, then keep everything running."""
+    """Show the story of five pods on a real Kafka, pipeline and OpenSearch, then keep everything running."""
     with ended_by_signals():
         shutil.rmtree(FOLDER, ignore_errors=True)
         complain("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
@@ -109,7 +109,7 @@ def main(
             if as_json:
                 print_json(running)
                 return
-            tell_story(running, is_once=once)
+            show_story(running, is_once=once)
             if not once:
                 write(f"\nEverything runs until Ctrl-C; its logs are in {FOLDER / 'logs'}.")
                 run_until_stopped(running)

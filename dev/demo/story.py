@@ -97,19 +97,19 @@ def read_answers(reader: Reader, pod: str, node: str | None) -> PodAnswers:
     return PodAnswers(pod, diagnosis, suggestions, scores)
 
 
-def tell(act: Act, answers: PodAnswers) -> Iterator[str]:
-    """Tell what the pod requests, its sentence, and what would help or why this node was taken."""
+def format_act(act: Act, answers: PodAnswers) -> Iterator[str]:
+    """Format what the pod requests, its sentence, and what would help or why this node was taken."""
     yield ""
     yield f"{answers.pod} {act.request}."
     is_placed = answers.diagnosis["state"] == "placed"
     yield from _fold("placed" if is_placed else "refused", answers.diagnosis["sentence"]["en"])
     if is_placed:
-        yield from _tell_choice(answers.scores)
+        yield from _format_choice(answers.scores)
     else:
         yield from _fold("helps", _find_help(answers))
 
 
-def _tell_choice(scores: Json) -> Iterator[str]:
+def _format_choice(scores: Json) -> Iterator[str]:
     nodes = {node["node"]: node["score"] for node in scores.get("nodes", [])}
     if (other := scores.get("runner_up")) and (chosen := scores.get("chosen")) in nodes:
         yield from _fold(
@@ -133,7 +133,7 @@ def _fold(label: str, text: str) -> Iterator[str]:
 def wait_for_end(running: Stack, write: Write, wait_seconds: float) -> PodAnswers:
     """Let the last pod wait for the end of another one, and return its answers when it is placed."""
     answers = try_pod(running, LAST_ACT)
-    for line in tell(LAST_ACT, answers):
+    for line in format_act(LAST_ACT, answers):
         write(line)
     write(f"  {'waits':<9}{HOLDER} holds them and ends in {wait_seconds:.0f} s.")
     started = time.monotonic()
