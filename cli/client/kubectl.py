@@ -11,6 +11,7 @@ from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from cli.client.requests import AGGREGATED, to_aggregated, with_query
 from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from cli.client.wording import to_terminal_words
 from schemas.json_types import Json
 
 KUBECTL: Final = os.environ.get("KUBECTL", "kubectl")
@@ -118,7 +119,7 @@ def parse_kubectl_problem(errors: str) -> Problem:
     if not match:
         return _parse_client_problem(text)
     # Our own errors are `cause. next step`.
-    cause, _, next_step = match["message"].strip().partition(". ")
+    cause, _, next_step = map(to_terminal_words, match["message"].strip().partition(". "))
     match match["reason"]:
         case "NotFound" if any(words in cause for words in _NOT_INSTALLED):
             return Unreachable(cause, INSTALL)

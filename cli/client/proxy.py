@@ -7,6 +7,7 @@ proxy refuses methods that write. Where it can't run, every request starts a kub
 import http.client
 import json
 import os
+import select
 import socket
 import subprocess
 import tempfile
@@ -24,12 +25,14 @@ from cli.client.transport import TIMEOUT_SECONDS
 START_SECONDS: Final = 5.0
 """Limit for the start; kubectl opens the socket within 0.2 s."""
 _WRITING: Final = "^(POST|PUT|PATCH|DELETE)$"
-# The shell reads from a pipe that ends with this process, however that ends; then the proxy ends too.
+# The shell reads from a pipe that ends with this process, however that ends; then the proxy ends too. Only the proxy
+# writes to the other pipe, which ends with it.
 _SCRIPT: Final = """
 folder=$1; shift
 trap 'kill $! 2>/dev/null; rm -f "$folder/socket"; rmdir "$folder"' EXIT
 trap 'exit 1' INT TERM HUP
-"$@" </dev/null >/dev/null 2>&1 &
+"$@" </dev/null 2>/dev/null &
+exec >/dev/null
 read -r _
 """
 
@@ -103,10 +106,18 @@ class ProxiedKubectl:
         deadline = time.monotonic() + START_SECONDS
         # The socket is there before the proxy listens on it.
         while not _accepts(path):
-            if time.monotonic() > deadline or self._process is None or self._process.poll() is not None:
+            if time.monotonic() > deadline or self._process is None or _has_ended(self._process):
                 return False
             time.sleep(0.005)
         return True
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Tell whether the proxy has ended, which closes its standard output."""
+    if process.stdout is None or process.stdout.closed:
+        return True
+    is_readable = select.select([process.stdout], [], [], 0)[0]
+    return bool(is_readable) and not os.read(process.stdout.fileno(), 4096)
 
 
 def _accepts(path: Path) -> bool:
@@ -137,7 +148,7 @@ def _start_until_closed(folder: Path, command: Sequence[str]) -> subprocess.Pope
     return subprocess.Popen(
         ["/bin/sh", "-c", _SCRIPT, "sh", str(folder), *command],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
 
@@ -147,6 +158,8 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     if process.stdin and not process.stdin.closed:
         process.stdin.close()
     process.wait()
+    if process.stdout:
+        process.stdout.close()
 
 
 def _parse_status(code: int, body: bytes) -> Problem | None:

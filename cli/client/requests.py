@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 ROOT: Final = "/api/v1"
 AGGREGATED: Final = "/apis/schedulerlog.io/v1alpha1"
 _POD: Final = re.compile(r"(/namespaces/[^/]+/pods/[^/]+)(/.+)?")
+_WORKLOAD: Final = re.compile(r"(/namespaces/[^/]+/workloads/[^/]+)/([^/]+)")
 _NODE: Final = re.compile(r"(/nodes/[^/]+)(/.+)?")
 _SCHEDULERLOG: Final = "/schedulerlog"
 _REPORTS: Final = {"/reports/failures": "/reports"}
@@ -41,6 +42,8 @@ def to_aggregated(path: str, query: Mapping[str, str]) -> tuple[str, dict[str, s
     if match := _POD.fullmatch(path):
         subpath = (match[2] or "").removeprefix(_SCHEDULERLOG)
         return AGGREGATED + match[1] + _SCHEDULERLOG + subpath, left
+    if match := _WORKLOAD.fullmatch(path):
+        return f"{AGGREGATED}{match[1]}:{match[2]}", left
     if match := _NODE.fullmatch(path):
         return AGGREGATED + match[1] + _SCHEDULERLOG + (match[2] or ""), left
     path = _REPORTS.get(path, path)

@@ -13,6 +13,7 @@ from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, to_problem
 from cli.client.requests import ROOT, with_query
 from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from cli.client.wording import to_terminal_words
 from schemas.json_types import Json
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -104,7 +105,8 @@ class UrlTransport:
         body = response.read(_MAX_ERROR_BYTES)
         try:
             error = json.loads(body)
-            cause, next_step, code = str(error["error"]), str(error["next"]), error.get("code")
+            cause, next_step = (to_terminal_words(str(error[part])) for part in ("error", "next"))
+            code = error.get("code")
         except (ValueError, KeyError, TypeError, AttributeError):
             cause = f"{self.url} answers {response.status} {response.reason}"
             # A page of another server says nothing about the pod.

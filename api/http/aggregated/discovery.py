@@ -8,6 +8,7 @@ import orjson
 from api.http.cluster import AGGREGATED
 from schemas.answers.attempts import SchedulerLog
 from schemas.answers.simulation import Simulation
+from schemas.answers.workloads import WorkloadDiagnosis
 
 GROUP, VERSION = AGGREGATED.split("/")[2:]
 _GROUP_VERSION: Final = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
@@ -41,6 +42,7 @@ DOCUMENTS: Final[Mapping[str, bytes]] = {
             "resources": [
                 _describe_resource("pods/schedulerlog", SchedulerLog.__name__, ["get"], is_namespaced=True),
                 _describe_resource("nodes/schedulerlog", "NodeState", ["get"], is_namespaced=False),
+                _describe_resource("workloads", WorkloadDiagnosis.__name__, ["get"], is_namespaced=True),
                 _describe_resource("attempts", SchedulerLog.__name__, ["get"], is_namespaced=False),
                 _describe_resource("simulations", Simulation.__name__, ["create"], is_namespaced=True),
                 *(_describe_resource(name, kind, ["list"], is_namespaced=True) for name, kind in LISTS.items()),

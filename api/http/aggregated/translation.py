@@ -15,6 +15,8 @@ from api.http.errors import derive_code
 
 _POD: Final = re.compile(r"(/namespaces/[^/]+/pods/[^/]+)/schedulerlog(?:/(.+))?", re.ASCII)
 _NODE: Final = re.compile(r"(/nodes/[^/]+)/schedulerlog(/.+)?", re.ASCII)
+_WORKLOAD: Final = re.compile(r"(/namespaces/[^/]+/workloads)/([^/:]+):([^/:]+)", re.ASCII)
+"""A workload has one name there, ``job:train``: the API server takes a further part for a subresource."""
 _IN_NAMESPACE: Final = re.compile(r"/namespaces/([^/]+)/([^/]+)", re.ASCII)
 _ATTEMPT: Final = re.compile(r"/attempts/[^/]+(/.+)?", re.ASCII)
 _LIST: Final = re.compile(r"/[^/]+", re.ASCII)
@@ -40,6 +42,8 @@ def translate_path(path: str) -> TranslatedPath | None:
         # The history lies below the schedulerlog here, too.
         below = f"/{part}" if part and part != "history" else "/schedulerlog" + (f"/{part}" if part else "")
         return TranslatedPath(ROOT + pod + below)
+    if match := _WORKLOAD.fullmatch(remainder):
+        return TranslatedPath("/".join((ROOT + match[1], match[2], match[3])))
     if match := _NODE.fullmatch(remainder):
         return TranslatedPath(ROOT + match[1] + (match[2] or ""))
     if match := _IN_NAMESPACE.fullmatch(remainder):

@@ -5,11 +5,13 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cli.client import proxy
 from cli.client.kubectl import KubectlTransport
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
 from cli.client.proxy import ProxiedKubectl
@@ -109,9 +111,14 @@ def test_kubectl_itself_words_an_error_before_the_api_server(proxied: ProxiedKub
     assert problem.next_step == "Log in as for `kubectl get pods`."
 
 
-def test_without_a_proxy_every_request_starts_kubectl(proxied: ProxiedKubectl, program: Path) -> None:
+def test_a_proxy_that_ends_is_not_waited_for(
+    proxied: ProxiedKubectl, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxy, "START_SECONDS", 500.0)
     program.with_name("no-proxy").touch()
+    started = time.monotonic()
     assert proxied.read_raw("/api") == b"by kubectl get /api\n"
+    assert time.monotonic() - started < 100
 
 
 def test_without_kubectl_the_cause_is_named(tmp_path: Path) -> None:
