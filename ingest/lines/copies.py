@@ -30,7 +30,8 @@ _TAG: Final = rb"\[[A-Z]{2,20}(?:_[A-Z]{2,20}){1,3}\] "
 HEAD: Final = re.compile(rb"(?:%s|%s|%s|%s)" % (_KLOG, _ZAP, _ZAP_JSON, _TAG))
 """The beginning of a line of HAMi, kube-scheduler or Volcano (klog), or of KAI (zap, and the tags of its patch)."""
 BARE: Final = (
-    rb"[IWEF]\d{4} |\(v=\d|\t(?![ \t]*(?:\(v=\d|[IWEF]\d{4} ))|20[\d-]{8}T[\d:.Z+-]{1,40}+\t|\[[A-Z]{2,20}_|"
+    rb"[IWEF]\d{4} |\(v=\d|\t(?![ \t]*(?:\(v=\d|[IWEF]\d{4} |%s|%s|%s))|20[\d-]{8}T[\d:.Z+-]{1,40}+\t|\[[A-Z]{2,20}_|"
+    % (_ZAP, _ZAP_JSON, _TAG)
     + _ZAP_JSON
 )
 """Beginnings of lines as schedulers write them, and of lines that continue one."""
@@ -40,6 +41,8 @@ _STAMP: Final = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(
 _QUOTED: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _QUOTES: Final = b"'`"
 _CLOSING: Final = b" \t,;:}])|"
+_ESCAPED_ZAP: Final = re.compile(rb'"\{(?:\\"|"")level(?:\\"|"")')
+"""The beginning of KAI's JSON as a text within quotes: JSON escapes its own quotes, a table doubles them."""
 _NANOSECONDS: Final = re.compile(r"1\d{18}")
 
 
@@ -60,6 +63,9 @@ class Copies:
         """Return the scheduler's lines in a line that is not bare; the line as it is if it has none."""
         if _JSON.match(text) and (lines := _list_lines_in_json(text)):
             return lines
+        if (escaped := _ESCAPED_ZAP.search(text, 0, MAX_PREFIX)) and (line := _decode_zap(text, escaped)):
+            stamps = _STAMP.findall(text[: escaped.start()])
+            return [CopiedLine(line, stamps[-1] if stamps else b"")]
         # Most lines begin where the line before began.
         head = HEAD.match(text, len(self._prefix)) or HEAD.search(text, 0, MAX_PREFIX)
         if head is None:
@@ -94,6 +100,14 @@ def _unquote(text: bytes, start: int) -> bytes:
     line = text[start:]
     end = line.rstrip(_CLOSING)
     return end[:-1] if before and before in _QUOTES and end.endswith(before) else line
+
+
+def _decode_zap(text: bytes, escaped: re.Match[bytes]) -> bytes:
+    """Decode KAI's JSON within quotes; empty if the quotes do not end."""
+    if escaped[0].startswith(b'"{""'):
+        return text[escaped.start() + 1 : text.rfind(b'"')].replace(b'""', b'"')
+    quoted = _QUOTED.match(text, escaped.start())
+    return _decode_text(quoted[0]) if quoted else b""
 
 
 def _decode_text(quoted: bytes) -> bytes:
@@ -132,7 +146,9 @@ def _iterate_lines(value: Any, stamp: bytes, nesting: int) -> Iterator[CopiedLin
 def _split_text(value: str, stamp: bytes) -> Iterator[CopiedLine]:
     # Stores keep a line with its end; some keep several lines in one text.
     for text in value.encode(errors="replace").splitlines():
-        if head := HEAD.search(text, 0, MAX_PREFIX):
+        if (escaped := _ESCAPED_ZAP.search(text, 0, MAX_PREFIX)) and (line := _decode_zap(text, escaped)):
+            yield CopiedLine(line, stamp)
+        elif head := HEAD.search(text, 0, MAX_PREFIX):
             yield CopiedLine(_unquote(text, head.start()), stamp)
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from ingest.cases.log_pods import LogPods
 from ingest.cases.read_log import read_log
-from ingest.errors import UnknownLogError
 from tests.support.builders.klog_lines import write_klog
 from tests.support.builders.log_shapes import SHAPES
 
@@ -30,15 +29,6 @@ PODS: Final = {
     "kube-scheduler": {"ml/p"},
     "Volcano": {"ml/p"},
 }
-UNREAD: Final = {
-    ("KAI", "indented by a tab"),
-    ("KAI, JSON", "indented by a tab"),
-    ("KAI, JSON", "Grafana, array over lines"),
-    ("KAI, JSON", "Grafana, table"),
-    ("KAI, JSON", "logfmt"),
-    ("KAI, JSON", "JSON in JSON"),
-}
-"""Cells that docs/sources.md lists as not read: the answer is an error, and no wrong pods."""
 
 
 def read_pods(file: Path) -> set[str]:
@@ -51,10 +41,6 @@ def read_pods(file: Path) -> set[str]:
 @pytest.mark.parametrize("reader", LOGS)
 def test_a_copy_has_the_pods_of_its_log(reader: str, shape: str, tmp_path: Path) -> None:
     (tmp_path / "copy.log").write_text(SHAPES[shape](LOGS[reader].splitlines()), "utf-8")
-    if (reader, shape) in UNREAD:
-        with pytest.raises(UnknownLogError):
-            read_pods(tmp_path / "copy.log")
-        return
     assert read_pods(tmp_path / "copy.log") == PODS[reader]
 
 
