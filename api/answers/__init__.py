@@ -6,6 +6,7 @@
 ``fact_collector``    facts of a diagnosis, from memory, the index and the API server
 ``circumstances``     facts about a pod from the objects around it, and what was worked out on them
 ``pod_case``          objects around a pod, which the direct mode reads as well
+``workload_case``     objects around a workload, in the same way
 ``object_lists``      lists of objects, bounded, trimmed, and remembered for all questions
 ``case_judges``       judges of pods on those lists
 ``object_api``        connection to that API server

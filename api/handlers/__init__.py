@@ -13,6 +13,7 @@ trends          counts over time, and the report of failures
 clusters        clusters, their nodes, and their schedulers
 comparisons     scores, nodes by refusal, and two nodes or two attempts side by side
 diagnosis       diagnosis of a waiting pod by the decision tree
+workloads       diagnosis of a workload: its pods by what keeps them
 suggestions     changes after which a pod fits
 admission       changes that would admit most of the waiting pods
 simulation      placement of a pod that does not exist yet

@@ -83,7 +83,7 @@ def test_who_may_view_a_namespace_may_read_every_list_of_the_aggregated_api() ->
     rights = yaml.safe_load_all((KUSTOMIZE / "base/rights.yaml").read_text())
     (role,) = [document for document in rights if document["metadata"]["name"] == "schedulerlog-view"]
     allowed = {resource for rule in role["rules"] for resource in rule["resources"]}
-    assert allowed == {"pods/schedulerlog", "simulations", *LISTS}
+    assert allowed == {"pods/schedulerlog", "workloads", "simulations", *LISTS}
     assert {group for rule in role["rules"] for group in rule["apiGroups"]} == {GROUP}
 
 

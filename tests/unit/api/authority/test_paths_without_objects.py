@@ -64,7 +64,14 @@ async def test_a_handler_that_asks_for_no_right_is_answered_with_403(api: Guarde
 
 async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     header = api.reviews.build_header("nothing")
-    values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
+    values = {
+        "namespace": "llm",
+        "word": "job",
+        "name": "deepseek-a",
+        "node": "n1",
+        "attempt_id": "f00",
+        "cluster": "default",
+    }
     routes = [route for route in api.app.routes if isinstance(route, OperationRoute) and "/api/v1/" in route.path]
     paths = [route.path for route in routes if "GET" in (route.methods or ())]
     assert len(paths) > 20
@@ -128,7 +135,14 @@ async def test_l6_only_the_names_that_are_set_are_answered(monkeypatch: pytest.M
 async def test_l6_no_answer_is_kept_framed_or_taken_for_another_type() -> None:
     caller = Caller(answer_nothing)
     caller.remember(a_summary())
-    values = {"namespace": "llm", "name": "deepseek-a", "node": "n1", "attempt_id": "f00", "cluster": "default"}
+    values = {
+        "namespace": "llm",
+        "word": "job",
+        "name": "deepseek-a",
+        "node": "n1",
+        "attempt_id": "f00",
+        "cluster": "default",
+    }
     routes = [
         route for route in caller.app.routes if isinstance(route, OperationRoute) and "GET" in (route.methods or ())
     ]

@@ -31,7 +31,14 @@ def iterate_terms(query: Any) -> Iterator[tuple[str, Any]]:
 async def list_cluster_paths() -> list[str]:
     """List every path to read that names a cluster, with values for its other parameters."""
     paths = (await Caller().get("/openapi.json")).json()["paths"]
-    values = {"cluster": "east", "namespace": "llm", "name": "deepseek-a", "node": "node1", "attempt_id": "0f" * 16}
+    values = {
+        "cluster": "east",
+        "namespace": "llm",
+        "word": "job",
+        "name": "deepseek-a",
+        "node": "node1",
+        "attempt_id": "0f" * 16,
+    }
     return [
         with_needed_query(path, path.format(**values))
         for path in paths
@@ -60,7 +67,8 @@ async def test_every_search_is_for_the_documents_of_one_cluster() -> None:
         for named, cluster in ((path, "east"), (path.replace("/clusters/east", ""), "default")):
             bodies.clear()
             await caller.get(named)
-            assert bodies, path
+            # Workloads are answered from objects.
+            assert bodies or "/workloads/" in path, path
             for body in bodies:
                 assert ("cluster", cluster) in iterate_terms(body["query"]), path
 

@@ -13,9 +13,17 @@ from tests.support.fakes.objects import FakeObjects
 from tests.support.fakes.reviews import FakeReviews, Grant
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_api import golden_api
-from tests.unit.cli.terminal.test_workloads import JOB, NODE, PODS
 
 PATH = "/api/v1/namespaces/ml/workloads"
+AMOUNTS = {"requests": {"cpu": "64"}, "limits": {"cpu": "64"}}
+SPEC = {"schedulerName": "default-scheduler", "containers": [{"name": "main", "image": "i", "resources": AMOUNTS}]}
+METADATA = {"namespace": "ml", "creationTimestamp": "2026-01-01T12:00:00Z"}
+JOB: Json = {
+    "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", **METADATA},
+    "spec": {"parallelism": 2, "template": {"spec": SPEC}},
+}  # fmt: skip
+OWNERS = [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}]
+NODE: Json = {"metadata": {"name": "n0"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
 GROUPS: Json = {
     "groups": [
         {"name": name, "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}
@@ -36,7 +44,11 @@ def an_event(message: str) -> Json:
 
 def build_objects(*others: Json, job: Json = JOB) -> FakeObjects:
     """Build an API server with one node, a Job of two pods that need more than it has, and other objects."""
-    pods = [{**pod, "status": {"phase": "Pending"}} for pod in PODS]
+    pods = [
+        {"metadata": {"name": f"train-{index}", "ownerReferences": OWNERS, **METADATA}, "spec": SPEC,
+         "status": {"phase": "Pending"}}
+        for index in range(2)
+    ]  # fmt: skip
     return FakeObjects(
         {
             "/apis": GROUPS,

@@ -32,6 +32,7 @@ OF_ONE_CLUSTER = [name for name in OPERATIONS if not name.endswith("InCluster")]
 PATH_VALUES = {
     "namespace": "llm",
     "name": "deepseek-5996b8569d-kgwgx",
+    "word": "job",
     "node": "node3",
     "attempt_id": read_attempt().attempt_id,
 }
@@ -104,7 +105,9 @@ async def send(method: str, path: str, query: dict[str, str], body: bytes = b"")
         answer = await get_caller().client.request(method, path, params=query, content=body)
     except httpx.InvalidURL:
         return
-    assert answer.status_code in (200, 400, 404, 410, 413, 415), (path, query, answer.text)
+    # Workloads are answered from objects, which nothing connects to here.
+    down = {503} if "/workloads/" in path else set()
+    assert answer.status_code in {200, 400, 404, 410, 413, 415} | down, (path, query, answer.text)
     if answer.status_code != 200:
         error = Error.model_validate_json(answer.content)
         assert error.error == error.detail
