@@ -33,7 +33,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         ),
         "embedded": LazyCommand("Run Kafka, OpenSearch and Kubernetes on this machine.", "dev.embedded.__main__:app"),
         "mcp": LazyCommand("Answer assistants (MCP) over stdio or HTTP.", "cli.assistant.command:mcp"),
-        "demo": LazyCommand("Run five scenarios from end to end.", "dev.demo.__main__:app"),
+        "demo": LazyCommand("Show five pods from end to end on real servers.", "dev.demo.__main__:app"),
     }
 )
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType(

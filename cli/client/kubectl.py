@@ -23,6 +23,9 @@ INSTALL: Final = (
 )
 
 
+_NAME_A_CLUSTER: Final = "Set KUBECONFIG, or name a file with --kubeconfig, or an API of schedulerlog with --api-url."
+
+
 @dataclass(frozen=True, slots=True)
 class KubectlTransport:
     context: str = ""
@@ -128,7 +131,9 @@ def parse_kubectl_problem(errors: str) -> Problem:
         case "NotFound":
             return NotFound(cause, next_step)
         case "Forbidden" | "Unauthorized":
-            return NotAllowed(cause, next_step or "Who administers the cluster can give the right: docs/deploy.md.")
+            return NotAllowed(
+                cause, next_step or "An administrator of the cluster can give the right (docs/deploy.md)."
+            )
         case "ServiceUnavailable" | "InternalError" | "Timeout" | None:
             return Unreachable(cause, next_step or "Is schedulerlog's API ready? `kubectl get apiservices` shows it.")
     return WrongRequest(cause, next_step)
@@ -138,6 +143,13 @@ def _parse_client_problem(text: str) -> Problem:
     cause = (text.splitlines() or ["kubectl ended without a message"])[-1].removeprefix("error: ")
     if "Unauthorized" in cause or "must be logged in" in cause:
         return NotAllowed(cause, "Log in as for `kubectl get pods`.")
+    if "getting credentials" in cause:
+        return NotAllowed(
+            cause, "The kubeconfig's login command failed: log in again, until `kubectl get pods` answers."
+        )
+    if "localhost:8080 was refused" in cause:
+        # kubectl's address where it has no kubeconfig.
+        return Unreachable("kubectl has no kubeconfig, or one without a cluster", _NAME_A_CLUSTER)
     if cause.startswith("context ") and cause.endswith(" does not exist"):
         return WrongRequest(cause, "`kubectl config get-contexts` lists those of the kubeconfig.")
     return Unreachable(cause, "Does `kubectl get pods` answer? --context names another cluster, --api-url an API.")

@@ -29,14 +29,14 @@ _REPLACED: Final = (
     (r"; leave out `at` for the current state", "; leave out --at for the current state"),
 )
 _PARAMETER: Final = re.compile(r"\bparameter '?([a-z_]+)'?")
-_KNOWN: Final = re.compile(r"( is unknown here); known are: .*")
+_ALLOWED: Final = re.compile(r"( is unknown here); known are: .*")
 
 
 def to_terminal_words(text: str) -> str:
     """Convert a cause or a next step of the API."""
     for pattern, words in _REPLACED:
         text = re.sub(pattern, words, text)
-    return _KNOWN.sub(r"\1", _PARAMETER.sub(lambda match: name_option(match[1]), text))
+    return _ALLOWED.sub(r"\1", _PARAMETER.sub(lambda match: name_option(match[1]), text))
 
 
 def name_option(parameter: str) -> str:

@@ -92,8 +92,14 @@ class ObjectReader:
 
 def read_versions(reader: ObjectReader) -> GroupVersions:
     """Read the API groups of the cluster; none if they can't be read."""
+    versions = read_known_versions(reader)
+    return GroupVersions({}) if isinstance(versions, Problem) else versions
+
+
+def read_known_versions(reader: ObjectReader) -> GroupVersions | Problem:
+    """Read the API groups of the cluster."""
     groups = reader.get(API_GROUPS)
-    return GroupVersions({}) if isinstance(groups, Problem) else parse_versions(groups)
+    return groups if isinstance(groups, Problem) else parse_versions(groups)
 
 
 def _name_kind(page: Json, kind: str) -> Json:

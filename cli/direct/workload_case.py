@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem, WrongRequest
 from cli.direct.pod_case import LiveCase, build_live_case
-from cli.direct.reader import ObjectReader, read_versions
+from cli.direct.reader import ObjectReader, read_known_versions
 from engine.cases.similar_names import list_similar_names
 from engine.cases.workload_lists import build_version, list_collections, list_family_kinds
 from engine.cases.workload_words import WORDS, parse_word
@@ -19,7 +19,9 @@ def read_workload_case(
     """Read a case about one workload; a problem if it does not exist or can't be read."""
     if not parse_word(word):
         return WrongRequest(f"{word} is not a kind of workload", f"Write one of {', '.join(WORDS)}, or pod.")
-    versions = read_versions(reader)
+    versions = read_known_versions(reader)
+    if isinstance(versions, Problem):
+        return versions
     collections = list_collections(word, namespace, versions)
     if not collections:
         return NotFound(f"the cluster has no kind {word}", "`kubectl api-resources` lists the kinds that it has.")

@@ -35,7 +35,7 @@ def end_with(problem: Problem, language: str = "en") -> NoReturn:
         from page.views.translations import get_meaning
 
         complain(get_meaning(problem.code, language))
-    complain(f"{problem.cause}.")
+    complain(problem.cause if problem.cause.endswith((".", "?", "!")) else f"{problem.cause}.")
     if problem.next_step:
         complain(problem.next_step)
     raise typer.Exit(to_exit_code(problem))

@@ -39,7 +39,7 @@ class Act:
 
 ACTS: Final = (
     Act("1-gpu-pod", "requests four devices for two of its three containers"),
-    Act("2-gpu-pod-default", "requests five devices, each with 3,000 MiB and 30 % of its cores"),
+    Act("2-gpu-pod-default", "requests five devices with 3,000 MiB and 30 % each"),
     Act("3-deepseek", "requests three whole devices of one NUMA node", ALL_NODES[:5]),
     Act("4-pinned", "requests one particular device of node4", locked_node="node4"),
 )
@@ -102,11 +102,19 @@ def format_act(act: Act, answers: PodAnswers) -> Iterator[str]:
     yield ""
     yield f"{answers.pod} {act.request}."
     is_placed = answers.diagnosis["state"] == "placed"
-    yield from _fold("placed" if is_placed else "refused", answers.diagnosis["sentence"]["en"])
+    yield from _format_sentence(answers.diagnosis)
     if is_placed:
         yield from _format_choice(answers.scores)
     else:
         yield from _fold("helps", _find_help(answers))
+
+
+def _format_sentence(diagnosis: Json) -> Iterator[str]:
+    """Format the sentence; a placed pod's without the UUIDs of its devices, which its page lists."""
+    text = str(diagnosis["sentence"]["en"])
+    if diagnosis["state"] == "placed":
+        return _fold("placed", f"{text.partition(', with ')[0].rstrip('.')}.")
+    return _fold("refused", text)
 
 
 def _format_choice(scores: Json) -> Iterator[str]:
@@ -118,11 +126,11 @@ def _format_choice(scores: Json) -> Iterator[str]:
 
 
 def _find_help(answers: PodAnswers) -> str:
-    """Find the first change after which the pod fits, or the remedy where no change of requests helps."""
+    """Find the first change after which the pod fits, or the first step of the remedy where none helps."""
     if items := answers.suggestions.get("items"):
         return str(items[0]["sentence"]["en"])
     obstacle = answers.diagnosis["obstacle"]
-    return str(obstacle["remedy"]["en"]) if obstacle else ""
+    return f"{obstacle['remedy']['en'].partition('. ')[0].rstrip('.')}." if obstacle else ""
 
 
 def _fold(label: str, text: str) -> Iterator[str]:
@@ -147,7 +155,7 @@ def wait_for_end(running: Stack, write: Write, wait_seconds: float) -> PodAnswer
     answers = try_pod(running, LAST_ACT)
     waited = time.monotonic() - started
     _write_moment(write, f"{WAITING_POD} was placed {waited:.0f} s after its first try.")
-    for line in _fold("placed", answers.diagnosis["sentence"]["en"]):
+    for line in _format_sentence(answers.diagnosis):
         write(line)
     return answers
 

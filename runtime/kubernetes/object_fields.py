@@ -7,6 +7,8 @@ from typing import Any, Final
 from schemas.events import Condition
 
 Fields = Mapping[str, Any]
+_MAPPING: Final = (dict, Mapping)
+"""Most objects are dictionaries, which an abstract class recognises at four times the cost."""
 
 CONTAINER_STATUSES: Final = ("initContainerStatuses", "containerStatuses")
 STARTING: Final = ("", "ContainerCreating", "PodInitializing")
@@ -18,21 +20,21 @@ NEVER_RAN: Final = frozenset(("ContainerCannotRun", "StartError", "CreateContain
 def get_text(node: Any, *path: str) -> str:
     """Get the text at a path of keys; empty without one."""
     for key in path:
-        node = node.get(key) if isinstance(node, Mapping) else None
+        node = node.get(key) if isinstance(node, _MAPPING) else None
     return node if isinstance(node, str) else ""
 
 
 def get_object(node: Any, *path: str) -> Fields:
     """Get the object at a path of keys; empty without one."""
     for key in path:
-        node = node.get(key) if isinstance(node, Mapping) else None
-    return node if isinstance(node, Mapping) else {}
+        node = node.get(key) if isinstance(node, _MAPPING) else None
+    return node if isinstance(node, _MAPPING) else {}
 
 
 def iterate_objects(node: Any, *path: str) -> Iterator[Fields]:
     """Iterate over the objects of a list at a path of keys."""
     items = get_object(node, *path[:-1]).get(path[-1])
-    return (item for item in items if isinstance(item, Mapping)) if isinstance(items, list) else iter(())
+    return (item for item in items if isinstance(item, _MAPPING)) if isinstance(items, list) else iter(())
 
 
 def parse_moment(stamp: str) -> datetime | None:

@@ -112,8 +112,8 @@ async def test_a_workload_that_does_not_exist_is_answered_with_the_nearest_names
 async def test_it_needs_the_right_to_list_the_pods_and_hides_other_namespaces() -> None:
     elsewhere = {**JOB, "metadata": {"namespace": "other", "name": "trains"}}
     api = Guarded(build_objects(elsewhere))
-    one = api.reviews.build_header("one", Grant("one", "get", "pods", "ml", "train-0"))
-    assert (await api.client.get(f"{PATH}/job/train", headers=one)).status_code == 403
+    pod_reader = api.reviews.build_header("reader", Grant("reader", "get", "pods", "ml", "train-0"))
+    assert (await api.client.get(f"{PATH}/job/train", headers=pod_reader)).status_code == 403
     lister = api.reviews.build_header("lister", Grant("lister", "list", "pods", "ml"))
     response = await api.client.get(f"{PATH}/job/train", headers=lister)
     assert response.status_code == 200, response.text

@@ -38,6 +38,23 @@ def test_an_error_of_kubectl_is_a_problem(text: str, kind: type[Problem]) -> Non
     assert problem.next_step
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "The connection to the server localhost:8080 was refused",
+            "KUBECONFIG",
+        ),
+        (
+            "Unable to connect to the server: getting credentials: exec: executable gke failed",
+            "log in",
+        ),
+    ],
+)
+def test_the_next_step_is_about_the_kubeconfig_where_that_is_the_cause(text: str, words: str) -> None:
+    assert words in parse_kubectl_problem(text).next_step
+
+
 def test_our_own_next_step_is_kept() -> None:
     problem = parse_kubectl_problem(
         "Error from server (NotFound): nothing is recorded of pod llm/x. Is the name right?"

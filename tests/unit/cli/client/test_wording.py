@@ -9,14 +9,14 @@ import pytest
 
 from cli.client.wording import to_terminal_words
 
-SAID_BY_API = ("api/http", "api/handlers", "api/authority", "api/answers", "engine/capacity")
+SOURCES = ("api/http", "api/handlers", "api/authority", "api/answers", "engine/capacity")
 OF_PROGRAMS = re.compile(r"\b(GET|POST) /|\bparameter [a-z_]+\b|\bnamespace=")
 PLACEHOLDER = "limit"
 
 
 def iterate_texts() -> Iterator[tuple[str, str]]:
     """Iterate over the arguments of errors in the API's sources; what is filled in reads as a parameter."""
-    for folder in SAID_BY_API:
+    for folder in SOURCES:
         for file in sorted(Path(folder).rglob("*.py")):
             for call in ast.walk(ast.parse(file.read_text())):
                 if isinstance(call, ast.Call) and re.search(r"Error$", ast.unparse(call.func)):
@@ -34,7 +34,7 @@ def read_text(part: ast.expr) -> str:
 def test_no_error_of_the_api_names_a_path_or_a_parameter_at_a_terminal() -> None:
     texts = dict(iterate_texts())
     assert sum(bool(OF_PROGRAMS.search(text)) for text in texts.values()) > 5
-    left = {place: words for place, text in texts.items() if OF_PROGRAMS.search(words := to_terminal_words(text))}
+    left = {line: words for line, text in texts.items() if OF_PROGRAMS.search(words := to_terminal_words(text))}
     assert not left
 
 

@@ -186,6 +186,12 @@ def test_a_kind_that_the_cluster_does_not_have_is_named(word: str) -> None:
     assert word in answer.cause
 
 
+def test_a_cluster_that_does_not_answer_is_not_one_without_the_kind() -> None:
+    down = Unreachable("refused", "Is it up?")
+    transport = DirectTransport(ObjectReader(lambda _: down), lambda: "ml", print)
+    assert transport.get("/namespaces/ml/workloads/job/train") == down
+
+
 def test_a_word_that_is_no_kind_is_a_mistake() -> None:
     answer = create_transport(SmallCluster(), []).get("/namespaces/ml/workloads/joob/train")
     assert isinstance(answer, WrongRequest)

@@ -10,14 +10,16 @@ from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
 from cli.client.changes import WatchedChange
-from cli.client.problems import Problem
+from cli.client.problems import Problem, Unreachable
 from cli.client.transport import Transport
 from cli.command import app
 from cli.terminal import watching
+from cli.terminal.answers import end_with
 from cli.terminal.commands import QUESTIONS
 from cli.terminal.options import Asking
 from runtime.cli.lazy_commands import LazyCommand
@@ -194,3 +196,9 @@ def test_a_command_starts_without_what_is_slow_to_import(golden_url: str) -> Non
         "prometheus_client",
     }
     assert slow & set(done.stderr.split()) == set()
+
+
+def test_a_cause_that_ends_with_a_question_gets_no_full_stop(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        end_with(Unreachable("refused - did you specify the right host or port?", "Is it up?"))
+    assert capsys.readouterr().err == "refused - did you specify the right host or port?\nIs it up?\n"

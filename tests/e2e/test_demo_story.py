@@ -1,0 +1,42 @@
+"""The story of ``make demo`` on real servers: README shows what it prints."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dev.demo import story
+from dev.demo.__main__ import build_next_steps
+from dev.demo.scenarios import EXAMPLES
+from dev.demo.stack import Stack, stack
+
+COMMAND = "$ make demo\n"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with stack(tmp_path_factory.mktemp("stack"), EXAMPLES / "cluster.yaml") as running:
+        yield running
+
+
+def test_the_readme_shows_what_the_demo_prints(running: Stack) -> None:
+    lines: list[str] = []
+    story.draw(running, lines.append)
+    for act, answers in story.play(running):
+        lines += story.format_act(act, answers)
+    recording = Path("README.md").read_text("utf-8").partition(COMMAND)[2].partition("```")[0]
+    # How long the lock was held, and the ports, differ from run to run.
+    ours, shown = (_without_seconds(text) for text in ("\n".join(lines), recording.partition("\nOpen ")[0]))
+    assert shown.strip()
+    assert ours.strip() == shown.strip()
+    assert len(recording.splitlines()) <= 45
+    assert any(line.startswith("Open  http://127.0.0.1:") for line in build_next_steps(running))
+    waiting: list[str] = []
+    placed = story.wait_for_end(running, waiting.append, 0.0)
+    assert placed.diagnosis["state"] == "placed"
+    assert "llm/pretrain has ended." in waiting[-3]
+    assert waiting[-1] == "  placed   The pod is on node node10."
+
+
+def _without_seconds(text: str) -> str:
+    return " ".join(word for word in text.split(" ") if not word.isdecimal())
