@@ -116,4 +116,5 @@ def describe_kind(value: Any) -> str:
 
 def to_mapping(value: Any) -> Mapping[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    # Nearly all are dictionaries, which an abstract class recognises at four times the cost.
+    return value if isinstance(value, (dict, Mapping)) else {}

@@ -105,5 +105,5 @@ def count_capacity(node: Mapping[str, Any], resource: str) -> int:
 
 def _count(node: Mapping[str, Any], field: str, resource: str) -> int:
     status = node.get("status")
-    amounts = status.get(field) if isinstance(status, Mapping) else None
-    return parse_whole(amounts.get(resource)) or 0 if isinstance(amounts, Mapping) else 0
+    amounts = status.get(field) if isinstance(status, (dict, Mapping)) else None
+    return parse_whole(amounts.get(resource)) or 0 if isinstance(amounts, (dict, Mapping)) else 0
