@@ -6,6 +6,7 @@ from typing import Final
 
 from cli.client.problems import NotAllowed, Problem
 from cli.direct.pod_case import LiveCase
+from engine.cases.unmade_answers import explain_unmade
 from engine.cases.unmade_causes import list_unmade
 from engine.cases.workloads import CaseWorkload, is_refused
 from engine.diagnosis.layer_waits import find_layer_of_code
@@ -16,7 +17,6 @@ from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from ingest.cases.answers import PodAnswer, diagnose_pods
-from engine.cases.unmade_answers import explain_unmade
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects, parse_moment
 from schemas.answers.waiting import MainObstacle, PodsWaiting, PodWaiting
 from schemas.codec.records import format_rfc3339

@@ -8,11 +8,11 @@ from datetime import datetime
 from time import monotonic
 from typing import Final
 
+from engine.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
 from engine.cases.unmade_causes import list_unmade
 from engine.cases.workloads import CaseWorkload, find_root
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.named_pods import hide_other_pods
-from engine.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
 from ingest.workloads.object_store import WorkloadObjects
 from runtime.kubernetes.object_fields import get_text
 from schemas.events import DEFAULT_CLUSTER, ObjectProblem, Owner, PodWait, WorkloadObserved
