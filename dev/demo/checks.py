@@ -19,8 +19,6 @@ def compare_all(running: Stack) -> bool:
 
 
 def _iterate_answers(running: Stack) -> Iterator[ScenarioAnswer]:
-    running.start("kube-events")
-    running.wait_ready("kube-events")
     yield from scenarios.play(running)
     yield from scenarios.compare_sources(running)
     yield from scenarios.compare_messages(running)
