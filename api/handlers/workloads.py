@@ -49,7 +49,7 @@ WorkloadInPath = Annotated[ObjectName, Field(description="The workload's name.",
 
 
 @dataclass(frozen=True)
-class WorkloadObjects:
+class VisibleWorkload:
     """The objects around a workload at a time, and what the caller may know of them."""
 
     key: CaseWorkload
@@ -121,7 +121,7 @@ class WorkloadHandlers:
         key, read = await find_workload(self.facts.lists, namespace, word, name, sees_others=sees_others)
         objects = build_objects(read)
         attempts = await self._collect_attempts(request, cluster, objects, key)
-        known = WorkloadObjects(key, cluster.name, objects, datetime.now(UTC), attempts, not sees_others)
+        known = VisibleWorkload(key, cluster.name, objects, datetime.now(UTC), attempts, not sees_others)
         async with self.lock:
             answer: WorkloadDiagnosis = await asyncio.to_thread(diagnose_workload, known, key)
         named = answer.model_copy(update={"cluster": cluster.name})

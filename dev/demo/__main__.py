@@ -16,7 +16,7 @@ import typer
 from dev.demo import checks, story
 from dev.demo.processes import ServiceError
 from dev.demo.scenarios import EXAMPLES
-from dev.demo.stack import TOGETHER, Stack, stack
+from dev.demo.stack import SEPARATE_SERVICES, TOGETHER, Stack, stack
 
 FOLDER: Final = Path(".run/demo")
 WAIT_SECONDS: Final = 30.0
@@ -101,9 +101,12 @@ def main(
     with ended_by_signals():
         shutil.rmtree(FOLDER, ignore_errors=True)
         complain("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
-        with stack(FOLDER, EXAMPLES / "cluster.yaml", services=TOGETHER, has_certificate=check) as running:
+        # With a kubeconfig the API would look for the story's pods in the simulated API server, which has none of them.
+        services = TOGETHER if check else SEPARATE_SERVICES
+        with stack(FOLDER, EXAMPLES / "cluster.yaml", services=services, has_certificate=check) as running:
             if check:
                 raise SystemExit(0 if checks.compare_all(running) else 1)
+            running.start("placements")
             if as_json:
                 print_json(running)
                 return
