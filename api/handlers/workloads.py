@@ -121,9 +121,9 @@ class WorkloadHandlers:
         key, read = await find_workload(self.facts.lists, namespace, word, name, sees_others=sees_others)
         objects = build_objects(read)
         attempts = await self._collect_attempts(request, cluster, objects, key)
-        known = VisibleWorkload(key, cluster.name, objects, datetime.now(UTC), attempts, not sees_others)
+        workload = VisibleWorkload(key, cluster.name, objects, datetime.now(UTC), attempts, not sees_others)
         async with self.lock:
-            answer: WorkloadDiagnosis = await asyncio.to_thread(diagnose_workload, known, key)
+            answer: WorkloadDiagnosis = await asyncio.to_thread(diagnose_workload, workload, key)
         named = answer.model_copy(update={"cluster": cluster.name})
         return to_json_response(200, named, {"Cache-Control": "no-store"})
 

@@ -26,9 +26,9 @@ def test_the_readme_shows_what_the_demo_prints(running: Stack) -> None:
         lines += story.format_act(act, answers)
     recording = Path("README.md").read_text("utf-8").partition(COMMAND)[2].partition("```")[0]
     # How long the lock was held, and the ports, differ from run to run.
-    ours, shown = (_without_seconds(text) for text in ("\n".join(lines), recording.partition("\nOpen ")[0]))
-    assert shown.strip()
-    assert ours.strip() == shown.strip()
+    ours, recorded = (_without_seconds(text) for text in ("\n".join(lines), recording.partition("\nOpen ")[0]))
+    assert recorded.strip()
+    assert ours.strip() == recorded.strip()
     assert len(recording.splitlines()) <= 45
     assert any(line.startswith("Open  http://127.0.0.1:") for line in build_next_steps(running))
     waiting: list[str] = []
