@@ -74,7 +74,7 @@ def test_a_pod_of_a_file_has_its_nodes_and_its_time_line(run: Run, file: str) ->
     assert "Waits for a node" in done.stdout
 
 
-def test_a_workload_is_asked_of_the_cluster_also_where_an_api_is_named(
+def test_a_workload_is_asked_of_the_cluster_where_no_api_is_named(
     run: Run, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer: Json = json.loads(run("explain", file, "job/train", "-o", "json").stdout)
@@ -86,7 +86,7 @@ def test_a_workload_is_asked_of_the_cluster_also_where_an_api_is_named(
             return answer
 
     monkeypatch.setattr(Asking, "create_cluster_transport", lambda _: Cluster())
-    done = run("why", "job/train", "-n", "ml")
+    done = run("why", "job/train", "-n", "ml", SCHEDULERLOG_API_URL="")
     assert done.exit_code == 1, done.output
     assert done.stdout.startswith("Job ml/train: 2 of 2 pods wait")
     assert paths[0] == "/namespaces/ml/workloads/job/train"
