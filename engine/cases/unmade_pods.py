@@ -24,6 +24,9 @@ def build_unmade_pod(objects: CaseObjects, key: CaseWorkload, family: Iterable[C
     owners = [other for other in family if other.kind not in HOLDERS]
     maker = next((other for other in (*owners, key) if find_template(_get_spec(objects, other))), None)
     template = find_template(_get_spec(objects, maker)) if maker else None
+    if maker is None and key.kind == KUEUE_WORKLOAD:
+        # A description without its spec: what Kueue says of the workload stands in its conditions.
+        maker, template = key, {}
     if maker is None or template is None:
         return None
     version, kind = _split_kind(maker)

@@ -87,7 +87,7 @@ def diagnose_workload(case: WorkloadSource, key: CaseWorkload) -> WorkloadDiagno
         name=key.name,
         state=_derive_state(divided, waiting),
         at=format_rfc3339(now),
-        sentence=_write_sentence(groups, divided, waiting),
+        sentence=_write_sentence(groups, divided, waiting, wanted),
         wanted=wanted,
         placed=len(divided.placed),
         waiting=waiting,
@@ -214,12 +214,16 @@ def _derive_state(divided: _Pods, waiting: int) -> Literal["placed", "waiting", 
     return "ended" if divided.ended or divided.refused else "empty"
 
 
-def _write_sentence(groups: Sequence[PodsOfWorkload], divided: _Pods, waiting: int) -> InBothLanguages:
+def _write_sentence(
+    groups: Sequence[PodsOfWorkload], divided: _Pods, waiting: int, wanted: int | None
+) -> InBothLanguages:
     total = waiting + len(divided.placed)
     if waiting:
         group = groups[0]
         sentence = group.diagnosis.sentence if group.diagnosis else write_phrase("no_pods_wanted")
         if not divided.waiting and not divided.placed:
+            if wanted is None:
+                return write_phrase("no_pod_known", sentence=sentence)
             is_unread = group.obstacle is not None and group.obstacle.code == GROUP_NOT_PLACED
             return write_phrase("no_pod_read" if is_unread else "no_pod_exists", wanted=total, sentence=sentence)
         name = "pods_wait" if group.count == waiting else "some_pods_wait"

@@ -210,9 +210,10 @@ def count_wanted(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseW
             jobs = [objects.find(other.kind, other.name, other.namespace) for other in family if other.kind == JOB]
             return sum(_count_of_job(job) for job in jobs)
         case "Job.batch.volcano.sh":
-            return sum(_get_number(task, "replicas", 1) for task in iterate_objects(spec, "tasks"))
+            return sum(_get_number(task, "replicas", 1) for task in iterate_objects(spec, "tasks")) or None
         case "Workload.kueue.x-k8s.io":
-            return sum(_get_number(pods, "count", 1) for pods in iterate_objects(spec, "podSets"))
+            # Without the spec, which people cut off a description, nothing tells the number.
+            return sum(_get_number(pods, "count", 1) for pods in iterate_objects(spec, "podSets")) or None
         case kind if kind in GROUPS:
             gang = get_object(spec, "schedulingPolicy", "gang")
             return _get_number(spec, "minMember", _get_number(gang, "minCount", 0)) or None

@@ -1,7 +1,12 @@
 """Descriptions of objects of any kind, read back into their fields."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
+import orjson
+from typer.testing import CliRunner
+
+from cli.command import app
 from ingest.cases.described_objects import parse_fields
 from ingest.cases.descriptions import parse_descriptions
 
@@ -68,3 +73,29 @@ def test_names_in_words_become_fields_and_repeated_fields_begin_items() -> None:
 def test_a_wrapped_text_and_a_list_of_words_are_read() -> None:
     lines = ["Message:  a long text", "          that goes on", "Finalizers:", "  one", "  two"]
     assert parse_fields(lines) == {"message": "a long text that goes on", "finalizers": ["one", "two"]}
+
+
+def test_a_workload_of_kueue_without_its_spec_waits_for_what_its_condition_says(tmp_path: Path) -> None:
+    """People cut the spec off; without it nothing tells how many pods are wanted, and it does not mean that none is."""
+    described = """\
+Name:         job-eval-7f1aa
+Namespace:    team-b
+API Version:  kueue.x-k8s.io/v1beta1
+Kind:         Workload
+Status:
+  Conditions:
+    Last Transition Time:  2026-03-02T08:00:00Z
+    Message:               couldn't assign flavors to pod set main: resource memory unavailable in ClusterQueue
+    Reason:                Pending
+    Status:                False
+    Type:                  QuotaReserved
+"""
+    path = tmp_path / "workload.txt"
+    path.write_text(described)
+    done = CliRunner().invoke(app, ["explain", str(path), "workload/job-eval-7f1aa", "-o", "json"])
+    answer = orjson.loads(done.stdout)
+    assert (done.exit_code, answer["state"], answer["wanted"]) == (1, "waiting", None)
+    (group,) = answer["groups"]
+    assert group["obstacle"]["code"] == "KueueResourceUncovered"
+    assert answer["sentence"]["en"].startswith("No pod was read: Kueue holds the pod, and it can never start")
+    assert "memory" in answer["sentence"]["en"]
