@@ -21,6 +21,11 @@ _FAILED: Final = "failed"
 _START_FAILURES: Final = {
     "no runtime for ": "RuntimeNotConfigured",
     "FailedPrepareDynamicResources": "ClaimNotPrepared",
+    **dict.fromkeys(
+        ("ErrImagePull", "ImagePullBackOff", "Failed to pull image", "Back-off pulling image", "InvalidImageName"),
+        "ImageNotPulled",
+    ),
+    **dict.fromkeys(("FailedMount", "FailedAttachVolume"), "VolumeNotMounted"),
 }
 """Obstacle of a pod that its node can't start, by a part of the kubelet's reason and words."""
 _EXCEEDED: Final = re.compile(r", requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<hard>[^\s\"]+)")

@@ -51,7 +51,8 @@ def test_a_workload_that_was_taken_back_is_not_admitted(state: str, code: str) -
             "FailedPrepareDynamicResources  3s  kubelet  Failed to prepare dynamic resources: driver gone",
             "ClaimNotPrepared",
         ),
-        ("FailedMount  3s  kubelet  Unable to attach or mount volumes", "KubeletRefused"),
+        ("FailedMount  3s  kubelet  Unable to attach or mount volumes", "VolumeNotMounted"),
+        ("Failed  3s  kubelet  Error: ImagePullBackOff", "ImageNotPulled"),
     ],
 )
 def test_a_kubelets_words_name_what_its_node_lacks(words: str, code: str) -> None:
