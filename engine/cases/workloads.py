@@ -212,7 +212,7 @@ def count_wanted(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseW
         case "Job.batch.volcano.sh":
             return sum(_get_number(task, "replicas", 1) for task in iterate_objects(spec, "tasks")) or None
         case "Workload.kueue.x-k8s.io":
-            # Without the spec, which people cut off a description, nothing tells the number.
+            # Without the spec, which people cut off a description, nothing names the number.
             return sum(_get_number(pods, "count", 1) for pods in iterate_objects(spec, "podSets")) or None
         case kind if kind in GROUPS:
             gang = get_object(spec, "schedulingPolicy", "gang")

@@ -76,7 +76,7 @@ def test_a_wrapped_text_and_a_list_of_words_are_read() -> None:
 
 
 def test_a_workload_of_kueue_without_its_spec_waits_for_what_its_condition_says(tmp_path: Path) -> None:
-    """People cut the spec off; without it nothing tells how many pods are wanted, and it does not mean that none is."""
+    """People cut the spec off; without it no number of pods is known, which does not mean that none is wanted."""
     described = """\
 Name:         job-eval-7f1aa
 Namespace:    team-b
