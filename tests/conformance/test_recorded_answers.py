@@ -71,8 +71,8 @@ def test_every_rule_occurs_in_the_committed_cases() -> None:
 
 def test_every_rule_has_its_reason_in_the_document_and_every_reason_its_rule() -> None:
     replayed = DOCUMENT.read_text().split("## Seen in the recorded answers")[1].split("\n## ")[0]
-    # The last one changes the case and replays it again, so that it is no rule of an answer.
-    assert re.findall(r"^### (.+)$", replayed, re.M) == [*(rule.name for rule in ALL), KNOWN_NAMES]
+    # Sums are wide in filters and in reviews. The last rule changes the case and replays it.
+    assert re.findall(r"^### (.+)$", replayed, re.M) == [*dict.fromkeys(rule.name for rule in ALL), KNOWN_NAMES]
 
 
 def test_the_command_says_how_many_agree(capsys: pytest.CaptureFixture[str]) -> None:
