@@ -6,6 +6,7 @@ from typing import Any, Final
 from engine.cases.workload_words import HOLDERS, KUEUE_WORKLOAD, VOLCANO_JOB
 from engine.cases.workloads import CaseWorkload, is_suspended
 from engine.diagnosis.layers.volcano_queues import QUEUE_ANNOTATION
+from engine.simulation.defaults import write_defaults
 from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes.object_fields import Fields, get_object, get_text
 
@@ -41,19 +42,22 @@ def build_unmade_pod(objects: CaseObjects, key: CaseWorkload, family: Iterable[C
         annotations[_WORKLOAD] = maker.name
     is_held = is_alone or (any(other.kind == KUEUE_WORKLOAD for other in family) and is_suspended(objects, family))
     gates = {"schedulingGates": [{"name": _GATE}]} if is_held else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": key.name,
-            "namespace": key.namespace,
-            "labels": dict(get_object(metadata, "labels")),
-            "annotations": annotations,
-            "ownerReferences": [{"apiVersion": version, "kind": kind, "name": maker.name, "controller": True}],
-        },
-        "spec": {"schedulerName": _get_scheduler(objects, maker), **get_object(template, "spec"), **gates},
-        "status": {"phase": "Pending"},
-    }
+    # The API server writes the defaults into pods, and not into templates of pods.
+    return write_defaults(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": key.name,
+                "namespace": key.namespace,
+                "labels": dict(get_object(metadata, "labels")),
+                "annotations": annotations,
+                "ownerReferences": [{"apiVersion": version, "kind": kind, "name": maker.name, "controller": True}],
+            },
+            "spec": {"schedulerName": _get_scheduler(objects, maker), **get_object(template, "spec"), **gates},
+            "status": {"phase": "Pending"},
+        }
+    )
 
 
 def _get_scheduler(objects: CaseObjects, maker: CaseWorkload) -> str:

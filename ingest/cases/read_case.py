@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from engine.simulation.defaults import write_defaults
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
@@ -190,7 +191,7 @@ class _CaseReading:
 
     def finish(self) -> ClusterCase:
         case = self._case
-        case.objects = collect_objects(self._objects, self._unread)
+        case.objects = _write_pod_defaults(collect_objects(self._objects, self._unread))
         if saved := case.objects.select(SAVED_CASE):
             unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
             case.objects = replace(case.objects, unread=case.objects.unread | unread)
@@ -267,6 +268,15 @@ def _unpack_objects(file: Path, head: bytes, folder: Path) -> list[Path]:
         target = folder / f"archive-{len(list(folder.iterdir()))}"
         archive.extractall(target, members, filter="data")
     return [target]
+
+
+def _write_pod_defaults(objects: CaseObjects) -> CaseObjects:
+    """Write the API server's defaults into pods that people wrote or shortened by hand; those it stored have them."""
+    table = objects.tables.get(kinds.POD)
+    if not table:
+        return objects
+    written = {key: write_defaults(pod) for key, pod in table.items()}
+    return replace(objects, tables={**objects.tables, kinds.POD: written})
 
 
 def _read_events(objects: CaseObjects, pods: LogPods, is_read: Callable[[Any], bool] = lambda _: True) -> None:

@@ -4,8 +4,11 @@ import json
 import tarfile
 from pathlib import Path
 
+import orjson
 import pytest
+from typer.testing import CliRunner
 
+from cli.command import app
 from ingest.cases.answers import diagnose_pods, select_pods
 from ingest.cases.read_case import read_case, read_case_text
 from ingest.errors import MistakeError
@@ -138,3 +141,28 @@ def test_a_folder_without_anything_readable_is_a_mistake(tmp_path: Path) -> None
 
 def test_a_pasted_text_of_objects_is_a_case() -> None:
     assert select_pods(read_case_text(json.dumps(POD)), "ml/p") == ["ml/p"]
+
+
+def test_what_only_limits_name_is_requested_as_well(tmp_path: Path) -> None:
+    """The API server writes it into every pod that it stores; a pod that people wrote by hand does not have it."""
+    text = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: g1}, status: {allocatable: {cpu: "8", pods: "9", nvidia.com/gpu: "2"}}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: train, namespace: ml, creationTimestamp: "2026-03-02T08:00:00Z"}
+  spec: {schedulerName: default-scheduler, containers: [{name: main, resources: {limits: {nvidia.com/gpu: "4"}}}]}
+  status:
+    phase: Pending
+    conditions:
+    - {type: PodScheduled, status: "False", reason: Unschedulable, lastTransitionTime: "2026-03-02T08:00:01Z",
+       message: "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}
+"""
+    path = tmp_path / "objects.yaml"
+    path.write_text(text)
+    done = CliRunner().invoke(app, ["explain", str(path), "ml/train", "-o", "json"])
+    answer = orjson.loads(done.stdout)
+    assert answer["obstacle"]["code"] == "ResourceNeverEnough", done.stdout
+    assert answer["comparison"]["agreement"] == "equal"
