@@ -54,14 +54,14 @@ def describe_pod_affinity(cluster: JudgedCluster, refusals: Refusals) -> Iterato
         groups.setdefault(refusal.reasons[0], []).append(name)
     for reason, nodes in groups.items():
         if _EXISTING in reason:
-            terms, kind = _list_avoiding(cluster, nodes), "avoided"
+            terms, code = _list_avoiding(cluster, nodes), "ExistingAntiAffinity"
         elif _ANTI in reason:
-            terms, kind = _list_repelled(cluster, check, nodes), "apart"
+            terms, code = _list_repelled(cluster, check, nodes), "PodAntiAffinityMismatch"
         else:
-            terms, kind = [format_term(term) for term in check.rules.affinity], "near"
+            terms, code = [format_term(term) for term in check.rules.affinity], "PodAffinityMismatch"
         words: dict[str, Word] = {"terms": shorten_list(terms)}
-        obstacle = cluster.build_obstacle("PodAffinityMismatch", nodes, words, reasons=refusals)
-        yield obstacle._replace(clauses=[*([kind] if terms else []), *obstacle.clauses])
+        obstacle = cluster.build_obstacle(code, nodes, words, reasons=refusals)
+        yield obstacle._replace(clauses=[*(["terms"] if terms else []), *obstacle.clauses])
 
 
 def format_term(term: AffinityTerm) -> str:

@@ -141,7 +141,8 @@ def an_affinity(kind: str, app: str) -> Object:
 
 def test_terms_about_other_pods_name_the_pods() -> None:
     near = with_spec(a_pod(), affinity=an_affinity("podAffinity", "db"))
-    assert "near pods with app=db by kubernetes.io/hostname" in write_all(near, a_node())["PodAffinityMismatch"]
+    sentence = write_all(near, a_node())["PodAffinityMismatch"]
+    assert "this pod has to be: pods with app=db by kubernetes.io/hostname" in sentence
     apart = with_spec(a_pod(), affinity=an_affinity("podAntiAffinity", "db"))
     neighbour = a_pod("db-0", node="n1", labels={"app": "db"})
     assert "app=db by kubernetes.io/hostname: default/db-0" in str(write_all(apart, a_node(), neighbour))

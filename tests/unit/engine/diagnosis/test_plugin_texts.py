@@ -12,9 +12,9 @@ from engine.diagnosis.texts import OTHER_WORDS, find_obstacle_of_reason
 from tests.support.control_plane.plugin_texts import read_table
 
 OBSTACLES: Final = {
-    "node(s) didn't satisfy existing pods anti-affinity rules": "PodAffinityMismatch",
+    "node(s) didn't satisfy existing pods anti-affinity rules": "ExistingAntiAffinity",
     "node(s) didn't match pod affinity rules": "PodAffinityMismatch",
-    "node(s) didn't match pod anti-affinity rules": "PodAffinityMismatch",
+    "node(s) didn't match pod anti-affinity rules": "PodAntiAffinityMismatch",
     "node(s) didn't match Pod's node affinity/selector": "AffinityMismatch",
     "node(s) didn't match scheduler-enforced node affinity": "EnforcedAffinity",
     "pod affinity terms conflict": "AffinityMismatch",
