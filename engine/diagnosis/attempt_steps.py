@@ -37,6 +37,10 @@ _ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
 _EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_UNFIT_POD))
 KUBE_SCHEDULER_LOG: Final = "kube-scheduler-log"
 _MAX_REASONS: Final = 3
+_INSUFFICIENT: Final = "InsufficientResource"
+_NOT_HELPFUL: Final = re.compile(
+    r"preemption: 0/(?P<all>\d+) nodes are available: (?P<helpless>\d+) Preemption is not helpful"
+)
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal; an error has no such beginning."""
 _MAX_DEVICES: Final = 2
@@ -155,11 +159,28 @@ def _derive_obstacle(
         "namespace": facts.namespace,
         "scheduler": attempt.scheduler,
         # Details after the resource are the amounts of single nodes.
-        "resource": shorten_list(group.details[:1] if group.code == "InsufficientResource" else group.details),
+        "resource": shorten_list(group.details[:1] if group.code == _INSUFFICIENT else group.details),
         "words": quote(shorten_list(group.details).en),
     }
     code = "ManagedResourceCounted" if _is_booked_by_extender(group) else _choose_code(group)
+    if code == _INSUFFICIENT and _is_beyond_nodes(groups, facts, attempt):
+        code = "ResourceBeyondNodes"
     return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
+
+
+def _is_beyond_nodes(groups: Sequence[RefusedNodes], facts: DiagnosisFacts, attempt: AttemptSummarized) -> bool:
+    """Tell whether kube-scheduler proves that nodes refused for one resource offer less of it than the pod asks for.
+
+    From 1.31 on its filter of resources calls such a refusal unresolvable, and preemption counts the node as one on
+    which it does not help; of a node where pods only have to end it says something else. Of claims it proves nothing.
+    """
+    resources = {detail for group in groups if group.code == _INSUFFICIENT for detail in group.details[:1]}
+    match = _NOT_HELPFUL.search(attempt.scheduler_message)
+    if match is None or match["all"] != match["helpless"] or facts.claims:
+        return False
+    # Where a node has reasons of several filters, as other schedulers write, another of them may be the unresolvable one.
+    has_one_reason_each = sum(group.count for group in groups) <= int(match["all"])
+    return len(resources) == 1 and has_one_reason_each
 
 
 def _choose_code(group: RefusedNodes) -> str:
@@ -170,7 +191,7 @@ def _choose_code(group: RefusedNodes) -> str:
 
 def _is_booked_by_extender(group: RefusedNodes) -> bool:
     """Tell whether kube-scheduler counted a resource that no node offers, because an extender counts it."""
-    return group.code == "InsufficientResource" and bool(group.details) and is_share_resource(group.details[0])
+    return group.code == _INSUFFICIENT and bool(group.details) and is_share_resource(group.details[0])
 
 
 def _list_accepted_models(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
@@ -204,7 +225,7 @@ def _build_obstacle(
         clauses.append("wanted")
     if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
         clauses.append("cause")
-    if code == "InsufficientResource" and facts.nodes is None and "/" in group.details[0]:
+    if code == _INSUFFICIENT and facts.nodes is None and "/" in group.details[0]:
         # A scheduler writes the same of a node that has no such device.
         clauses.append("none_offered")
     # kube-scheduler only counts the nodes that its extender refused.
