@@ -178,7 +178,7 @@ def _is_beyond_nodes(groups: Sequence[RefusedNodes], facts: DiagnosisFacts, atte
     match = _NOT_HELPFUL.search(attempt.scheduler_message)
     if match is None or match["all"] != match["helpless"] or facts.claims:
         return False
-    # Where a node has reasons of several filters, as other schedulers write, another of them may be the unresolvable one.
+    # Where a node has reasons of several filters, as other schedulers write, another may be the unresolvable one.
     has_one_reason_each = sum(group.count for group in groups) <= int(match["all"])
     return len(resources) == 1 and has_one_reason_each
 
