@@ -151,5 +151,6 @@ def list_unmade(objects: CaseObjects, *, with_purpose: bool = True) -> list[Case
         if (obstacle := find_cause(objects, [key := CaseWorkload(kind, namespace, name)], (), _NEVER))
     }
     mistakes = [key for key, code in causes.items() if code not in _ON_PURPOSE]
-    unmade = [*list_without_pods(objects), *mistakes] or list_holders(objects)
-    return unmade or (list(causes) if with_purpose else [])
+    unmade = [*list_without_pods(objects), *mistakes]
+    # A cluster's Workloads and groups have pods or makers, which a file with one of them alone does not have.
+    return unmade or ((list_holders(objects) or list(causes)) if with_purpose else [])

@@ -15,7 +15,7 @@ from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
-from schemas.topics import ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
+from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
 from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
@@ -210,7 +210,11 @@ def read_connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Kafk
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, f"use_{way}")(API)
-    assert asyncio.run(list_topic_names(read_connection(settings, monkeypatch))) == [ATTEMPTS.name, NODE_STATES.name]
+    assert asyncio.run(list_topic_names(read_connection(settings, monkeypatch))) == [
+        ATTEMPTS.name,
+        NODE_STATES.name,
+        ALERTS.name,
+    ]
 
 
 async def get_refusal(work: Coroutine[None, None, object]) -> KafkaError:

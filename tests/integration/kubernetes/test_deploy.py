@@ -87,6 +87,9 @@ def install(cluster: ControlPlane, folder: Path) -> list[Json]:
         for name in ("provision", "certificate", "mcp-certificate"):
             job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-{name}"
             client.delete(job, params={"propagationPolicy": "Background"})
+        # The stores of two overlays have other volumes, and those of a StatefulSet can't be changed either.
+        for name in ("kafka", "opensearch"):
+            client.delete(f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets/{name}")
     apply(cluster, objects)
     return objects
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from runtime.kafka.consumer import connected, create_consumer
 from runtime.kafka.producer import create_idempotent_producer, start_producer
 from runtime.settings.kafka_connection import KafkaConnection
-from schemas.topics import ALERTS, ATTEMPTS
+from schemas.topics import ATTEMPTS, DECISIONS
 from tests.support.certificates import Authority
 from tests.support.secured_kafka.broker import SecuredKafka
 from tests.support.secured_kafka.services import Settings
@@ -64,9 +64,9 @@ REFUSALS: dict[str, Refused] = {
 }
 
 
-async def read_alerts(kafka: KafkaConnection) -> None:
-    """Read alerts, which needs a right that the API has not."""
-    async with connected(create_consumer(kafka, ALERTS.name)) as consumer:
+async def read_decisions(kafka: KafkaConnection) -> None:
+    """Read decisions, which needs a right that the API has not."""
+    async with connected(create_consumer(kafka, DECISIONS.name)) as consumer:
         await consumer.getmany(timeout_ms=5_000)
 
 
@@ -83,4 +83,4 @@ async def publish(kafka: KafkaConnection) -> None:
         await producer.stop()
 
 
-FORBIDDEN_TO_THE_API = (read_alerts, join_a_group, publish)
+FORBIDDEN_TO_THE_API = (read_decisions, join_a_group, publish)

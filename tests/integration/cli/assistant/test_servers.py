@@ -116,7 +116,7 @@ async def test_over_http_the_callers_token_is_passed_on() -> None:
         for token in ("ann", "ben"):
             headers = {"Authorization": f"Bearer {token}"}
             async with (
-                httpx2.AsyncClient(headers=headers) as http,
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
                 Client(streamable_http_client(address, http_client=http)) as client,
             ):
                 done = await client.call_tool("why_pod", CALLS["why_pod"])
@@ -148,7 +148,7 @@ async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
         ):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             async with (
-                httpx2.AsyncClient(headers=headers) as http,
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
                 Client(streamable_http_client(address, http_client=http)) as client,
             ):
                 done = await client.call_tool("why_pod", arguments)
