@@ -106,7 +106,7 @@ def list_pod_templates(objects: Iterable[Json]) -> Iterator[tuple[str, Json]]:
             # As the controller adds them.
             volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
             pod = template["spec"]
-            yield f"{item['kind']}/{item['metadata']['name']}", pod | {"volumes": [*pod["volumes"], *volumes]}
+            yield f"{item['kind']}/{item['metadata']['name']}", pod | {"volumes": [*pod.get("volumes", ()), *volumes]}
 
 
 def select_kinds(objects: Iterable[Json], *kinds: str) -> list[Json]:
