@@ -6,8 +6,8 @@ from typing import Any, Final
 from engine.cases.workload_words import HOLDERS, KUEUE_WORKLOAD, VOLCANO_JOB
 from engine.cases.workloads import CaseWorkload, is_suspended
 from engine.diagnosis.layers.volcano_queues import QUEUE_ANNOTATION
-from engine.simulation.defaults import write_defaults
 from engine.snapshot.case_objects import CaseObjects
+from engine.snapshot.pod_defaults import write_defaults
 from runtime.kubernetes.object_fields import Fields, get_object, get_text
 
 _VOLCANO_GROUP: Final = "scheduling.k8s.io/group-name"

@@ -4,7 +4,6 @@
 
 workloads       pods of a file: templates of Jobs, Deployments and others
 completion      objects that were written by hand or cut short, completed where a judge needs it
-defaults        values that the API server writes into a new pod
 claim_templates claims that a controller makes from templates of the pod
 admission       HAMi's webhook on the pod, and what it changed in words
 cluster         the cluster's objects as a snapshot, as devices and as a device table

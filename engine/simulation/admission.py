@@ -8,8 +8,8 @@ from engine.admission.admit import DEFAULT_SCHEDULER, AdmissionRules, Admitted, 
 from engine.diagnosis.texts import write_phrase
 from engine.fit.devices.quota import Quotas
 from engine.hami.vendors import Vendors
-from engine.simulation.defaults import write_defaults
 from engine.simulation.setting import Note
+from engine.snapshot.pod_defaults import write_defaults
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.json_types import Json
 

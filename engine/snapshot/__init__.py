@@ -5,6 +5,7 @@ snapshot           ``Snapshot``: nodes with the pods on them, volumes, namespace
 node_info         a node together with its pods and the sums of their requests
 nodes              one Node object
 pods               one Pod object
+pod_defaults       values that the API server writes into a new pod
 requests           the amounts that a pod requests, as kube-scheduler adds them up
 volumes            volumes of pods and the objects behind them: claims, volumes, classes, CSI objects
 selectors          label and node selectors

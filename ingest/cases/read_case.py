@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from engine.simulation.defaults import write_defaults
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
+from engine.snapshot.pod_defaults import write_defaults
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
