@@ -23,7 +23,6 @@ from runtime.telemetry.tracing import TracingSettings
 
 INDEX_GROUP: Final = "schedulerlog-index"
 PLACEMENTS_GROUP: Final = "schedulerlog-placements"
-ALERTS_GROUP: Final = "schedulerlog-alerts"
 _NAME: Final = r"^[A-Za-z0-9._-]{1,200}$"
 _DAY: Final = timedelta(days=1)
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -13,8 +13,10 @@ from runtime.backoff import Backoff
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.errors import UNAVAILABLE, explain_kafka_error
 from runtime.kafka.topics import administration
+from runtime.kubernetes.object_fields import parse_moment
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.names import ALERTS_GROUP
 from runtime.signals import run_until_first_ends
 from schemas.codec.records import Rejected, decode
 from schemas.events import AlertChanged
@@ -26,8 +28,6 @@ MAX_ALERTS: Final = 10_000
 CURRENT_FOR: Final = timedelta(minutes=2)
 """Age of the last evaluation up to which it counts as current; the rules are evaluated every 15 seconds."""
 _ASK_SECONDS: Final = 10.0
-GROUP: Final = "schedulerlog-alerts"
-"""Default group of the process that evaluates the rules; the metadata of its offset is the time of the last."""
 
 log = logging.getLogger(__name__)
 
@@ -89,22 +89,15 @@ class AlertsTopic:
         backoff = Backoff("Kafka", 30.0)
         while True:
             try:
-                await self._read_evaluations()
+                await self._read_evaluations(backoff)
             except UNAVAILABLE as error:
                 await backoff.wait_after_failure(explain_kafka_error(error))
 
-    async def _read_evaluations(self) -> None:
+    async def _read_evaluations(self, backoff: Backoff) -> None:
         async with administration(self._kafka) as admin:
             while True:
-                offsets = await admin.list_consumer_group_offsets(GROUP)
+                offsets = await admin.list_consumer_group_offsets(ALERTS_GROUP)
+                backoff.note_success()
                 committed = offsets.get(TopicPartition(ALERTS.name, 0))
-                self._alerts.evaluated_until = _parse_moment(committed.metadata if committed else "")
+                self._alerts.evaluated_until = parse_moment(committed.metadata if committed else "")
                 await asyncio.sleep(_ASK_SECONDS)
-
-
-def _parse_moment(metadata: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(metadata)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -10,7 +10,8 @@ from typing import Final
 from cli.single_process.readers import follow_hami_log, follow_kai_log, read_cluster
 from cli.single_process.settings import SingleProcessSettings
 from pipeline.alerts.rules import Rule
-from pipeline.settings import ALERTS_GROUP, INDEX_GROUP, PLACEMENTS_GROUP, derive_events_group
+from pipeline.settings import INDEX_GROUP, PLACEMENTS_GROUP, derive_events_group
+from runtime.settings.names import ALERTS_GROUP
 from runtime.supervision import ProcessPart
 from runtime.telemetry.health import ServeHealth
 from runtime.telemetry.spans import Tracing

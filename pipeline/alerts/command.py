@@ -9,11 +9,12 @@ from typing import Annotated, Final
 import typer
 
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
-from pipeline.settings import ALERTS_GROUP, AlertmanagerSettings, AlertsSettings
+from pipeline.settings import AlertmanagerSettings, AlertsSettings
 from runtime.cli.cli import build_option_arguments, create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError
 from runtime.settings import addresses
 from runtime.settings.flags import with_settings
+from runtime.settings.names import ALERTS_GROUP
 from runtime.telemetry import logs
 
 _SHORTEST_RESEND: Final = timedelta(milliseconds=100)

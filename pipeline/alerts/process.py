@@ -24,6 +24,7 @@ from runtime.kafka.lease import WAITING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import record_time
 from runtime.kafka.topics import administration, list_partitions, list_topic_names, require
+from runtime.kubernetes.object_fields import parse_moment
 from runtime.settings.addresses import HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends, run_until_stopped
@@ -202,15 +203,8 @@ async def _read_committed(settings: Settings, names: Collection[str]) -> tuple[d
     async with administration(settings.kafka) as admin:
         partitions = await list_partitions(admin, sorted(names))
         offsets = await admin.list_consumer_group_offsets(settings.group)
-    return _parse_moment(offsets[_ALERTS].metadata if _ALERTS in offsets else ""), partitions
-
-
-def _parse_moment(metadata: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(metadata) if metadata else None
-    # Written by another program under this group: as if there had been no run.
-    except ValueError:
-        return None
+    # What another program wrote under this group counts as no run.
+    return parse_moment(offsets[_ALERTS].metadata if _ALERTS in offsets else ""), partitions
 
 
 async def _read_published(consumer: Any) -> list[AlertChanged]:

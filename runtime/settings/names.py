@@ -5,6 +5,9 @@ from typing import Final
 
 DEFAULT_CLUSTER: Final = "default"
 """Name for an installation with one cluster."""
+ALERTS_GROUP: Final = "schedulerlog-alerts"
+"""Default consumer group of the process that evaluates alert rules. The metadata of its offset on the topic of alerts
+is the time up to which they are evaluated."""
 _MAX_CHARACTERS: Final = 63
 # Equal to `schemas.events.ClusterName`: this module imports nothing of the project.
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", re.ASCII)
