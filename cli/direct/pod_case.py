@@ -15,6 +15,7 @@ from cli.direct.scheduler_logs import LogReading, read_scheduler_log
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import (
+    CREATION,
     EVENTS,
     NODES,
     PODS,
@@ -70,6 +71,17 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
 def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
     """Read a case about all pods, or those of one namespace."""
     return build_live_case(reader, reader.list_kinds(_list_basics(namespace)), None, namespace)
+
+
+def read_simulated_case(reader: ObjectReader) -> LiveCase:
+    """Read a case about a pod that does not exist yet: everything that decides whether and where it starts."""
+    versions = read_versions(reader)
+    others = (
+        ListedKind(kinds.VOLUME_CLAIM, "/api/v1/persistentvolumeclaims"),
+        ListedKind(kinds.NAMESPACE, "/api/v1/namespaces"),
+    )
+    listed = [NODES, PODS, *STORAGE, *others, *CREATION, *list_devices(versions)]
+    return build_live_case(reader, reader.list_kinds(listed), None, "")
 
 
 def read_pending_case(reader: ObjectReader, namespace: str = "") -> LiveCase:

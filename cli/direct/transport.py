@@ -14,7 +14,14 @@ from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
 from cli.client.transport import NO_QUERY, Query
-from cli.direct.pod_case import LiveCase, read_nodes_case, read_pending_case, read_pod_case, read_waiting_case
+from cli.direct.pod_case import (
+    LiveCase,
+    read_nodes_case,
+    read_pending_case,
+    read_pod_case,
+    read_simulated_case,
+    read_waiting_case,
+)
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
 from cli.direct.rungs import describe_log, describe_rung
@@ -149,7 +156,7 @@ class DirectTransport:
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
         from cli.direct.simulation import count_starts, simulate_on_cluster
 
-        live = read_waiting_case(self.reader)
+        live = read_simulated_case(self.reader)
         self.show_note(describe_rung(live.problems))
         if path == _CAPACITY:
             return count_starts(live.case.objects, body, self.namespace(), query)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.simulation.cluster import SimulationCluster
+from engine.simulation.cluster import DescribedObjects, SimulationCluster
 from engine.snapshot.reading import change_snapshot
 from runtime.kubernetes.object_fields import get_object
 from schemas.json_types import Json
@@ -107,6 +107,6 @@ def _extend(cluster: SimulationCluster, objects: Sequence[Json], names: Sequence
     return replace(
         cluster,
         snapshot=change_snapshot(cluster.snapshot, objects),
-        objects=(*cluster.objects, *objects),
+        objects=DescribedObjects((*cluster.objects, *objects)),
         unfiltered=(*cluster.unfiltered, *others),
     )

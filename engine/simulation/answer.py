@@ -26,7 +26,13 @@ from schemas.codec.records import encode_value, format_rfc3339
 from schemas.json_types import Json
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
-_CLOSED_CODES: Final = frozenset(("AdmissionDenied", "QuotaRefusesPod", "RequestNotRead", "ResourceNotInTable"))
+_CLOSED_CODES: Final = frozenset(
+    (
+        "AdmissionDenied", "LimitRangeRefusesPod", "PodClassMissing", "QuotaNeedsAmounts", "QuotaRefusesClaim",
+        "QuotaRefusesPod", "RequestNotRead", "ResourceNotInTable",
+    )
+)  # fmt: skip
+"""Obstacles of the pod itself, which no node has."""
 
 
 def build_answer(

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from engine.fit.judge.decision import Grant
-from engine.simulation.cluster import SimulationCluster
+from engine.simulation.cluster import DescribedObjects, SimulationCluster
 from engine.simulation.setting import SimulationSetting
-from engine.simulation.verdict import PodOutcome, PodVerdict, judge_admitted
+from engine.simulation.verdict import PodOutcome, PodVerdict, judge_created
 from engine.snapshot.reading import ObjectKey, change_snapshot
 from engine.suggestions.answer import write_edits
 from engine.suggestions.suggestion import ADMINISTRATORS, COSTS, Edit
@@ -14,6 +15,9 @@ from runtime.kubernetes.object_fields import get_text
 from schemas.answers.diagnosis import Actor
 from schemas.answers.suggestions import ContainerDevices, SuggestedChange, SuggestedEdit
 from schemas.json_types import Json
+
+_READ_AS_OBJECTS: Final = ("ResourceClaimTemplate", "ResourceQuota")
+"""Kinds that the creation of a pod reads from the plain objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def prove_trial(
     """Judge the changed pod on the changed cluster; None if it still fits nowhere."""
     admitted = replace(verdict.admitted, pod=trial.pod)
     changed = _change_cluster(cluster, trial)
-    after = judge_admitted(changed, admitted, setting.identity, setting.policy, setting.now)
+    after = judge_created(changed, admitted, setting.identity, setting.policy, setting.now)
     if after.outcome is not PodOutcome.FITS or not after.fitting:
         return None
     node = after.node or after.fitting[0]
@@ -63,11 +67,10 @@ def prove_trial(
 
 def _change_cluster(cluster: SimulationCluster, trial: ChangeTrial) -> SimulationCluster:
     snapshot = change_snapshot(cluster.snapshot, trial.objects, trial.removed)
-    templates = {_identify(item): item for item in trial.objects if item.get("kind") == "ResourceClaimTemplate"}
-    if not templates:
+    plain = {_identify(item): item for item in trial.objects if item.get("kind") in _READ_AS_OBJECTS}
+    if not plain:
         return replace(cluster, snapshot=snapshot)
-    # The pod's claims are made from the templates among the plain objects.
-    objects = tuple(templates.get(_identify(item), item) for item in cluster.objects)
+    objects = DescribedObjects(plain.get(_identify(item), item) for item in cluster.objects)
     return replace(cluster, snapshot=snapshot, objects=objects)
 
 

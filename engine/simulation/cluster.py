@@ -1,9 +1,13 @@
 """A described cluster in the forms that a simulation needs: devices for HAMi's fit, a snapshot for the filters."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
+from engine.claims.gates import select_gates
+from engine.claims.inventory import Inventory, read_inventory
+from engine.filters.release import LATEST
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.manifests import Manifest
 from engine.hami.node_checks import is_deleted
@@ -19,14 +23,45 @@ from schemas.json_types import Json
 _HAMI_PREFIX: Final = "hami.io/"
 
 
+class DescribedObjects(tuple[Json, ...]):  # noqa: SLOT001 - it keeps its tables
+    """Plain objects of every kind, found by their kind."""
+
+    @cached_property
+    def by_kind(self) -> Mapping[str, list[Json]]:
+        """Objects by kind, without its group."""
+        tables: dict[str, list[Json]] = {}
+        for item in self:
+            tables.setdefault(str(item.get("kind")), []).append(item)
+        return tables
+
+    @cached_property
+    def pod_keys(self) -> frozenset[tuple[str, str]]:
+        """Namespaces and names of the pods."""
+        pods = (get_object(item, "metadata") for item in self.by_kind.get(kinds.POD, ()))
+        return frozenset((get_text(metadata, "namespace"), get_text(metadata, "name")) for metadata in pods)
+
+
+class DeviceReader:
+    """Reads devices and claims of snapshots; what has not changed since the latest one is not read again."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._latest: Inventory | None = None
+
+    def read(self, snapshot: Snapshot) -> Inventory:
+        """Read the inventory of a snapshot."""
+        self._latest = read_inventory(snapshot, select_gates(LATEST), previous=self._latest)
+        return self._latest
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationCluster:
     """A cluster at one moment. Its columns are changed by pods that are placed in it."""
 
     columns: ClusterColumns
     snapshot: Snapshot
-    objects: tuple[Json, ...]
-    """Plain objects of every kind, completed."""
+    objects: DescribedObjects
+    """Plain objects, completed."""
     release: HamiRelease
     assumptions: Assumptions
     deleted_handshakes: Mapping[str, tuple[str, str]]
@@ -39,6 +74,7 @@ class SimulationCluster:
     """Nodes whose objects were not read: the filters let them pass unseen."""
     has_pods: bool = True
     """True if the snapshot has the pods of the cluster, or the cluster has none."""
+    devices: DeviceReader = field(default_factory=DeviceReader)
 
     @property
     def node_count(self) -> int:
@@ -57,11 +93,11 @@ class SimulationCluster:
 
     def get_nodes(self) -> dict[str, Json]:
         """Return the Node objects by name."""
-        return {get_text(item, "metadata", "name"): item for item in self.objects if item.get("kind") == "Node"}
+        return {get_text(item, "metadata", "name"): item for item in self.list_kind("Node")}
 
     def list_kind(self, kind: str) -> list[Json]:
         """List the objects of a kind."""
-        return [item for item in self.objects if item.get("kind") == kind]
+        return self.objects.by_kind.get(kind, [])
 
     def with_objects(self, objects: Iterable[Json]) -> "SimulationCluster":
         """Return the cluster with more objects in its snapshot; the columns are the same."""
@@ -85,7 +121,7 @@ def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) ->
     return SimulationCluster(
         columns,
         read_snapshot(objects),
-        tuple(objects),
+        DescribedObjects(objects),
         release,
         assumptions,
         deleted,
@@ -108,7 +144,7 @@ def build_live_cluster(
     return SimulationCluster(
         columns,
         snapshot,
-        tuple(completed),
+        DescribedObjects(completed),
         HamiRelease(),
         assumptions,
         {},

@@ -8,7 +8,7 @@ once. `cluster_changes` adds changes of other objects.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from engine.diagnosis.judged_labels import (
     format_taint,
@@ -23,15 +23,15 @@ from engine.simulation.change_trial import ChangeTrial, prove_trial
 from engine.simulation.claim_changes import iterate_class_trials
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.cluster_changes import iterate_cluster_trials
+from engine.simulation.request_changes import iterate_creation_trials, lower_request
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodVerdict
-from engine.snapshot.fields import FieldError, read_nanos
+from engine.snapshot.fields import FieldError
 from engine.snapshot.node_info import NodeInfo
-from engine.snapshot.quantity import CPU, PODS, format_amount, round_amounts
+from engine.snapshot.quantity import PODS
 from engine.suggestions.suggestion import Edit
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.answers.suggestions import SuggestedChange
-from schemas.json_types import Json
 
 MAX_TRIED: Final = 24
 """Limit of the different sets of changes that are tried, the cheapest first."""
@@ -46,9 +46,11 @@ def find_node_changes(
 ) -> list[SuggestedChange]:
     """Find the cheapest changes after which the pod fits a node that the filters refuse; none is less than another."""
     judgement = verdict.judgement
+    if judgement is None:
+        return _prove_cheapest(cluster, verdict, list(iterate_creation_trials(cluster, verdict)), setting)
     if any(obstacle.code == "DeviceClassMissing" for obstacle in verdict.obstacles):
         return _prove_cheapest(cluster, verdict, list(iterate_class_trials(cluster, verdict)), setting)
-    if judgement is None or judgement.prefilter or judgement.pre_enqueue:
+    if judgement.prefilter or judgement.pre_enqueue:
         return []
     if any(obstacle.code == "RequestNotRead" for obstacle in verdict.obstacles):
         return []
@@ -184,49 +186,9 @@ def _edit_requests(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int
         free = node.allocatable.get(resource, 0) - info.requested.get(resource, 0)
         if amount <= free or resource == PODS:
             continue
-        lowered = _lower_request(trial.pod, resource, amount, free)
+        lowered = lower_request(trial.pod, resource, amount, free)
         if free <= 0 or lowered is None:
             return None
         pod, edit = lowered
         trial = replace(trial, edits=(*trial.edits, edit), pod=pod)
     return trial
-
-
-def _lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Json, Edit] | None:
-    """Lower the largest request of a container by what is missing."""
-    containers = [
-        (field, position, container)
-        for field in _CONTAINERS
-        for position, container in enumerate(iterate_objects(pod, "spec", field))
-    ]
-    amounts = [(_read_amount(container, resource), field, position) for field, position, container in containers]
-    if not amounts:
-        return None
-    largest, field, position = max(amounts, key=lambda entry: entry[0])
-    after = largest - (amount - free)
-    if after <= 0:
-        return None
-    container = dict(list(iterate_objects(pod, "spec", field))[position])
-    resources = dict(get_object(container, "resources"))
-    text_after = _write_amount(resource, after)
-    for key in ("limits", "requests"):
-        if resource in get_object(resources, key):
-            resources[key] = {**get_object(resources, key), resource: text_after}
-    listed = list(iterate_objects(pod, "spec", field))
-    listed[position] = {**container, "resources": resources}
-    where = f"{get_text(container, 'name')}: {resource}"
-    edit = Edit(
-        "request", where, format_amount(resource, largest), format_amount(resource, after), (largest - after) / largest
-    )
-    return {**pod, "spec": {**get_object(pod, "spec"), field: listed}}, edit
-
-
-def _read_amount(container: Mapping[str, Any], resource: str) -> int:
-    try:
-        return round_amounts(read_nanos(get_object(container, "resources"), "requests")).get(resource, 0)
-    except FieldError:
-        return 0
-
-
-def _write_amount(resource: str, amount: int) -> str:
-    return f"{amount}m" if resource == CPU else str(amount)

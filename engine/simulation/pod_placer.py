@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.judge.reservation import reserve
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.held_claims import hold_claims
 from engine.simulation.kai_shares import asks_kai_share, hold_share
 from engine.simulation.verdict import PodOutcome, PodVerdict
 from runtime.kubernetes.object_fields import get_object, get_text
@@ -32,11 +33,11 @@ class PodPlacer:
         if verdict.decision:
             reserve(self._columns, verdict.decision, verdict.pod)
         spec = {**get_object(verdict.pod, "spec"), "nodeName": node}
-        placed = {**verdict.pod, "spec": spec, "status": {"phase": "Running"}}
+        placed = {**verdict.pod, "spec": spec, "status": {**get_object(verdict.pod, "status"), "phase": "Running"}}
         info = self.cluster.snapshot.nodes.get(node)
-        self.cluster = self.cluster.with_objects(
-            hold_share(info, placed) if info and asks_kai_share(placed) else [placed]
-        )
+        pods = hold_share(info, placed) if info and asks_kai_share(placed) else [placed]
+        claims = hold_claims(self.cluster, verdict.pod, node)
+        self.cluster = self.cluster.with_objects([*pods, *claims])
 
     def release(self) -> None:
         """Give the columns back what the pods hold."""

@@ -23,10 +23,10 @@ from engine.judging import judge_pod
 from engine.simulation.admission import AdmittedPod, admit_pod
 from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
+from engine.simulation.creation import create_pod, find_refusal
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
-from engine.simulation.quotas import find_exceeded_quota
 from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
@@ -95,13 +95,24 @@ def judge_simulated(
     cluster: SimulationCluster, pod: Mapping[str, Any], identity: Identity, policy: SchedulingPolicy, now: datetime
 ) -> PodVerdict:
     """Judge the pod as the whole cluster would; nothing of the cluster changes. Raises `PodRejectedError`."""
-    admitted = admit_pod(pod, cluster.vendors, cluster.columns.quotas, has_hami=serves(cluster, pod))
+    created = create_pod(cluster, pod)
+    admitted = admit_pod(created.pod, cluster.vendors, cluster.columns.quotas, has_hami=serves(cluster, pod))
+    admitted = replace(admitted, notes=(*created.notes, *admitted.notes))
+    if created.refusal:
+        return _build_denied(cluster, admitted, created.refusal)
     if admitted.denial:
         namespace = get_text(admitted.pod, "metadata", "namespace")
         words: dict[str, Word] = {"words": admitted.denial, "namespace": namespace}
         return _build_denied(cluster, admitted, FoundObstacle("AdmissionDenied", words))
-    if exceeded := find_exceeded_quota(cluster, admitted.pod):
-        return _build_denied(cluster, admitted, exceeded.describe())
+    return judge_created(cluster, admitted, identity, policy, now)
+
+
+def judge_created(
+    cluster: SimulationCluster, admitted: AdmittedPod, identity: Identity, policy: SchedulingPolicy, now: datetime
+) -> PodVerdict:
+    """Judge a pod that webhooks have let in: bounds and quotas of its namespace first, unless it exists already."""
+    if refusal := find_refusal(cluster, admitted.pod):
+        return _build_denied(cluster, admitted, refusal.describe())
     return judge_admitted(cluster, admitted, identity, policy, now)
 
 
@@ -136,7 +147,8 @@ def judge_admitted(
     judged = without_resources(pod, cluster.managed_resources) if admitted.is_hamis else pod
     unread = find_unread_kinds(judged, [*cluster.objects, *claims], has_pods=cluster.has_pods)
     snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
-    judgement = judge_pod(snapshot, judged, now=now, alone=True)
+    inventory = here.devices.read(snapshot)
+    judgement = judge_pod(snapshot, judged, inventory=inventory, now=now, alone=True)
     if isinstance(judgement, RejectedObject):
         raise PodRejectedError(judgement.to_sentence())
     # What the pod asks for under names of another table is unknown, and not missing.

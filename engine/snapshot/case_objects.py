@@ -26,6 +26,7 @@ _UNNAMESPACED: Final = frozenset(
         kinds.RESOURCE_SLICE,
         kinds.DEVICE_CLASS,
         kinds.PRIORITY_CLASS,
+        kinds.RUNTIME_CLASS,
     )
 )
 _NO_OBJECTS: Final[Mapping[Key, Fields]] = {}

@@ -33,6 +33,13 @@ STORAGE: Final = (
     ListedKind(kinds.CSI_DRIVER, "/apis/storage.k8s.io/v1/csidrivers"),
     ListedKind(kinds.VOLUME_ATTACHMENT, "/apis/storage.k8s.io/v1/volumeattachments"),
 )
+CREATION: Final = (
+    ListedKind(kinds.RESOURCE_QUOTA, "/api/v1/resourcequotas"),
+    ListedKind(kinds.LIMIT_RANGE, "/api/v1/limitranges"),
+    ListedKind(kinds.PRIORITY_CLASS, "/apis/scheduling.k8s.io/v1/priorityclasses"),
+    ListedKind(kinds.RUNTIME_CLASS, "/apis/node.k8s.io/v1/runtimeclasses"),
+)
+"""Kinds by which the API server completes or refuses a new pod."""
 NODES: Final = ListedKind(kinds.NODE, "/api/v1/nodes")
 PODS: Final = ListedKind(kinds.POD, "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
 """Pods that may hold something: others have given it back."""

@@ -37,6 +37,34 @@ def request_on_node(pod: Object) -> Amounts:
     return round_amounts(nanos)
 
 
+def sum_requests(pod: Object, *, has_overhead: bool = True) -> Nanos:
+    """Add up the requests of a pod in billionths, by its spec only; with or without the overhead of its runtime."""
+    spec = read_mapping(pod, "spec")
+    counted = spec if has_overhead else {key: value for key, value in spec.items() if key != "overhead"}
+    return _sum_spec(counted, _NO_STATUSES, is_infeasible=False)
+
+
+def sum_limits(pod: Object, *, has_overhead: bool = True) -> Nanos:
+    """Add up the limits of a pod as its requests are added up; the overhead raises only amounts that have a limit."""
+    spec = read_mapping(pod, "spec")
+    limits = sum_requests({"spec": _write_limits_as_requests(spec)}, has_overhead=False)
+    overhead = read_nanos(spec, "overhead", "spec") if has_overhead else {}
+    return {resource: nano + overhead.get(resource, 0) for resource, nano in limits.items()}
+
+
+def _write_limits_as_requests(spec: Object) -> Object:
+    listed = {
+        key: [_replace_requests(container) for _, container in read_items(spec, key, "spec")]
+        for key in ("containers", "initContainers")
+        if key in spec
+    }
+    return {**(_replace_requests(spec) if "resources" in spec else spec), **listed}
+
+
+def _replace_requests(owner: Object) -> Object:
+    return {**owner, "resources": {"requests": read_mapping(read_mapping(owner, "resources"), "limits")}}
+
+
 def is_sidecar(container: Object) -> bool:
     """Return whether an init container runs as long as the pod."""
     return container.get("restartPolicy") == "Always"
