@@ -8,6 +8,10 @@ from schemas.json_types import Json
 
 WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "waiting"}
 SHOWN_SUGGESTIONS: Final = 5
+SHOWN_WORDS: Final = 2
+"""Limit of the texts of evidence that are quoted."""
+MAX_WORDS: Final = 800
+"""Characters of a quoted text; a refusal by kube-scheduler is as long as an event may be, 1,024."""
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
@@ -48,6 +52,20 @@ def show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
     show_claim_devices(screen, obstacle.get("devices") or [])
     if records := [evidence["record"] for evidence in obstacle["evidence"]]:
         screen.print_line(f"Evidence: {', '.join(records)}", "dim")
+    for words in _list_words(obstacle):
+        screen.print_line(words, "dim", indent=2)
+
+
+def _list_words(obstacle: dict[str, Any]) -> list[str]:
+    """List the words of the evidence that the sentence does not quote, such as a scheduler's counts."""
+    sentence = obstacle["sentence"]["en"]
+    texts = (" ".join((evidence.get("words") or "").split()) for evidence in obstacle["evidence"])
+    listed = dict.fromkeys(text for text in texts if text and text.rstrip(".") not in sentence)
+    return [_shorten(text) for text in list(listed)[:SHOWN_WORDS]]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}…"
 
 
 def show_claim_devices(screen: Screen, reasons: list[dict[str, Any]]) -> None:

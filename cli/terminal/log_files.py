@@ -21,6 +21,8 @@ from schemas.json_types import Json
 if TYPE_CHECKING:
     from ingest.cases.read_case import ClusterCase
 
+_MAX_ANSWERS: Final = 3
+"""Limit of the pods, and of the workloads without pods, that are answered about without being named."""
 _MAX_UNMADE: Final = 20
 """Limit of the workloads without pods that are listed."""
 
@@ -81,7 +83,7 @@ def explain(
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
     names = _select(case, paths, pod if subject.word else _name_subject(subject))
     source = _name_source(paths)
-    rows = _diagnose(case, names, has_details=bool(pod) or len(names) == 1)
+    rows = _diagnose(case, names, has_details=bool(pod) or len(names) <= _MAX_ANSWERS)
     if html:
         _write_page(html, Path(source).name, rows, language)
     if not pod:
@@ -91,13 +93,10 @@ def explain(
             _stop(explain_emptiness(source, case), UNKNOWN)
         if not print_document(output, document, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
-            if _has_one_question(rows):
-                _show_answer(case, rows[0], is_wide=output == "wide")
+            _show_answers(case, rows, is_wide=output == "wide")
             _show_unmade(Screen(), unmade, source, is_wide=output == "wide")
-            if not rows and len(unmade) == 1:
-                show_workload(
-                    Screen(), unmade[0], lambda diagnosis: _suggest(case, diagnosis), is_wide=output == "wide"
-                )
+            if 0 < len(unmade) <= _MAX_ANSWERS and len(rows) <= _MAX_ANSWERS:
+                _show_workloads(case, unmade, is_wide=output == "wide")
             _show_log_notes(Screen(), case)
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
@@ -106,9 +105,25 @@ def explain(
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
-def _has_one_question(rows: list[Json]) -> bool:
-    """Tell whether the files are about one pod, which has an obstacle: nothing else can be meant."""
-    return len(rows) == 1 and bool(rows[0]["diagnosis"]["obstacle"])
+def _has_few_questions(rows: list[Json]) -> bool:
+    """Tell whether the files are about so few pods that the answers to all of them fit the screen."""
+    return len(rows) <= _MAX_ANSWERS and any(row["diagnosis"]["obstacle"] for row in rows)
+
+
+def _show_answers(case: "ClusterCase", rows: list[Json], *, is_wide: bool) -> None:
+    """Show the answers about a few pods, pods with the same sentence once."""
+    if not _has_few_questions(rows):
+        return
+    questions = {row["diagnosis"]["sentence"]["en"]: row for row in reversed(rows) if row["diagnosis"]["obstacle"]}
+    for row in reversed(list(questions.values())):
+        if len(rows) > 1:
+            Screen().print_line(f"{row['diagnosis']['namespace']}/{row['diagnosis']['name']}", "bold")
+        _show_answer(case, row, is_wide=is_wide)
+
+
+def _show_workloads(case: "ClusterCase", unmade: list[Json], *, is_wide: bool) -> None:
+    for answer in unmade:
+        show_workload(Screen(), answer, lambda diagnosis: _suggest(case, diagnosis), is_wide=is_wide)
 
 
 def _show_answer(case: "ClusterCase", row: Json, *, is_wide: bool) -> None:
@@ -248,7 +263,7 @@ def _show_table(screen: Screen, source: str, rows: list[Json], *, is_wide: bool)
     cells = [_to_cells(row)[: 6 if is_wide else 5] for row in ordered]
     screen.print_table([*columns, "LAST (UTC)"] if is_wide else columns, cells, is_wide=is_wide)
     screen.skip_line()
-    if waiting and not _has_one_question(rows):
+    if waiting and not _has_few_questions(rows):
         first = ordered[0]["diagnosis"]
         screen.print_line(f"Why one of them: schedulerlog explain {source} {first['namespace']}/{first['name']}", "dim")
 

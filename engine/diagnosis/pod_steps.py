@@ -1,7 +1,7 @@
 """Questions about the pod itself: whether it exists, waits, is held back, and whether its node can start it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
@@ -10,16 +10,28 @@ from engine.diagnosis.layers.gates import check_gates
 from engine.diagnosis.layers.kubelet import check_node_took_it
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import join_phrases, quote, to_bind_evidence, to_existence_evidence
+from engine.diagnosis.wording import join_phrases, quote, quote_cause, to_bind_evidence, to_existence_evidence
 from engine.hami.quantities import parse_whole
 from schemas.answers.diagnosis import InBothLanguages
+from schemas.events import ObjectProblem
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _RUNNING: Final = "Running"
 _ENDS_AGAIN: Final = "CrashLoopBackOff"
+_TELL_NOTHING: Final = ("BackOff", "Unhealthy", "ProbeWarning", "FailedSync")
+"""Reasons of kubelet's warnings that follow from another problem."""
 _FAILED: Final = "failed"
 _START_FAILURES: Final = {
     "no runtime for ": "RuntimeNotConfigured",
+    "driver/library version mismatch": "DriverMismatch",
+    "unsatisfied condition: ": "ImageNeedsDriver",
+    "nvidia-container-cli": "ToolkitFailed",
+    "unresolvable CDI devices": "ToolkitFailed",
+    "failed to inject CDI devices": "ToolkitFailed",
+    "could not select device driver": "ToolkitFailed",
+    "container-runtime: no such file or directory": "RuntimeMissing",
+    'container-runtime": executable file not found': "RuntimeMissing",
+    "FailedPostStartHook": "HookFailed",
     "FailedPrepareDynamicResources": "ClaimNotPrepared",
     **dict.fromkeys(
         ("ErrImagePull", "ImagePullBackOff", "Failed to pull image", "Back-off pulling image", "InvalidImageName"),
@@ -131,6 +143,12 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
     )
 
 
+def _find_telling_problem(problems: Sequence[ObjectProblem]) -> ObjectProblem:
+    """Find the latest problem whose words name a cause; that a container is started again later names none."""
+    telling = [entry for entry in problems if entry.reason not in _TELL_NOTHING]
+    return max(telling or problems, key=lambda problem: problem.at)
+
+
 def _find_start_failure(text: str) -> str:
     """Find the obstacle of a node that can't start the pod, by the kubelet's words."""
     return next((code for words, code in _START_FAILURES.items() if words in text), "KubeletRefused")
@@ -143,10 +161,11 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     if pod.phase in ENDED or (pod.phase == _RUNNING and not pod.problems):
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)
     if pod.problems:
-        latest = max(pod.problems, key=lambda problem: problem.at)
+        latest = _find_telling_problem(pod.problems)
         text = f"{latest.reason}: {latest.message}"
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
-        words |= {"words": quote(text), "namespace": facts.namespace, "name": facts.name}
+        cause = quote_cause(latest.message)
+        words |= {"words": f"{latest.reason}: {cause}", "namespace": facts.namespace, "name": facts.name}
         code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else _find_start_failure(text)
         obstacle = FoundObstacle(code, words, nodes=[pod.node], evidence=[evidence])
         return TreeStep("Starts", "no", [evidence, *findings], (), [obstacle], is_end=True)

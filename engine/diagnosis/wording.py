@@ -1,5 +1,6 @@
 """Wording of the steps' results, and their evidence."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal
@@ -11,6 +12,16 @@ from schemas.events import AttemptSummarized, Condition, PickedDevice, Request
 
 MAX_NAMES: Final = 5
 """Limit of the names in a sentence; the answer lists more."""
+_RUNTIME_LAYERS: Final = re.compile(
+    r"^.*(?:nvidia-container-cli: |stderr: (?:Auto-detected mode as '\w+' )?|error running hook: |"
+    r"unable to retrieve OCI runtime error \([^)]*\): |unable to start container process: "
+    r"(?:error during container init: )?|OCI runtime \w+ failed: |failed to create shim task: |"
+    r"rpc error: code = \w+ desc = )(?=\S)"
+)
+"""Words that containerd, runc and the container toolkit put before an error of the layer below."""
+_RUNTIME_END: Final = re.compile(r"(?:: unknown)?(?:, message: \"\")?$")
+MAX_WHOLE: Final = 160
+"""Characters of an error that is quoted with all its layers."""
 MAX_QUOTED: Final = 300
 NOTHING: Final = InBothLanguages(en="", zh="")
 _UNITS: Final = (
@@ -132,6 +143,13 @@ def quote(text: str) -> str:
     """Quote a source within a sentence: in one line, cut if it is long."""
     line = " ".join(text.split()).rstrip(".")
     return line if len(line) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"
+
+
+def quote_cause(text: str) -> str:
+    """Quote the innermost cause of a container runtime's error, around which each layer has put words of its own."""
+    line = " ".join(text.split())
+    cause = _RUNTIME_LAYERS.sub("", line) if len(line) > MAX_WHOLE else line
+    return quote(_RUNTIME_END.sub("", cause) or line)
 
 
 def describe_age(moment: datetime, facts: DiagnosisFacts) -> InBothLanguages:

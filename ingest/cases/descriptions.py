@@ -28,11 +28,25 @@ _AGE: Final = re.compile(r"(\d+)([dhmsy])")
 _TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
 _NOTHING: Final = ("", "<none>", "<unset>")
+_STATES: Final = {"State": "state", "Last State": "lastState"}
+_STATE_FIELDS: Final = {"Reason": "reason", "Message": "message", "Exit Code": "exitCode"}
 _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
+USED_BY: Final = "usedBy"
+"""Field of a described claim that no stored one has: names of the pods that use it."""
+_COUNT: Final = re.compile(r"\d+(?= desired)")
+_DESCRIBED: Final = {
+    "Job": (("Parallelism", "Pods Statuses"), "batch/v1"),
+    "DaemonSet": (("Desired Number of Nodes Scheduled",), "apps/v1"),
+    "Deployment": (("StrategyType",), "apps/v1"),
+    "StatefulSet": (("Replicas", "Update Strategy"), "apps/v1"),
+    "ReplicaSet": (("Replicas", "Pods Status"), "apps/v1"),
+    "PersistentVolumeClaim": (("StorageClass", "Access Modes"), "v1"),
+}
+"""Fields by which the description of a kind is recognised, and the kind's version."""
 KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
-    "podgroup": "PodGroup", "workload": "Workload", "persistentvolumeclaim": "PersistentVolumeClaim",
-    "resourceclaim": "ResourceClaim",
+    "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "workload": "Workload",
+    "persistentvolumeclaim": "PersistentVolumeClaim", "resourceclaim": "ResourceClaim",
 }  # fmt: skip
 _HAMI_EVENTS: Final = (
     ReasonCode.FILTERING_FAILED, ReasonCode.FILTERING_SUCCEED, ReasonCode.BINDING_FAILED, ReasonCode.BINDING_SUCCEED
@@ -43,6 +57,7 @@ _REPORTERS: Final = {
     **dict.fromkeys(("TriggeredScaleUp", "NotTriggerScaleUp", "FailedScaleUp"), "cluster-autoscaler"),
     **dict.fromkeys(("UnexpectedAdmissionError", "Evicted", "FailedMount", "Failed", "BackOff"), "kubelet"),
     **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),
+    **dict.fromkeys(("FailedPostStartHook", "FailedCreatePodContainer", "InspectFailed"), "kubelet"),
     **dict.fromkeys(("TopologyAffinityError", "SMTAlignmentError", "NodeAffinity"), "kubelet"),
     "Nominated": "karpenter",
 }  # fmt: skip
@@ -98,15 +113,18 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     if not name:
         return
     is_pod = "Containers" in sections
+    kind = _find_kind(sections)
     is_node = "Allocatable" in sections or "Roles" in sections
     if is_pod:
-        yield _to_pod(name, sections)
+        yield _to_pod(name, sections, written_at)
     elif is_node:
         yield _to_node(name, sections)
         yield from _list_pods_on_node(name, sections)
-    elif _read(sections, "API Version") and _read(sections, "Kind"):
+    elif kind in _DESCRIBED:
+        yield _to_described(kind, name, sections)
+    elif _read(sections, "API Version") and kind:
         yield _to_object(name, sections, part)
-    kind = "Pod" if is_pod else "Node" if is_node else _read(sections, "Kind")
+    kind = "Pod" if is_pod else "Node" if is_node else kind
     namespace = _read(sections, "Namespace")
     for line in sections.get("Events", _Section()).lines if kind else ():
         if match := _EVENT.match(line):
@@ -114,6 +132,55 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
             yield build_event(
                 match["type"], match["reason"], match["age"], match["from"], match["note"], involved, written_at
             )
+
+
+def _find_kind(sections: dict[str, _Section]) -> str:
+    """Find the kind of a described object; empty for one that is not known by its fields."""
+    named = (kind for kind, (fields, _) in _DESCRIBED.items() if all(name in sections for name in fields))
+    return _read(sections, "Kind") or next(named, "")
+
+
+def _to_described(kind: str, name: str, sections: dict[str, _Section]) -> Json:
+    """Convert the description of a kind of Kubernetes itself, which does not print its fields by their names."""
+    spec: dict[str, Any] = {}
+    metadata = _build_metadata(name, sections)
+    if kind == "PersistentVolumeClaim":
+        spec = {"storageClassName": _read(sections, "StorageClass"), "volumeName": _read(sections, "Volume")}
+        return {
+            "apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec,
+            "status": {"phase": _read(sections, "Status")},
+            USED_BY: sections.get("Used By", _Section()).list_texts(),
+        }  # fmt: skip
+    counts = {
+        "parallelism": _read(sections, "Parallelism"),
+        "completions": _read(sections, "Completions"),
+        "replicas": (_COUNT.search(_read(sections, "Replicas")) or [""])[0],
+    }
+    spec |= {field: int(text) for field, text in counts.items() if text.isdecimal()}
+    if _read(sections, "Suspend") == "true":
+        spec["suspend"] = True
+    template = [line[2:] for line in sections.get("Pod Template", _Section()).lines]
+    parts = _divide_sections(template)
+    spec["template"] = {
+        "metadata": _build_metadata("", parts),
+        "spec": {
+            "containers": _list_containers([f" {line}" for line in parts.get("Containers", _Section()).lines]),
+            "nodeSelector": _divide_selector(sections, parts),
+        },
+    }
+    status = {}
+    if (desired := _read(sections, "Desired Number of Nodes Scheduled")).isdecimal():
+        status["desiredNumberScheduled"] = int(desired)
+    return {
+        "apiVersion": _DESCRIBED[kind][1], "kind": kind, "metadata": metadata, "spec": spec, "status": status,
+    }  # fmt: skip
+
+
+def _divide_selector(*described: dict[str, _Section]) -> dict[str, str]:
+    """Divide the labels of nodes, which kubectl prints in one line, of a template or of a set of daemons."""
+    text = next((text for sections in described for name in ("Node-Selector", "Node-Selectors")
+                 if (text := _read(sections, name))), "")  # fmt: skip
+    return dict(pair.split("=", 1) for pair in text.split(",") if "=" in pair)
 
 
 def _read(sections: dict[str, _Section], name: str) -> str:
@@ -133,7 +200,7 @@ def _build_metadata(name: str, sections: dict[str, _Section]) -> dict[str, Any]:
     return metadata
 
 
-def _to_pod(name: str, sections: dict[str, _Section]) -> Json:
+def _to_pod(name: str, sections: dict[str, _Section], written_at: datetime) -> Json:
     node = _read(sections, "Node").partition("/")[0]
     status: dict[str, Any] = {"phase": _read(sections, "Status").partition(" ")[0]}
     for key in ("Reason", "Message"):
@@ -145,6 +212,10 @@ def _to_pod(name: str, sections: dict[str, _Section]) -> Json:
     status["conditions"] = [
         {"type": words[0], "status": words[1]} for words in conditions if len(words) == 2 and words[0] != "Type"
     ]
+    for section, key in (("Containers", "containerStatuses"), ("Init Containers", "initContainerStatuses")):
+        started = _to_timestamp(_read(sections, "Start Time"), written_at)
+        if statuses := _list_container_statuses(sections.get(section, _Section()).lines, started):
+            status |= {key: statuses, "startTime": started}
     spec: dict[str, Any] = {
         "containers": _list_containers(sections.get("Containers", _Section()).lines),
         "initContainers": _list_containers(sections.get("Init Containers", _Section()).lines),
@@ -209,6 +280,41 @@ def _to_toleration(text: str) -> Json:
     if has_effect:
         toleration["effect"] = effect
     return toleration
+
+
+def _list_container_statuses(lines: Sequence[str], started: str) -> list[Json]:
+    """List the states of the containers that a description shows. ``started``: the start of the pod.
+
+    A container's fields stand four columns in, those of its state six.
+    """
+    statuses: list[Json] = []
+    state: dict[str, Any] = {}
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        name, _, text = line.strip().partition(":")
+        text = text.strip()
+        if indent == 2:
+            statuses.append({"name": name})
+        elif indent == 4 and statuses:
+            state = {}
+            if name in _STATES and text:
+                # A state without a time of its own is as old as the pod.
+                state = {} if text == "Waiting" else {"startedAt": started}
+                statuses[-1][_STATES[name]] = {text.lower(): state}
+            elif name == "Restart Count" and text.isdecimal():
+                statuses[-1]["restartCount"] = int(text)
+        elif indent == 6 and name in _STATE_FIELDS:
+            state[_STATE_FIELDS[name]] = int(text) if name == "Exit Code" and text.isdecimal() else text
+    return [status for status in statuses if "state" in status]
+
+
+def _to_timestamp(text: str, written_at: datetime) -> str:
+    """Convert a time as kubectl describes it; without one the time at which kubectl ran."""
+    try:
+        time = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S %z")
+    except ValueError:
+        time = written_at
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _list_volumes(lines: Sequence[str]) -> list[Json]:

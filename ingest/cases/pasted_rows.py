@@ -16,8 +16,10 @@ from ingest.cases.descriptions import choose_reporter
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
 _HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
-_REPORTER: Final = r"(?P<reporter>[a-z][\w.-]*)(?:, [\w.-]+)?"
-_COMPONENT: Final = r"[a-z][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
+_REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*)(?:, [\w.-]+)?"
+_COMPONENT: Final = (
+    r"[a-z\d][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
+)
 _EVENTS_TABLE: Final = (
     rf"^\s*(?:(?P<namespace>[a-z0-9][a-z0-9-]*)\s+)?(?P<age>{_AGE})\s+{_HEAD}(?P<kind>[a-z]\w*)(?:\.[\w.]+)?/"
     r"(?P<name>[\w.-]+)\s+(?P<note>.*)$"

@@ -11,8 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
-from ingest.cases.descriptions import KINDS, build_event, parse_description
+from ingest.cases.descriptions import KINDS, USED_BY, build_event, parse_description
 from ingest.cases.object_texts import has_objects, parse_objects
 from ingest.cases.pasted_rows import PastedEvent, parse_row, parse_statement
 from ingest.errors import MistakeError
@@ -25,6 +26,8 @@ DEFAULT_NAME: Final = "pod"
 UNKNOWN_NODE: Final = "?"
 """Name of a node that the text does not name."""
 _WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
+_AFTER_START: Final = ("Unhealthy", "BackOff", "Killing", "ProbeWarning", "NodeNotReady")
+"""Reasons of a kubelet's warnings about a pod that has started."""
 _PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
 _QUOTE: Final = re.compile(r"^(?:> ?)+")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
@@ -35,7 +38,8 @@ _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
 _DESCRIBES: Final = re.compile(r"\bdescribe\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
-_IN_NAMESPACE: Final = re.compile(r"(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
+_IN_NAMESPACE: Final = re.compile(r"^[^|]*?(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
+"""Namespace of a kubectl command: what follows a pipe has options of its own."""
 _ASSIGNED: Final = re.compile(
     r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
 )
@@ -47,7 +51,7 @@ _ABOUT_GROUP: Final = re.compile(
 )
 """Words that Volcano writes on a pod group; of a pod they name a member."""
 _MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
-_REJECTIONS: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|OutOf\w+|Evicted|NodeAffinity")
+_REJECTIONS: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity")
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
 _UNFINISHED: Final = (":", ",")
 _SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
@@ -145,19 +149,59 @@ class _PastedReading:
                 yield built
 
 
+def attach_claims(objects: Sequence[Any]) -> None:
+    """Add described claims to the pods that use them and of which only events were read."""
+    for claim in objects:
+        for user in claim.get(USED_BY, ()) if isinstance(claim, dict) else ():
+            key = _get_namespace(claim), user
+            for pod in objects:
+                if pod.get("kind") == kinds.POD and (_get_namespace(pod), pod["metadata"].get("name")) == key:
+                    _attach_claim(pod, claim["metadata"]["name"])
+
+
+def _attach_claim(pod: Any, claim: str) -> None:
+    if not pod["spec"].get("containers"):
+        volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+        pod["spec"].setdefault("volumes", []).append(volume)
+
+
 def build_waiting_pods(events: Sequence[Any]) -> Iterator[Json]:
-    """Build the pods of a table of events that wait: the last word on each is that no node was found or added."""
-    latest: dict[tuple[str, str], Any] = {}
+    """Build the pods of a table of events that wait for a node or for their start.
+
+    The last word on such a pod is that no node was found or added, or that its kubelet can't start it.
+    """
+    by_pod: dict[tuple[str, str], list[Any]] = {}
     for event in events:
         involved = event["involvedObject"]
-        key = involved["namespace"], involved["name"]
-        if involved["kind"] == "Pod" and event["lastTimestamp"] >= latest.get(key, event)["lastTimestamp"]:
-            latest[key] = event
-    for (namespace, name), event in latest.items():
-        if event["reason"] in _WAITING:
-            note, reporter = event["message"], event["source"]["component"]
-            pasted = PastedEvent(event["reason"], note, reporter, kind="Pod", namespace=namespace, name=name)
-            yield _build_waiting_pod(namespace, name, [pasted])
+        if involved["kind"] == "Pod":
+            by_pod.setdefault((involved["namespace"], involved["name"]), []).append(event)
+    for (namespace, name), reports in by_pod.items():
+        latest = max(reversed(reports), key=lambda event: str(event["lastTimestamp"]))
+        is_start_failure = latest["type"] == "Warning" and latest["source"]["component"] == "kubelet"
+        if latest["reason"] in _WAITING:
+            yield _build_waiting_pod(namespace, name, [_to_pasted(latest)])
+        elif is_start_failure and latest["reason"] not in _AFTER_START:
+            yield _build_waiting_pod(namespace, name, [_to_pasted(event) for event in reports])
+
+
+def _to_pasted(event: Any) -> PastedEvent:
+    involved = event["involvedObject"]
+    return PastedEvent(
+        event["reason"], event["message"], event["source"]["component"], event["type"] == "Warning",
+        kind=involved["kind"], namespace=involved["namespace"], name=involved["name"],
+    )  # fmt: skip
+
+
+def build_makers(events: Sequence[Any]) -> Iterator[Json]:
+    """Build the controllers of a table of events that could not create their pods."""
+    makers: dict[tuple[str, str, str], None] = {}
+    for event in events:
+        involved = event["involvedObject"]
+        if event["reason"] in REFUSALS:
+            makers[involved["kind"], involved["namespace"] or "default", involved["name"]] = None
+    for kind, namespace, name in makers:
+        if built := _build_maker(kind, namespace, name):
+            yield built
 
 
 def _build_group(namespace: str, name: str, words: str) -> Json:
@@ -177,6 +221,11 @@ def _build_subject(kind: str, namespace: str, name: str, events: Sequence[Pasted
         return _build_group(namespace, name, events[0].note)
     if kind == "Pod":
         return _build_pod(namespace, name, events)
+    return _build_maker(kind, namespace, name)
+
+
+def _build_maker(kind: str, namespace: str, name: str) -> Json | None:
+    """Build a controller of pods that only events name; None for other kinds."""
     version, metadata = _MAKERS.get(kind), {"namespace": namespace, "name": name}
     if version is None:
         return None

@@ -16,7 +16,7 @@ from engine.snapshot.pod_defaults import write_defaults
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
-from ingest.cases.pasted_texts import MAX_PASTED_BYTES, build_waiting_pods, parse_pasted
+from ingest.cases.pasted_texts import MAX_PASTED_BYTES, attach_claims, build_makers, build_waiting_pods, parse_pasted
 from ingest.cases.read_log import has_log, read_log, read_log_text, read_standard_input
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
@@ -88,10 +88,11 @@ def read_case_text(content: str) -> ClusterCase:
     if has_objects(data[:HEAD_BYTES]):
         case.objects = collect_objects(parse_objects("the text", data))
     elif has_descriptions(data[:HEAD_BYTES]):
-        case.objects = collect_objects(parse_descriptions(content, datetime.now(UTC)))
+        case.objects = collect_objects(_parse_described(content, datetime.now(UTC)))
     else:
         is_log = has_log(content)
         pasted = parse_pasted(content, datetime.now(UTC), is_log=is_log)
+        attach_claims(pasted)
         case.objects = collect_objects(pasted)
         if is_log or not pasted:
             read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
@@ -166,10 +167,8 @@ class _CaseReading:
             self._objects += parse_objects(name, head + read_more(MAX_OBJECT_BYTES))
         elif has_descriptions(head):
             text = (head + read_more(MAX_OBJECT_BYTES)).decode("utf-8", "replace")
-            described = parse_descriptions(text, written_at)
-            events = [entry for entry in described if isinstance(entry, dict) and entry["kind"] == "Event"]
-            pods = build_waiting_pods(events) if len(events) == len(described) else ()
-            self._objects += [*described, *pods]
+            described = _parse_described(text, written_at)
+            self._objects += described
             self._note_unread(described)
         else:
             return False
@@ -191,6 +190,7 @@ class _CaseReading:
 
     def finish(self) -> ClusterCase:
         case = self._case
+        attach_claims(self._objects)
         case.objects = _write_pod_defaults(collect_objects(self._objects, self._unread))
         if saved := case.objects.select(SAVED_CASE):
             unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
@@ -234,6 +234,18 @@ class _CaseReading:
         if not nodes or self._facts.node_list:
             return self._facts
         return self._facts._replace(node_list=orjson.dumps({"kind": "NodeList", "items": nodes}))
+
+
+def _parse_described(text: str, written_at: datetime) -> list[Any]:
+    """Parse descriptions or a table of events, with what its events are about: pods that wait, and their controllers.
+
+    A controller is built only where it could not create its pods.
+    """
+    described: list[Any] = parse_descriptions(text, written_at)
+    events = [entry for entry in described if entry["kind"] == "Event"]
+    if len(events) < len(described):
+        return described
+    return [*described, *build_waiting_pods(events), *build_makers(events)]
 
 
 def _list_files(path: Path) -> Iterator[Path]:

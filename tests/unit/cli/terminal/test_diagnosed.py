@@ -1,6 +1,6 @@
 import pytest
 
-from cli.terminal.diagnosed import show_diagnosis
+from cli.terminal.diagnosed import show_diagnosis, show_obstacle
 from cli.terminal.screen import Screen
 
 
@@ -24,3 +24,23 @@ def test_what_together_keeps_a_pod_from_every_node_is_named(
     )
     show_diagnosis(Screen(), diagnosis | {"excluded_by": None}, None, is_wide=False)
     assert capsys.readouterr().out.splitlines() == ["No node has room."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("1 of 2 nodes has no room.", ["  0/2 nodes are available: 1 Insufficient cpu, 1 ports."]),
+        ("It says: 0/2 nodes are available: 1 Insufficient cpu, 1 ports", []),
+    ],
+    ids=["the scheduler's words are evidence", "the sentence has them"],
+)
+def test_the_words_of_the_evidence_are_shown_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str, shown: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    evidence = {"record": "7f", "words": "0/2 nodes are available:\n1 Insufficient cpu, 1 ports."}
+    texts = {"sentence": {"en": sentence}, "likely_cause": {"en": "A cause."}, "remedy": {"en": "A remedy."}}
+    obstacle = {**texts, "code": "C", "who_acts": ["you"], "evidence": [evidence, evidence]}
+    show_obstacle(Screen(), obstacle)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("Evidence: 7f, 7f") + 1 :] == shown

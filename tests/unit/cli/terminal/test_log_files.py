@@ -368,3 +368,20 @@ def test_the_zone_of_the_log_moves_its_times(run: Run, tmp_path: Path) -> None:
 def test_a_mistake_in_what_is_given_with_the_log_is_one_line(run: Run, words: list[str], text: str) -> None:
     done = run("explain", HAMI, *words)
     assert (done.exit_code, text in done.stderr, done.stdout) == (2, True, ""), done.output
+
+
+def test_the_answers_about_a_few_pods_are_shown_without_a_name(run: Run, tmp_path: Path) -> None:
+    refusal = "0/2 nodes are available: 2 Insufficient amd.com/gpu."
+    table = (
+        "LAST SEEN   TYPE      REASON             OBJECT      MESSAGE\n"
+        f"9s          Warning   FailedScheduling   pod/fit-0   {refusal}\n"
+        f"8s          Warning   FailedScheduling   pod/fit-1   {refusal}\n"
+        "7s          Warning   FailedScheduling   pod/fit-2   0/2 nodes are available: 2 node(s) were unschedulable.\n"
+        '6s          Warning   FailedCreate       job/big     Error creating: pods "big-x" is forbidden: no room\n'
+    )
+    (tmp_path / "events.txt").write_text(table, "utf-8")
+    result = run("explain", str(tmp_path / "events.txt"))
+    assert result.output.count("Cause (InsufficientResource)") == 1
+    assert result.output.count("Cause (NodeCordoned)") == 1
+    assert result.output.count("Cause (OwnerRefused)") == 1
+    assert "Why one of them: schedulerlog explain" in result.output

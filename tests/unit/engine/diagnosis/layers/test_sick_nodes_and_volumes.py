@@ -44,7 +44,7 @@ def test_a_container_that_could_not_be_started_is_not_merely_placed() -> None:
     ended = {"terminated": {"exitCode": 128, "reason": "StartError", "message": words}}
     waits = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended, "restartCount": 5}
     diagnosis = diagnose_case(a_pod_on_node("Running", waits))
-    assert (diagnosis.state, get_code(diagnosis)) == ("placed", "KubeletRefused")
+    assert (diagnosis.state, get_code(diagnosis)) == ("placed", "ToolkitFailed")
     assert words in diagnosis.sentence.en
     assert "exit code 128" in diagnosis.sentence.en
 

@@ -1,0 +1,207 @@
+"""Pods that their node can't start, and controllers that make none, in descriptions and tables of events."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from engine.cases.unmade_causes import list_unmade
+from ingest.cases.answers import diagnose_pods
+from ingest.cases.descriptions import parse_descriptions
+from ingest.cases.pasted_rows import parse_row
+from ingest.cases.read_case import list_pod_names, read_case_text
+from ingest.cases.workload_answers import diagnose_workload
+from schemas.answers.diagnosis import Diagnosis, Obstacle
+from schemas.answers.workloads import WorkloadDiagnosis
+
+WRITTEN = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+HEADER = "LAST SEEN   TYPE      REASON         OBJECT            MESSAGE\n"
+RUNC = "Error: failed to create task: failed to create shim task: OCI runtime create failed: runc create failed: "
+INIT = f"{RUNC}unable to start container process: error during container init: error running hook #0: "
+TOOLKIT = f"{INIT}error running hook: exit status 1, stderr: Auto-detected mode as 'legacy' nvidia-container-cli: "
+SANDBOX = f"Failed to create pod sandbox: rpc error: code = Unknown desc = {RUNC}unable to retrieve OCI runtime error "
+
+
+def diagnose_text(text: str) -> Diagnosis:
+    case = read_case_text(text)
+    (answer,) = diagnose_pods(case, list_pod_names(case))
+    return answer.diagnosis
+
+
+def diagnose_maker(text: str) -> WorkloadDiagnosis:
+    case = read_case_text(text)
+    (key,) = list_unmade(case.objects)
+    return diagnose_workload(case, key)
+
+
+def get_obstacle(diagnosis: Diagnosis) -> Obstacle:
+    assert diagnosis.obstacle
+    return diagnosis.obstacle
+
+
+@pytest.mark.parametrize(
+    ("reason", "layers", "cause", "code"),
+    [
+        ("Failed", TOOLKIT, "initialization error: nvml error: driver/library version mismatch", "DriverMismatch"),
+        ("Failed", TOOLKIT, "requirement error: unsatisfied condition: cuda>=13.0", "ImageNeedsDriver"),
+        ("Failed", TOOLKIT, "device error: GPU-3: unknown device", "ToolkitFailed"),
+        (
+            "FailedCreatePodSandBox",
+            f"{SANDBOX}(open /run/x/log.json: no such file or directory): ",
+            "fork/exec /opt/kit/nvidia-container-runtime: no such file or directory",
+            "RuntimeMissing",
+        ),
+    ],
+)
+def test_a_runtimes_error_is_answered_by_its_innermost_cause(reason: str, layers: str, cause: str, code: str) -> None:
+    rows = (
+        "3m  Normal   Scheduled  pod/fit-0  Successfully assigned nlp/fit-0 to n-7\n"
+        f"2m  Warning  {reason}     pod/fit-0  {layers}{cause}: unknown\n"
+    )
+    diagnosis = diagnose_text(HEADER + rows)
+    assert (diagnosis.state, get_obstacle(diagnosis).code) == ("placed", code)
+    assert diagnosis.sentence.en.startswith("The pod is on node n-7, w")
+    assert diagnosis.sentence.en.endswith(f": {reason}: {cause}.")
+
+
+def test_a_restart_does_not_hide_why_the_container_could_not_start() -> None:
+    described = f"""\
+Name:         fit-0
+Namespace:    nlp
+Node:         n-7/10.0.0.7
+Status:       Pending
+Containers:
+  main:
+    Image:  fit:1
+Events:
+  Type     Reason   Age  From     Message
+  ----     ------   ---- ----     -------
+  Warning  Failed   3m   kubelet  {TOOLKIT}initialization error: nvml error: driver/library version mismatch: unknown
+  Warning  BackOff  1m   kubelet  Back-off restarting failed container main in pod fit-0_nlp(7)
+"""
+    assert get_obstacle(diagnose_text(described)).code == "DriverMismatch"
+
+
+DESCRIBED_STATES = """\
+Name:         plugin-x2
+Namespace:    gpu
+Node:         n-7/10.0.0.7
+Start Time:   Wed, 04 Mar 2026 12:00:00 +0800
+Status:       Running
+Containers:
+  plugin:
+    Image:          plugin:3
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       Error
+      Exit Code:    2
+      Started:      Wed, 04 Mar 2026 12:30:00 +0800
+    Ready:          False
+    Restart Count:  9
+    Limits:
+      cpu:  1
+  monitor:
+    Image:          plugin:3
+    State:          Running
+      Started:      Wed, 04 Mar 2026 12:00:05 +0800
+    Ready:          True
+    Restart Count:  0
+Events:             <none>
+"""
+
+
+def test_the_states_of_containers_are_read_from_a_description() -> None:
+    (pod,) = parse_descriptions(DESCRIBED_STATES, WRITTEN)
+    plugin, monitor = pod["status"]["containerStatuses"]
+    assert plugin["state"] == {"waiting": {"reason": "CrashLoopBackOff"}}
+    assert plugin["lastState"]["terminated"]["exitCode"] == 2
+    assert plugin["restartCount"] == 9
+    assert list(monitor["state"]) == ["running"]
+    assert pod["status"]["startTime"] == "2026-03-04T04:00:00Z"
+    assert pod["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1"}
+
+
+def test_a_described_container_that_ends_again_and_again_is_the_obstacle() -> None:
+    diagnosis = diagnose_text(DESCRIBED_STATES)
+    assert get_obstacle(diagnosis).code == "ContainerEnds"
+    assert "container plugin: ended with exit code 2, started again 9 times" in diagnosis.sentence.en
+
+
+def test_a_described_container_that_waits_for_its_image_has_no_other_cause() -> None:
+    text = DESCRIBED_STATES.replace("CrashLoopBackOff", "ImagePullBackOff").partition("    Last State:")[0]
+    assert get_obstacle(diagnose_text(f"{text}Events:  <none>\n")).code == "ImageNotPulled"
+
+
+FORBIDDEN = 'is forbidden: violates PodSecurity "baseline:latest": privileged (container "a" must not set it)'
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Job", "Parallelism:    2\nCompletions:    2\nPods Statuses:  0 Active (0 Ready) / 0 Succeeded / 0 Failed\n"),
+        ("ReplicaSet", "Replicas:     0 current / 2 desired\nPods Status:  0 Running / 0 Waiting / 0 Succeeded\n"),
+        ("StatefulSet", "Replicas:         2 desired | 0 total\nUpdate Strategy:  RollingUpdate\n"),
+    ],
+)  # fmt: skip
+def test_a_described_controller_that_may_not_make_its_pods_is_answered(kind: str, fields: str) -> None:
+    text = (
+        f"Name:         fit\nNamespace:    nlp\nSelector:     app=fit\nLabels:       app=fit\n{fields}"
+        "Pod Template:\n  Labels:  app=fit\n  Containers:\n   a:\n    Image:  fit:1\n    Limits:\n"
+        "      nvidia.com/gpu:  1\nEvents:\n  Type     Reason        Age  From        Message\n"
+        "  ----     ------        ---- ----        -------\n"
+        f'  Warning  FailedCreate  9s   controller  pods "fit-x" {FORBIDDEN}\n'
+    )
+    answer = diagnose_maker(text)
+    (group,) = answer.groups
+    assert (answer.name, answer.kind.partition(".")[0]) == ("fit", kind)
+    assert group.obstacle
+    assert group.obstacle.code == "OwnerRefused"
+    assert FORBIDDEN in group.obstacle.sentence.en
+    assert answer.waiting == 2
+
+
+def test_a_described_set_of_daemons_that_selects_no_node_says_so() -> None:
+    text = (
+        "Name:           plugin\nNamespace:      gpu\nSelector:       app=plugin\nNode-Selector:  pool=gpu\n"
+        "Labels:         app=plugin\nDesired Number of Nodes Scheduled: 0\nCurrent Number of Nodes Scheduled: 0\n"
+        "Pod Template:\n  Labels:  app=plugin\n  Containers:\n   a:\n    Image:  plugin:3\nEvents:  <none>\n"
+    )
+    (group,) = diagnose_maker(text).groups
+    assert group.obstacle
+    assert group.obstacle.code == "DaemonSetWithoutNode"
+    assert "pool=gpu" in group.obstacle.sentence.en
+
+
+@pytest.mark.parametrize("kind", ["statefulset", "daemonset", "replicaset", "job"])
+def test_a_table_of_events_names_the_controller_that_makes_no_pod(kind: str) -> None:
+    row = f'6s  Warning  FailedCreate  {kind}/fit  Error creating: pods "fit-x" {FORBIDDEN}\n'
+    answer = diagnose_maker(HEADER + row)
+    assert (answer.name, answer.kind.partition(".")[0].lower()) == ("fit", kind)
+    (group,) = answer.groups
+    assert group.obstacle
+    assert group.obstacle.code == "OwnerRefused"
+
+
+def test_a_described_claim_explains_the_pod_that_uses_it() -> None:
+    failure = 'storageclass.storage.k8s.io "gold" not found'
+    refusal = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    text = (
+        "$ kubectl -n nlp describe pod fit-0 | tail -n 1\n"
+        f"  Warning  FailedScheduling  9s  default-scheduler  {refusal}\n"
+        "$ kubectl -n nlp describe pvc data\nName:          data\nNamespace:     nlp\nStorageClass:  gold\n"
+        "Status:        Pending\nVolume:\nLabels:        <none>\nAccess Modes:\nUsed By:       fit-0\nEvents:\n"
+        "  Type     Reason              Age  From                         Message\n"
+        "  ----     ------              ---- ----                         -------\n"
+        f"  Warning  ProvisioningFailed  2s   persistentvolume-controller  {failure}\n"
+    )
+    diagnosis = diagnose_text(text)
+    assert (diagnosis.namespace, diagnosis.name) == ("nlp", "fit-0")
+    assert (
+        'data is Pending; its provisioner says: storageclass.storage.k8s.io "gold" not found' in diagnosis.sentence.en
+    )
+
+
+def test_a_reporter_may_begin_with_a_digit() -> None:
+    row = parse_row("  Normal  Scheduled  73s  2nd-scheduler  Successfully assigned nlp/fit-0 to n-7")
+    assert row
+    assert row.reporter == "2nd-scheduler"
