@@ -3,6 +3,8 @@
 read_case     reads files, folders and archives of objects and logs into one case
 object_texts  recognises and parses texts of Kubernetes objects: YAML, JSON
 descriptions  reads what kubectl describes for people back into objects
+description_sections  reads the sections of a description: its fields, and its containers
+described_kinds  reads descriptions of controllers and claims back into objects
 described_objects  reads descriptions of any other kind back into their fields
 pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one

@@ -6,16 +6,24 @@ objects themselves; what it does not hold is absent here too. Ages of events cou
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zlib import crc32
 
 from engine.hami.reason_codes import ReasonCode
+from ingest.cases.described_kinds import DESCRIBED, find_kind, to_described
 from ingest.cases.described_objects import parse_fields
+from ingest.cases.description_sections import (
+    Section,
+    build_metadata,
+    divide_sections,
+    list_container_statuses,
+    list_containers,
+    read_field,
+    to_timestamp,
+)
 from schemas.json_types import Json
 
-_FIELD: Final = re.compile(r"^(?P<name>[A-Z][\w./ -]*?):(?:\s+(?P<text>.*))?$")
 _BEGINS: Final = re.compile(rb"\A\s*Name:[ \t]+\S", re.MULTILINE)
 _HEADER: Final = re.compile(rb"\A\s*(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +", re.MULTILINE)
 _KUBECTL_FIELDS: Final = (b"\nNamespace:", b"\nRoles:", b"\nLabels:")
@@ -27,22 +35,7 @@ _GAP: Final = re.compile(r" {2,}")
 _AGE: Final = re.compile(r"(\d+)([dhmsy])")
 _TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
-_NOTHING: Final = ("", "<none>", "<unset>")
-_STATES: Final = {"State": "state", "Last State": "lastState"}
-_STATE_FIELDS: Final = {"Reason": "reason", "Message": "message", "Exit Code": "exitCode"}
 _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
-USED_BY: Final = "usedBy"
-"""Field of a described claim that no stored one has: names of the pods that use it."""
-_COUNT: Final = re.compile(r"\d+(?= desired)")
-_DESCRIBED: Final = {
-    "Job": (("Parallelism", "Pods Statuses"), "batch/v1"),
-    "DaemonSet": (("Desired Number of Nodes Scheduled",), "apps/v1"),
-    "Deployment": (("StrategyType",), "apps/v1"),
-    "StatefulSet": (("Replicas", "Update Strategy"), "apps/v1"),
-    "ReplicaSet": (("Replicas", "Pods Status"), "apps/v1"),
-    "PersistentVolumeClaim": (("StorageClass", "Access Modes"), "v1"),
-}
-"""Fields by which the description of a kind is recognised, and the kind's version."""
 KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
     "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "workload": "Workload",
@@ -78,55 +71,26 @@ def parse_descriptions(content: str, written_at: datetime) -> list[Json]:
     return [entry for part in _DIVIDER.split(content) for entry in parse_description(part, written_at)]
 
 
-@dataclass(slots=True)
-class _Section:
-    """One field of a description: the text behind its name, and the indented lines below."""
-
-    text: str = ""
-    lines: list[str] = field(default_factory=list)
-
-    def list_texts(self) -> list[str]:
-        """List the text and the lines below it as entries, without those that say that there are none."""
-        entries = [self.text, *(line.strip() for line in self.lines)]
-        return [entry for entry in entries if entry not in _NOTHING]
-
-    def collect_pairs(self, separator: str) -> dict[str, str]:
-        """Collect the entries as names and values."""
-        pairs = (entry.partition(separator) for entry in self.list_texts())
-        return {name.strip(): text.strip() for name, delimiter, text in pairs if delimiter}
-
-
-def _divide_sections(lines: Sequence[str]) -> dict[str, _Section]:
-    sections: dict[str, _Section] = {}
-    current = _Section()
-    for line in lines:
-        if line[:1].isspace() or not line:
-            current.lines.append(line)
-        elif match := _FIELD.match(line):
-            current = sections.setdefault(match["name"], _Section((match["text"] or "").strip()))
-    return sections
-
-
 def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
-    sections = _divide_sections(part.split("\n"))
-    name = sections.get("Name", _Section()).text
+    sections = divide_sections(part.split("\n"))
+    name = sections.get("Name", Section()).text
     if not name:
         return
     is_pod = "Containers" in sections
-    kind = _find_kind(sections)
+    kind = find_kind(sections)
     is_node = "Allocatable" in sections or "Roles" in sections
     if is_pod:
         yield _to_pod(name, sections, written_at)
     elif is_node:
         yield _to_node(name, sections)
         yield from _list_pods_on_node(name, sections)
-    elif kind in _DESCRIBED:
-        yield _to_described(kind, name, sections)
-    elif _read(sections, "API Version") and kind:
+    elif kind in DESCRIBED:
+        yield to_described(kind, name, sections)
+    elif read_field(sections, "API Version") and kind:
         yield _to_object(name, sections, part)
     kind = "Pod" if is_pod else "Node" if is_node else kind
-    namespace = _read(sections, "Namespace")
-    for line in sections.get("Events", _Section()).lines if kind else ():
+    namespace = read_field(sections, "Namespace")
+    for line in sections.get("Events", Section()).lines if kind else ():
         if match := _EVENT.match(line):
             involved = {"kind": kind, "namespace": namespace, "name": name}
             yield build_event(
@@ -134,106 +98,40 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
             )
 
 
-def _find_kind(sections: dict[str, _Section]) -> str:
-    """Find the kind of a described object; empty for one that is not known by its fields."""
-    named = (kind for kind, (fields, _) in _DESCRIBED.items() if all(name in sections for name in fields))
-    return _read(sections, "Kind") or next(named, "")
-
-
-def _to_described(kind: str, name: str, sections: dict[str, _Section]) -> Json:
-    """Convert the description of a kind of Kubernetes itself, which does not print its fields by their names."""
-    spec: dict[str, Any] = {}
-    metadata = _build_metadata(name, sections)
-    if kind == "PersistentVolumeClaim":
-        spec = {"storageClassName": _read(sections, "StorageClass"), "volumeName": _read(sections, "Volume")}
-        return {
-            "apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec,
-            "status": {"phase": _read(sections, "Status")},
-            USED_BY: sections.get("Used By", _Section()).list_texts(),
-        }  # fmt: skip
-    counts = {
-        "parallelism": _read(sections, "Parallelism"),
-        "completions": _read(sections, "Completions"),
-        "replicas": (_COUNT.search(_read(sections, "Replicas")) or [""])[0],
-    }
-    spec |= {field: int(text) for field, text in counts.items() if text.isdecimal()}
-    if _read(sections, "Suspend") == "true":
-        spec["suspend"] = True
-    template = [line[2:] for line in sections.get("Pod Template", _Section()).lines]
-    parts = _divide_sections(template)
-    spec["template"] = {
-        "metadata": _build_metadata("", parts),
-        "spec": {
-            "containers": _list_containers([f" {line}" for line in parts.get("Containers", _Section()).lines]),
-            "nodeSelector": _divide_selector(sections, parts),
-        },
-    }
-    status = {}
-    if (desired := _read(sections, "Desired Number of Nodes Scheduled")).isdecimal():
-        status["desiredNumberScheduled"] = int(desired)
-    return {
-        "apiVersion": _DESCRIBED[kind][1], "kind": kind, "metadata": metadata, "spec": spec, "status": status,
-    }  # fmt: skip
-
-
-def _divide_selector(*described: dict[str, _Section]) -> dict[str, str]:
-    """Divide the labels of nodes, which kubectl prints in one line, of a template or of a set of daemons."""
-    text = next((text for sections in described for name in ("Node-Selector", "Node-Selectors")
-                 if (text := _read(sections, name))), "")  # fmt: skip
-    return dict(pair.split("=", 1) for pair in text.split(",") if "=" in pair)
-
-
-def _read(sections: dict[str, _Section], name: str) -> str:
-    text = sections.get(name, _Section()).text
-    return "" if text in _NOTHING else text
-
-
-def _build_metadata(name: str, sections: dict[str, _Section]) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": name}
-    if namespace := _read(sections, "Namespace"):
-        metadata["namespace"] = namespace
-    metadata["labels"] = sections.get("Labels", _Section()).collect_pairs("=")
-    metadata["annotations"] = sections.get("Annotations", _Section()).collect_pairs(":")
-    kind, has_owner, owner = _read(sections, "Controlled By").partition("/")
-    if has_owner:
-        metadata["ownerReferences"] = [{"kind": kind, "name": owner, "controller": True}]
-    return metadata
-
-
-def _to_pod(name: str, sections: dict[str, _Section], written_at: datetime) -> Json:
-    node = _read(sections, "Node").partition("/")[0]
-    status: dict[str, Any] = {"phase": _read(sections, "Status").partition(" ")[0]}
+def _to_pod(name: str, sections: dict[str, Section], written_at: datetime) -> Json:
+    node = read_field(sections, "Node").partition("/")[0]
+    status: dict[str, Any] = {"phase": read_field(sections, "Status").partition(" ")[0]}
     for key in ("Reason", "Message"):
-        if text := _read(sections, key):
+        if text := read_field(sections, key):
             status[key.lower()] = text
-    if nominated := _read(sections, "NominatedNodeName"):
+    if nominated := read_field(sections, "NominatedNodeName"):
         status["nominatedNodeName"] = nominated
-    conditions = (line.split() for line in sections.get("Conditions", _Section()).lines)
+    conditions = (line.split() for line in sections.get("Conditions", Section()).lines)
     status["conditions"] = [
         {"type": words[0], "status": words[1]} for words in conditions if len(words) == 2 and words[0] != "Type"
     ]
     for section, key in (("Containers", "containerStatuses"), ("Init Containers", "initContainerStatuses")):
-        started = _to_timestamp(_read(sections, "Start Time"), written_at)
-        if statuses := _list_container_statuses(sections.get(section, _Section()).lines, started):
+        started = to_timestamp(read_field(sections, "Start Time"), written_at)
+        if statuses := list_container_statuses(sections.get(section, Section()).lines, started):
             status |= {key: statuses, "startTime": started}
     spec: dict[str, Any] = {
-        "containers": _list_containers(sections.get("Containers", _Section()).lines),
-        "initContainers": _list_containers(sections.get("Init Containers", _Section()).lines),
-        "nodeSelector": sections.get("Node-Selectors", _Section()).collect_pairs("="),
-        "tolerations": [_to_toleration(text) for text in sections.get("Tolerations", _Section()).list_texts()],
-        "volumes": _list_volumes(sections.get("Volumes", _Section()).lines),
+        "containers": list_containers(sections.get("Containers", Section()).lines),
+        "initContainers": list_containers(sections.get("Init Containers", Section()).lines),
+        "nodeSelector": sections.get("Node-Selectors", Section()).collect_pairs("="),
+        "tolerations": [_to_toleration(text) for text in sections.get("Tolerations", Section()).list_texts()],
+        "volumes": _list_volumes(sections.get("Volumes", Section()).lines),
     }
     if node:
         spec["nodeName"] = node
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": _build_metadata(name, sections), "spec": spec, "status": status,
+        "apiVersion": "v1", "kind": "Pod", "metadata": build_metadata(name, sections), "spec": spec, "status": status,
     }  # fmt: skip
 
 
-def _to_object(name: str, sections: dict[str, _Section], part: str) -> Json:
+def _to_object(name: str, sections: dict[str, Section], part: str) -> Json:
     """Convert the description of an object of any other kind, whose status is described like its fields."""
     fields = parse_fields([line for line in part.partition("\nEvents:")[0].split("\n") if not line.startswith("Name")])
-    metadata = {**_build_metadata(name, sections), **_build_object_metadata(fields.get("metadata"))}
+    metadata = {**build_metadata(name, sections), **_build_object_metadata(fields.get("metadata"))}
     spec, status = (fields[key] if isinstance(fields.get(key), dict) else {} for key in ("spec", "status"))
     for condition in status.get("conditions", ()):
         # kubectl prints the status of a condition as a word, which YAML would read as a truth value.
@@ -247,25 +145,6 @@ def _to_object(name: str, sections: dict[str, _Section], part: str) -> Json:
 def _build_object_metadata(described: Any) -> dict[str, Any]:
     fields = described if isinstance(described, dict) else {}
     return {key: fields[key] for key in ("creationTimestamp", "uid", "ownerReferences") if fields.get(key)}
-
-
-def _list_containers(lines: Sequence[str]) -> list[Json]:
-    """List the containers with their amounts; a name stands two columns in, its fields four, amounts six."""
-    containers: list[Json] = []
-    amounts: dict[str, str] | None = None
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        name, _, text = line.strip().partition(":")
-        if indent == 2:
-            containers.append({"name": name, "resources": {}})
-            amounts = None
-        elif indent == 4 and containers:
-            amounts = (
-                containers[-1]["resources"].setdefault(name.lower(), {}) if name in ("Limits", "Requests") else None
-            )
-        elif indent == 6 and amounts is not None:
-            amounts[name] = text.strip()
-    return containers
 
 
 def _to_toleration(text: str) -> Json:
@@ -282,41 +161,6 @@ def _to_toleration(text: str) -> Json:
     return toleration
 
 
-def _list_container_statuses(lines: Sequence[str], started: str) -> list[Json]:
-    """List the states of the containers that a description shows. ``started``: the start of the pod.
-
-    A container's fields stand four columns in, those of its state six.
-    """
-    statuses: list[Json] = []
-    state: dict[str, Any] = {}
-    for line in lines:
-        indent = len(line) - len(line.lstrip())
-        name, _, text = line.strip().partition(":")
-        text = text.strip()
-        if indent == 2:
-            statuses.append({"name": name})
-        elif indent == 4 and statuses:
-            state = {}
-            if name in _STATES and text:
-                # A state without a time of its own is as old as the pod.
-                state = {} if text == "Waiting" else {"startedAt": started}
-                statuses[-1][_STATES[name]] = {text.lower(): state}
-            elif name == "Restart Count" and text.isdecimal():
-                statuses[-1]["restartCount"] = int(text)
-        elif indent == 6 and name in _STATE_FIELDS:
-            state[_STATE_FIELDS[name]] = int(text) if name == "Exit Code" and text.isdecimal() else text
-    return [status for status in statuses if "state" in status]
-
-
-def _to_timestamp(text: str, written_at: datetime) -> str:
-    """Convert a time as kubectl describes it; without one the time at which kubectl ran."""
-    try:
-        time = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S %z")
-    except ValueError:
-        time = written_at
-    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
 def _list_volumes(lines: Sequence[str]) -> list[Json]:
     volumes: list[Json] = []
     for line in lines:
@@ -328,21 +172,21 @@ def _list_volumes(lines: Sequence[str]) -> list[Json]:
     return volumes
 
 
-def _to_node(name: str, sections: dict[str, _Section]) -> Json:
+def _to_node(name: str, sections: dict[str, Section]) -> Json:
     amounts = {
         key.lower(): section.collect_pairs(":") for key in ("Capacity", "Allocatable") if (section := sections.get(key))
     }
     conditions = [
         {"type": words[0], "status": words[1]}
-        for line in sections.get("Conditions", _Section()).lines
+        for line in sections.get("Conditions", Section()).lines
         if len(words := line.split()) > 2 and words[1] in ("True", "False", "Unknown")
     ]
     spec = {
-        "taints": [_to_taint(text) for text in sections.get("Taints", _Section()).list_texts()],
-        "unschedulable": _read(sections, "Unschedulable") == "true",
+        "taints": [_to_taint(text) for text in sections.get("Taints", Section()).list_texts()],
+        "unschedulable": read_field(sections, "Unschedulable") == "true",
     }
     return {
-        "apiVersion": "v1", "kind": "Node", "metadata": _build_metadata(name, sections), "spec": spec,
+        "apiVersion": "v1", "kind": "Node", "metadata": build_metadata(name, sections), "spec": spec,
         "status": {**amounts, "conditions": conditions},
     }  # fmt: skip
 
@@ -353,9 +197,9 @@ def _to_taint(text: str) -> Json:
     return {"key": key, "value": value, "effect": effect}
 
 
-def _list_pods_on_node(node: str, sections: dict[str, _Section]) -> Iterator[Json]:
+def _list_pods_on_node(node: str, sections: dict[str, Section]) -> Iterator[Json]:
     """List the node's pods with their CPU and memory: the description does not have their other resources."""
-    for line in sections.get("Non-terminated Pods", _Section()).lines:
+    for line in sections.get("Non-terminated Pods", Section()).lines:
         words = line.split()
         # NAMESPACE NAME CPU (SHARE) CPU-LIMIT (SHARE) MEMORY (SHARE) MEMORY-LIMIT (SHARE) AGE
         if len(words) >= 10 and words[3].startswith("("):

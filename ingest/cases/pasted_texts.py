@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
-from ingest.cases.descriptions import KINDS, USED_BY, build_event, parse_description
+from ingest.cases.described_kinds import USED_BY
+from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.object_texts import has_objects, parse_objects
 from ingest.cases.pasted_rows import PastedEvent, parse_row, parse_statement
 from ingest.errors import MistakeError
@@ -51,7 +52,9 @@ _ABOUT_GROUP: Final = re.compile(
 )
 """Words that Volcano writes on a pod group; of a pod they name a member."""
 _MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
-_REJECTIONS: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity")
+_REJECTIONS: Final = re.compile(
+    r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
+)
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
 _UNFINISHED: Final = (":", ",")
 _SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
