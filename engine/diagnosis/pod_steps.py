@@ -18,7 +18,7 @@ from schemas.events import ObjectProblem
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _RUNNING: Final = "Running"
 _ENDS_AGAIN: Final = "CrashLoopBackOff"
-_TELL_NOTHING: Final = ("BackOff", "Unhealthy", "ProbeWarning", "FailedSync")
+_CONSEQUENCES: Final = ("BackOff", "Unhealthy", "ProbeWarning", "FailedSync")
 """Reasons of kubelet's warnings that follow from another problem."""
 _FAILED: Final = "failed"
 _START_FAILURES: Final = {
@@ -143,10 +143,10 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
     )
 
 
-def _find_telling_problem(problems: Sequence[ObjectProblem]) -> ObjectProblem:
+def _find_first_cause(problems: Sequence[ObjectProblem]) -> ObjectProblem:
     """Find the latest problem whose words name a cause; that a container is started again later names none."""
-    telling = [entry for entry in problems if entry.reason not in _TELL_NOTHING]
-    return max(telling or problems, key=lambda problem: problem.at)
+    causes = [entry for entry in problems if entry.reason not in _CONSEQUENCES]
+    return max(causes or problems, key=lambda problem: problem.at)
 
 
 def _find_start_failure(text: str) -> str:
@@ -161,7 +161,7 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     if pod.phase in ENDED or (pod.phase == _RUNNING and not pod.problems):
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)
     if pod.problems:
-        latest = _find_telling_problem(pod.problems)
+        latest = _find_first_cause(pod.problems)
         text = f"{latest.reason}: {latest.message}"
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
         cause = quote_cause(latest.message)
