@@ -143,7 +143,7 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
     )
 
 
-def _find_first_cause(problems: Sequence[ObjectProblem]) -> ObjectProblem:
+def _find_latest_cause(problems: Sequence[ObjectProblem]) -> ObjectProblem:
     """Find the latest problem whose words name a cause; that a container is started again later names none."""
     causes = [entry for entry in problems if entry.reason not in _CONSEQUENCES]
     return max(causes or problems, key=lambda problem: problem.at)
@@ -161,7 +161,7 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     if pod.phase in ENDED or (pod.phase == _RUNNING and not pod.problems):
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)
     if pod.problems:
-        latest = _find_first_cause(pod.problems)
+        latest = _find_latest_cause(pod.problems)
         text = f"{latest.reason}: {latest.message}"
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
         cause = quote_cause(latest.message)

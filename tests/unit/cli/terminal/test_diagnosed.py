@@ -27,7 +27,7 @@ def test_what_together_keeps_a_pod_from_every_node_is_named(
 
 
 @pytest.mark.parametrize(
-    ("sentence", "shown"),
+    ("sentence", "words"),
     [
         ("1 of 2 nodes has no room.", ["  0/2 nodes are available: 1 Insufficient cpu, 1 ports."]),
         ("It says: 0/2 nodes are available: 1 Insufficient cpu, 1 ports", []),
@@ -35,7 +35,7 @@ def test_what_together_keeps_a_pod_from_every_node_is_named(
     ids=["the scheduler's words are evidence", "the sentence has them"],
 )
 def test_the_words_of_the_evidence_are_shown_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str, shown: list[str]
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str, words: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     evidence = {"record": "7f", "words": "0/2 nodes are available:\n1 Insufficient cpu, 1 ports."}
@@ -43,4 +43,4 @@ def test_the_words_of_the_evidence_are_shown_once(
     obstacle = {**texts, "code": "C", "who_acts": ["you"], "evidence": [evidence, evidence]}
     show_obstacle(Screen(), obstacle)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[lines.index("Evidence: 7f, 7f") + 1 :] == shown
+    assert lines[lines.index("Evidence: 7f, 7f") + 1 :] == words
