@@ -1,16 +1,45 @@
-"""Page about the pods of a scheduler's log that loads nothing and runs nothing. Apart from ``report_file``, because a
-terminal would wait for the models of reports."""
+"""Page about the pods of files that loads nothing and runs nothing. Apart from ``report_file``, because a terminal
+would wait for the models of reports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from page.render import build_environment
 from page.texts import Language, get_text
+from page.views.answered_nodes import group_answered_nodes
 from page.views.log_pods import list_pods
+from page.views.node_groups import FITS, NOT_REACHED, PICKED, NodeGroup, list_codes
+
+COLOURS: Final = 12
+"""Colours of reasons; those beyond share the last one."""
+MAX_CELLS: Final = 64
+"""Devices that are drawn of a node."""
 
 
 def render_log_file(log: str, rows: Sequence[Mapping[str, Any]], language: Language) -> str:
-    """Render the page. ``rows``: as ``schedulerlog explain -o json`` has them, with a diagnosis each."""
-    values = list_pods(rows)._asdict() | {"log": log, "language": language, "t": partial(get_text, language)}
+    """Render the page.
+
+    ``rows``: as ``schedulerlog explain -o json`` has them, with a diagnosis each, and with what helps, scores and
+    findings where they were looked for.
+    """
+    listed = list_pods(rows)
+    view = {"rows": [_build_row(row) for row in listed.rows], "placed": listed.placed, "max_cells": MAX_CELLS}
+    values = view | {"log": log, "language": language, "t": partial(get_text, language)}
     return build_environment().get_template("log_file.html").render(values)
+
+
+def _build_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the view of a row: its nodes in groups, each with the colours of its devices."""
+    diagnosis = {"nodes": (), "notes": (), "timeline": (), "comparison": None, **row["diagnosis"]}
+    groups = group_answered_nodes(diagnosis["nodes"] or (), row["node"] or None)
+    parts = {"suggestions": None, "scores": None, "findings": (), **row, "diagnosis": diagnosis}
+    fitting = sum(len(group.nodes) for group in groups if group.verdict in (PICKED, FITS))
+    return parts | {"groups": groups, "fitting": fitting, "colours": dict(_iterate_colours(groups))}
+
+
+def _iterate_colours(groups: Sequence[NodeGroup]) -> Iterator[tuple[str, str]]:
+    """Iterate over the reasons and verdicts of the groups' devices, with the class of the colour of each."""
+    for index, code in enumerate(list_codes(groups)):
+        yield code, f"c{min(index, COLOURS - 1)}"
+    yield from ((verdict, verdict.replace(" ", "-")) for verdict in (PICKED, FITS, NOT_REACHED))

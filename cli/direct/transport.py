@@ -33,9 +33,10 @@ from schemas.json_types import Json
 
 # The judge is imported while the first lists are on their way (``import_judge``): both take half a second.
 if TYPE_CHECKING:
+    from ingest.cases.answers import PodAnswer
     from schemas.answers.diagnosis import Diagnosis
 
-_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions)")
+_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/(diagnosis|suggestions|scores|findings)")
 _WORKLOAD: Final = re.compile(r"/namespaces/([^/]+)/workloads/([^/]+)/([^/]+)")
 _WATCHED_POD: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)/schedulerlog")
 _NODE: Final = re.compile(r"/nodes(?:/([^/]+)(/occupancy)?)?")
@@ -62,6 +63,8 @@ class DirectTransport:
     show_note: ShowNote
     _diagnosed: "dict[tuple[str, str], tuple[LiveCase, Diagnosis]]" = field(default_factory=dict)
     """The latest case by namespace and name of its pod, for the question that follows its diagnosis."""
+    _answers: "dict[tuple[str, str], PodAnswer]" = field(default_factory=dict)
+    """The latest answer by namespace and name of its pod."""
     _nodes: dict[str, LiveCase] = field(default_factory=dict)
     """The latest case by the name of its node."""
     sleep: Callable[[float], None] = time.sleep
@@ -85,15 +88,33 @@ class DirectTransport:
         if match is None or query.get("attempt"):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
         namespace, name = unquote(match[1]), unquote(match[2])
-        if match[3] == "suggestions":
-            return self._suggest(namespace, name)
+        match match[3]:
+            case "suggestions":
+                return self._suggest(namespace, name)
+            case "scores" | "findings" as part:
+                return self._describe_attempt(namespace, name, part)
         diagnosed = self._diagnose(namespace, name)
         if isinstance(diagnosed, Problem):
             return diagnosed
-        live, diagnosis = diagnosed
-        self._keep(live, [diagnosis])
+        live, answer = diagnosed
+        self._keep(live, [answer.diagnosis])
+        self._answers[namespace, name] = answer
         self.show_note(describe_rung(live.problems))
-        return diagnosis.model_dump(mode="json")
+        return answer.diagnosis.model_dump(mode="json")
+
+    def _describe_attempt(self, namespace: str, name: str, part: str) -> Json | Problem:
+        """Describe the latest attempt that the scheduler's log reports: its scores, or findings about it."""
+        answer = self._answers.get((namespace, name))
+        if answer is None:
+            diagnosed = self._diagnose(namespace, name)
+            if isinstance(diagnosed, Problem):
+                return diagnosed
+            answer = diagnosed[1]
+        if part == "findings":
+            return {"total": len(answer.findings), "items": list(answer.findings)}
+        if answer.scores is None:
+            return NotFound("no log that may be read has the scores of the pod's nodes", INSTALL)
+        return answer.scores.model_dump(mode="json")
 
     def _diagnose_workload(self, namespace: str, word: str, name: str) -> Json | Problem:
         read = read_workload_case(self.reader, namespace, word, name)
@@ -110,6 +131,7 @@ class DirectTransport:
     def _keep(self, live: LiveCase, diagnoses: Iterable["Diagnosis"]) -> None:
         """Keep the latest case only: a process that answers for days would hold every cluster that it has read."""
         self._diagnosed.clear()
+        self._answers.clear()
         self._diagnosed.update({(entry.namespace, entry.name): (live, entry) for entry in diagnoses})
 
     def _describe_nodes(self, name: str, *, has_occupancy: bool) -> Json | Problem:
@@ -181,7 +203,7 @@ class DirectTransport:
 
     def _diagnose_quietly(self, namespace: str, name: str) -> Json | Problem:
         diagnosed = self._diagnose(namespace, name)
-        return diagnosed if isinstance(diagnosed, Problem) else diagnosed[1].model_dump(mode="json")
+        return diagnosed if isinstance(diagnosed, Problem) else diagnosed[1].diagnosis.model_dump(mode="json")
 
     def _list_quietly(self, query: Query) -> Json | Problem:
         from cli.direct.waiting_pods import list_waiting
@@ -197,7 +219,7 @@ class DirectTransport:
         live, _ = next(iter(self._diagnosed.values()))
         return save_case(live, file)
 
-    def _diagnose(self, namespace: str, name: str) -> "tuple[LiveCase, Diagnosis] | Problem":
+    def _diagnose(self, namespace: str, name: str) -> "tuple[LiveCase, PodAnswer] | Problem":
         """Read a case about the pod as it is now, and diagnose it."""
         live = read_pod_case(self.reader, namespace, name)
         if isinstance(live, Problem):
@@ -210,16 +232,19 @@ class DirectTransport:
         differing = [difference.node for difference in answer.diagnosis.differences]
         if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), differing):
             self.show_note(text)
-        return live, answer.diagnosis
+        return live, answer
 
     def _suggest(self, namespace: str, name: str) -> Json | Problem:
         """Suggest what would let the pod in."""
-        diagnosed = self._diagnosed.get((namespace, name)) or self._diagnose(namespace, name)
-        if isinstance(diagnosed, Problem):
-            return diagnosed
+        remembered = self._diagnosed.get((namespace, name))
+        if remembered is None:
+            diagnosed = self._diagnose(namespace, name)
+            if isinstance(diagnosed, Problem):
+                return diagnosed
+            remembered = diagnosed[0], diagnosed[1].diagnosis
         from engine.cases.simulating import suggest_changes
 
-        live, diagnosis = diagnosed
+        live, diagnosis = remembered
         suggestions = suggest_changes(live.case.objects, diagnosis, live.case.read_at or datetime.now(UTC))
         return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
 

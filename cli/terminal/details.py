@@ -47,6 +47,39 @@ def show_nodes(screen: Screen, log: Json | Problem, *, is_wide: bool) -> None:
     screen.print_table(["#NODES", "VERDICT", "WHY", "NAMES"], rows, indent=2)
 
 
+def show_scores(screen: Screen, scores: Json | Problem | None) -> None:
+    """Show why this node was chosen and not the next best one: terms are what the chosen one has more."""
+    if not isinstance(scores, dict) or not scores["chosen"]:
+        return
+    chosen_score = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
+    text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
+    other = scores["runner_up"]
+    if chosen_score is not None:
+        text += f" with a score of {chosen_score:.2f}"
+        if other:
+            sign = "=" if not other["behind"] else "<" if scores["node_policy"] == "spread" else ">"
+            text += f" {sign} {other['score']:.2f} of {other['node']}, the next best"
+            terms = sorted(other["terms"].items(), key=lambda term: (-round(abs(term[1]), 2), term[0]))
+            listed = ", ".join(f"{name} {-value:+.2f}" for name, value in terms if round(value, 2))
+            text += f": {listed}" if listed else ""
+    screen.skip_line()
+    screen.print_line(f"{text}.")
+
+
+def show_findings(screen: Screen, findings: Sequence[Mapping[str, Any]]) -> None:
+    """Show what the attempt's own numbers contradict."""
+    if not findings:
+        return
+    screen.skip_line()
+    screen.print_line("Findings: numbers of the attempt that can't be right", "bold")
+    for finding in findings:
+        where = " ".join(filter(None, (finding["node"], finding["device"])))
+        numbers = ", ".join(f"{name} {number:,}" for name, number in finding["numbers"].items())
+        screen.print_line(": ".join(filter(None, (f"{finding['finding']} {where}".strip(), numbers))), indent=2)
+        for line in finding["evidence"]:
+            screen.print_line(line, "dim", indent=4)
+
+
 def to_node_rows(nodes: Sequence[Mapping[str, Any]], chosen: str | None, *, is_wide: bool) -> list[list[str]]:
     """Number of nodes, verdict, why, names: of ``filter.nodes``. All names where ``is_wide``."""
     return [

@@ -1,5 +1,6 @@
 """A diagnosis on the screen: the sentence, cause and remedy, and what is not known."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from cli.client.problems import Problem
@@ -15,18 +16,19 @@ MAX_WORDS: Final = 800
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
-    """Show the sentence, then cause and remedy, what would fit, what else is in the way, and what is not known."""
+    """Show the sentence, what would fit, cause and remedy, what else is in the way, and what is not known."""
     screen.print_line(diagnosis["sentence"]["en"], "bold")
-    if obstacle := diagnosis["obstacle"]:
-        screen.skip_line()
-        show_obstacle(screen, obstacle)
-    if comparison := diagnosis.get("comparison"):
-        screen.print_line(comparison["text"]["en"], "dim")
+    # What helps is the second thing that a reader looks for, before the reasons.
     if isinstance(suggestions, dict) and suggestions["items"]:
         show_suggestions(screen, suggestions)
     elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
         screen.skip_line()
         screen.print_line("It fits this cluster as it is now: the next attempt should place it.", "bold")
+    if obstacle := diagnosis["obstacle"]:
+        screen.skip_line()
+        show_obstacle(screen, obstacle)
+    if comparison := diagnosis.get("comparison"):
+        screen.print_line(comparison["text"]["en"], "dim")
     if excluded_by := diagnosis["excluded_by"]:
         from page.views.translations import write_exclusion
 
@@ -39,7 +41,16 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
             screen.print_line(other["sentence"]["en"], indent=2)
             if is_wide:
                 screen.print_line(other["remedy"]["en"], "dim", indent=4)
+    _show_notes(screen, diagnosis.get("notes") or ())
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
+
+
+def _show_notes(screen: Screen, notes: Sequence[Mapping[str, str]]) -> None:
+    if notes:
+        screen.skip_line()
+        screen.print_line("Good to know", "bold")
+        for note in notes:
+            screen.print_line(note["en"], indent=2)
 
 
 def show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:

@@ -1,16 +1,16 @@
 """``schedulerlog explain PATH… [POD]``: the pods in logs, objects and folders of both, without any server."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
 from cli.terminal.answers import Format, print_document
-from cli.terminal.details import show_details
+from cli.terminal.details import show_details, show_findings, show_scores
 from cli.terminal.diagnosed import show_diagnosis
-from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, WAITING, to_state_exit_code
+from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
+from cli.terminal.log_rows import build_rows, suggest, write_pod
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.subjects import Subject, parse_subject
 from cli.terminal.values import format_time
@@ -83,7 +83,8 @@ def explain(
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
     names = _select(case, paths, pod if subject.word else _name_subject(subject))
     source = _name_source(paths)
-    rows = _diagnose(case, names, has_details=bool(pod) or len(names) <= _MAX_ANSWERS)
+    has_details = bool(pod) or bool(html) or len(names) <= _MAX_ANSWERS
+    rows = build_rows(case, names, has_details=has_details)
     if html:
         _write_page(html, Path(source).name, rows, language)
     if not pod:
@@ -93,15 +94,15 @@ def explain(
             _stop(explain_emptiness(source, case), UNKNOWN)
         if not print_document(output, document, lambda answer: [row["diagnosis"] for row in answer["items"]]):
             _show_table(Screen(), source, rows, is_wide=output == "wide")
-            _show_answers(case, rows, is_wide=output == "wide")
+            _show_answers(rows, is_wide=output == "wide")
             _show_unmade(Screen(), unmade, source, is_wide=output == "wide")
             if 0 < len(unmade) <= _MAX_ANSWERS and len(rows) <= _MAX_ANSWERS:
                 _show_workloads(case, unmade, is_wide=output == "wide")
             _show_log_notes(Screen(), case)
         raise typer.Exit(PLACED)
     diagnosis = rows[0]["diagnosis"]
-    if not print_document(output, _write_full(case, names[0]) if full else diagnosis, lambda answer: [answer]):
-        _show_answer(case, rows[0], is_wide=output == "wide")
+    if not print_document(output, _write_full(case, names[0]) if full else write_pod(rows[0]), lambda answer: [answer]):
+        _show_answer(rows[0], is_wide=output == "wide")
     raise typer.Exit(to_state_exit_code(diagnosis["state"]))
 
 
@@ -110,7 +111,7 @@ def _has_few_questions(rows: list[Json]) -> bool:
     return len(rows) <= _MAX_ANSWERS and any(row["diagnosis"]["obstacle"] for row in rows)
 
 
-def _show_answers(case: "ClusterCase", rows: list[Json], *, is_wide: bool) -> None:
+def _show_answers(rows: list[Json], *, is_wide: bool) -> None:
     """Show the answers about a few pods, pods with the same sentence once."""
     if not _has_few_questions(rows):
         return
@@ -118,18 +119,20 @@ def _show_answers(case: "ClusterCase", rows: list[Json], *, is_wide: bool) -> No
     for row in reversed(list(questions.values())):
         if len(rows) > 1:
             Screen().print_line(f"{row['diagnosis']['namespace']}/{row['diagnosis']['name']}", "bold")
-        _show_answer(case, row, is_wide=is_wide)
+        _show_answer(row, is_wide=is_wide)
 
 
 def _show_workloads(case: "ClusterCase", unmade: list[Json], *, is_wide: bool) -> None:
     for answer in unmade:
-        show_workload(Screen(), answer, lambda diagnosis: _suggest(case, diagnosis), is_wide=is_wide)
+        show_workload(Screen(), answer, lambda diagnosis: suggest(case, diagnosis), is_wide=is_wide)
 
 
-def _show_answer(case: "ClusterCase", row: Json, *, is_wide: bool) -> None:
+def _show_answer(row: Json, *, is_wide: bool) -> None:
     screen, diagnosis = Screen(), row["diagnosis"]
-    show_diagnosis(screen, diagnosis, _suggest(case, diagnosis), is_wide=is_wide)
+    show_diagnosis(screen, diagnosis, row["suggestions"], is_wide=is_wide)
+    show_scores(screen, row["scores"])
     show_details(screen, diagnosis, row["node"], is_wide=is_wide)
+    show_findings(screen, row["findings"])
 
 
 def _divide_words(words: list[str]) -> tuple[list[Path], str]:
@@ -195,34 +198,8 @@ def _explain_workload(case: "ClusterCase", subject: Subject, source: str, output
         _stop(f"{subject.word}/{subject.name} is in several namespaces: name one of {names}", USAGE)
     answer = diagnose_workload(case, keys[0]).model_dump(mode="json")
     if not print_document(output, answer, iterate_pods):
-        show_workload(Screen(), answer, lambda diagnosis: _suggest(case, diagnosis), is_wide=output == "wide")
+        show_workload(Screen(), answer, lambda diagnosis: suggest(case, diagnosis), is_wide=output == "wide")
     return to_workload_exit_code(answer)
-
-
-def _diagnose(case: "ClusterCase", names: list[str], *, has_details: bool) -> list[Json]:
-    """Diagnose the pods: a row for each, with nodes and time line where they are asked for."""
-    from ingest.cases.answers import diagnose_pods, explain_pod
-    from schemas.codec.records import format_rfc3339
-
-    return [
-        {
-            "attempts": answer.attempts,
-            "node": answer.node,
-            "started_at": format_rfc3339(answer.started_at) if answer.started_at else None,
-            "diagnosis": answer.diagnosis.model_dump(mode="json"),
-        }
-        for answer in (map(partial(explain_pod, case), names) if has_details else diagnose_pods(case, names))
-    ]
-
-
-def _suggest(case: "ClusterCase", diagnosis: Json) -> Json | None:
-    """Suggest what would let a waiting pod in, as far as the objects of its cluster were read."""
-    if not case.objects.tables or to_state_exit_code(diagnosis["state"]) != WAITING or not case.ended_at:
-        return None
-    from engine.cases.simulating import suggest_changes
-    from schemas.answers.diagnosis import Diagnosis
-
-    return suggest_changes(case.objects, Diagnosis.model_validate(diagnosis), case.ended_at)
 
 
 def _write_full(case: "ClusterCase", name: str) -> Json:

@@ -10,7 +10,7 @@ from cli.client.problems import Problem
 from cli.client.requests import build_pod_path, build_workload_path
 from cli.client.transport import NO_QUERY, Query, Transport
 from cli.terminal.answers import print_document, require_answer
-from cli.terminal.details import show_details, show_nodes
+from cli.terminal.details import show_details, show_findings, show_nodes, show_scores
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
@@ -80,23 +80,43 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
     """Print the answer and return its exit code."""
     diagnosis = require_answer(transport.get(build_pod_path(namespace, name, "diagnosis"), {"attempt": attempt}))
     code = to_state_exit_code(diagnosis["state"])
-    if print_document(asking.output, diagnosis, lambda document: [document]):
+    if asking.output == "name":
+        print_document(asking.output, diagnosis, lambda document: [document])
         return code
     log = f"/attempts/{attempt}" if attempt else build_pod_path(namespace, name, "schedulerlog")
-    beside: list[tuple[str, Query]] = [(log, {"detail": "full"})]
-    if code == WAITING:
-        beside.append((build_pod_path(namespace, name, "suggestions"), {"attempt": attempt}))
-    elif code == PLACED and not attempt:
-        beside.append((build_pod_path(namespace, name, "scores"), NO_QUERY))
-    nodes, *others = _fetch_all(transport, beside)
-    other = others[0] if others else None
+    parts = _list_parts(code, namespace, name, attempt)
+    is_document = asking.output in ("json", "yaml")
+    requests = list(parts.values()) if is_document else [*parts.values(), (log, {"detail": "full"})]
+    answers = _fetch_all(transport, requests)
+    fetched = dict(zip(parts, answers, strict=False))
+    suggestions, scores = fetched.get("suggestions"), fetched.get("scores")
+    findings = _get_items(fetched.get("findings"))
+    if is_document:
+        named = {name: part if isinstance(part, dict) else None for name, part in fetched.items()}
+        document = {**diagnosis, "suggestions": None, "scores": None, **named, "findings": findings}
+        print_document(asking.output, document, lambda document: [document])
+        return code
     screen, is_wide = Screen(), asking.output == "wide"
-    show_diagnosis(screen, diagnosis, other if code == WAITING else None, is_wide=is_wide)
-    if code == PLACED:
-        _show_scores(screen, other)
-    show_nodes(screen, nodes, is_wide=is_wide)
+    show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
+    show_scores(screen, scores)
+    show_nodes(screen, answers[-1], is_wide=is_wide)
     show_details(screen, diagnosis, "", is_wide=is_wide)
+    show_findings(screen, findings)
     return code
+
+
+def _list_parts(code: int, namespace: str, name: str, attempt: str) -> dict[str, tuple[str, Query]]:
+    """List the paths of the parts next to the diagnosis of a pod in this state, by their names."""
+    parts: dict[str, tuple[str, Query]] = {"findings": (build_pod_path(namespace, name, "findings"), NO_QUERY)}
+    if code == WAITING:
+        parts["suggestions"] = build_pod_path(namespace, name, "suggestions"), {"attempt": attempt}
+    elif code == PLACED and not attempt:
+        parts["scores"] = build_pod_path(namespace, name, "scores"), NO_QUERY
+    return parts
+
+
+def _get_items(listed: Json | Problem | None) -> list[Json]:
+    return listed.get("items", []) if isinstance(listed, dict) else []
 
 
 def _answer_workload(asking: Asking, path: str, save: Path | None) -> int:
@@ -134,22 +154,3 @@ def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> l
 
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda request: transport.get(*request), requests))
-
-
-def _show_scores(screen: Screen, scores: Json | Problem | None) -> None:
-    """Show why this node was chosen and not the next best one: terms are what the chosen one has more."""
-    if not isinstance(scores, dict) or not scores["chosen"]:
-        return
-    chosen_score = next((node["score"] for node in scores["nodes"] if node["node"] == scores["chosen"]), None)
-    text = f"Why {scores['chosen']}: {scores['node_policy'] or 'its policy'} takes it"
-    other = scores["runner_up"]
-    if chosen_score is not None:
-        text += f" with a score of {chosen_score:.2f}"
-        if other:
-            sign = "=" if not other["behind"] else "<" if scores["node_policy"] == "spread" else ">"
-            text += f" {sign} {other['score']:.2f} of {other['node']}, the next best"
-            terms = sorted(other["terms"].items(), key=lambda term: (-round(abs(term[1]), 2), term[0]))
-            listed = ", ".join(f"{name} {-value:+.2f}" for name, value in terms if round(value, 2))
-            text += f": {listed}" if listed else ""
-    screen.skip_line()
-    screen.print_line(f"{text}.")

@@ -12,6 +12,7 @@ unmade_causes      causes of pods that a workload does not make by itself
 unmade_answers     diagnosis of pods that do not exist yet
 workload_answers   answers about workloads: their pods by what keeps them
 workload_timeline  events of a workload and its pods over the layers
+held_devices       devices that a placed pod holds
 node_answers  nodes with what pods hold of their devices
 similar_names      names that are most similar to one that does not exist
 anonymous_objects  objects with replaced names

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -25,7 +25,9 @@ from engine.simulation.cluster import SimulationCluster, build_cluster
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.proved_changes import find_changes
 from engine.simulation.setting import SimulationSetting
+from engine.simulation.simulate import describe_ignored
 from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_admitted, serves
+from engine.simulation.workloads import PodTemplate, select_owners
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.answer import encode_schedulerlog
@@ -39,6 +41,14 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _POLICY: Final = SchedulingPolicy()
 MAX_VERDICTS: Final = 100_000
 """Limit of the verdicts on nodes for the members of one gang."""
+
+
+class PodOwner(NamedTuple):
+    """An object that made a pod, by itself or by another one."""
+
+    kind: str
+    name: str
+    annotations: Mapping[str, Any]
 
 
 class CaseJudge:
@@ -117,6 +127,15 @@ class CaseJudge:
         passing = [name for name in fitting if name not in logs]
         logs |= {name: NodeLog(name=name, status="passed", score=0, containers=[]) for name in passing}
         return [logs[name] for name in sorted(logs)]
+
+    def list_notes(self, pod: Mapping[str, Any], owner: PodOwner | None) -> list[InBothLanguages]:
+        """List what the pod's owner wrote and no scheduler reads, in the pod or in the object that made it."""
+        verdict = None if get_text(pod, "spec", "nodeName") else self._judge(pod)
+        kind, name, annotations = owner or PodOwner("Pod", get_text(pod, "metadata", "name"), {})
+        written = _complete(pod)
+        written["metadata"]["annotations"] = select_owners(get_object(pod, "metadata", "annotations"))
+        workload = PodTemplate(kind, name, written, 1, annotations)
+        return [note.text for note in describe_ignored(self._cluster, workload, verdict.obstacles if verdict else ())]
 
     def _judge(self, pod: Mapping[str, Any]) -> PodVerdict | None:
         # The nodes are listed of the pod that was judged last.

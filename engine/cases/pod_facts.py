@@ -6,7 +6,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from engine.cases.judging import CaseJudge, build_case_judge
+from engine.cases.held_devices import list_held_devices
+from engine.cases.judging import CaseJudge, PodOwner, build_case_judge
+from engine.cases.workloads import iterate_owners
 from engine.diagnosis import objects as conversion
 from engine.diagnosis.facts import (
     Claim,
@@ -24,9 +26,10 @@ from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, ObjectEvent, list_claim_names
-from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from runtime.kubernetes.resources import EVENTS, NODES, PODS, QUOTAS, Key, Resource
 from schemas.answers.attempts import DeviceLog, NodeLog
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
 
 CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
@@ -99,6 +102,20 @@ class CaseFacts:
         pod = self._find_waiting(namespace, name)
         return self._judge.list_nodes(pod) if pod and self._judge else []
 
+    def list_notes(self, namespace: str, name: str) -> list[InBothLanguages]:
+        """List what the pod's owner wrote and no scheduler reads; none where no node was read."""
+        pod = self._cluster.find(kinds.POD, name, namespace)
+        if pod is None or self._judge is None or next(iterate_objects(pod, "spec", "containers"), None) is None:
+            return []
+        keys = iterate_owners(self._cluster, pod)
+        owners = [(key, owner) for key in keys if (owner := self._cluster.find(key.kind, key.name, key.namespace))]
+        if not owners:
+            return self._judge.list_notes(pod, None)
+        # Kubernetes copies the annotations of a Deployment to its ReplicaSets: only the first owner is a person's.
+        key, owner = owners[-1]
+        annotations = get_object(owner, "metadata", "annotations")
+        return self._judge.list_notes(pod, PodOwner(key.kind.partition(".")[0], key.name, annotations))
+
     def _find_waiting(self, namespace: str, name: str) -> Fields | None:
         pod = self._cluster.find(kinds.POD, name, namespace)
         has_node = get_text(pod, "spec", "nodeName") or get_text(pod, "status", "phase") in _ENDED
@@ -150,7 +167,8 @@ class _FactCollector:
         )
         problems = [problem for event in self._events if (problem := to_kubelet_problem(event))]
         # A status stays; events are gone after an hour.
-        return observed._replace(problems=[*observed.problems, *problems])
+        devices = list_held_devices(self._pod, self._cluster)
+        return observed._replace(problems=[*observed.problems, *problems], devices=devices)
 
     def find_refusal(self) -> OwnerProblem | None:
         """Find the words with which the API server refused the pod itself: then only somebody's copy of them exists."""

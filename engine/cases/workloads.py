@@ -55,11 +55,11 @@ def find_workloads(objects: CaseObjects, word: str, name: str, namespace: str = 
 def list_without_pods(objects: CaseObjects) -> list[CaseWorkload]:
     """List the workloads that want pods and have none, each by the owner of its owners."""
     unmade: dict[CaseWorkload, None] = {}
-    owners = {owner for pod in objects.select(kinds.POD) for owner in _iterate_owners(objects, pod)}
+    owners = {owner for pod in objects.select(kinds.POD) for owner in iterate_owners(objects, pod)}
     for kind in dict.fromkeys(kind for listed in WORDS.values() for kind in listed):
         for (namespace, name), entry in objects.tables.get(kind, {}).items() if kind not in _MADE_OF_OTHERS else ():
             key = CaseWorkload(kind, namespace, name)
-            line = (key, *_iterate_owners(objects, entry))
+            line = (key, *iterate_owners(objects, entry))
             if _wants_pods(objects, key, entry) and not counts_pods(entry) and owners.isdisjoint(line):
                 unmade[line[-1]] = None
     return list(unmade)
@@ -101,10 +101,10 @@ def counts_pods(entry: Fields) -> bool:
 def find_root(objects: CaseObjects, key: CaseWorkload) -> CaseWorkload:
     """Find the owner of the owners of an object; the object itself where nothing owns it."""
     entry = objects.find(key.kind, key.name, key.namespace) or {}
-    return (key, *_iterate_owners(objects, entry))[-1]
+    return (key, *iterate_owners(objects, entry))[-1]
 
 
-def _iterate_owners(objects: CaseObjects, entry: Fields) -> Iterator[CaseWorkload]:
+def iterate_owners(objects: CaseObjects, entry: Fields) -> Iterator[CaseWorkload]:
     """Iterate over the owners of an object, from its own to the owner of the others."""
     for _ in range(_MAX_OWNERS):
         owner = next(iter(list_owners(entry, get_text(entry, "metadata", "namespace"))), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from engine.diagnosis.logged_facts import LoggedFact
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, Request
+from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, PickedDevice, Request
 
 if TYPE_CHECKING:
     # What reads a log alone judges nothing, and would wait for its imports.
@@ -83,6 +83,8 @@ class PodOnCluster(NamedTuple):
     """True if one of its containers has started; None if not reported."""
     owners: tuple[str, ...] = ()
     """Owners as ``Kind/name``, the controller first."""
+    devices: Sequence[PickedDevice] = ()
+    """Devices that it holds, by its annotations or its claims."""
 
     def find_condition(self, kind: str) -> Condition | None:
         return next((condition for condition in self.conditions if condition.type == kind), None)

@@ -53,7 +53,7 @@ from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.codec.records import format_rfc3339
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptSummarized, PickedDevice
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 
@@ -245,10 +245,18 @@ def _write_sentence(facts: DiagnosisFacts, state: State) -> InBothLanguages:
     node = (facts.pod.node if facts.pod else "") or (attempt.chosen if attempt else "") or ""
     words: dict[str, Word] = {"node": node, "scheduler": get_scheduler(facts)}
     words["ago"] = describe_age(attempt.started_at, facts) if attempt else ""
-    if state == "placed" and attempt and attempt.picked and not (facts.pod and facts.pod.node):
-        words["devices"] = describe_devices(attempt.picked)
+    if state == "placed" and (devices := _list_held(facts, node)):
+        words["devices"] = describe_devices(devices)
         return texts.write_state_sentence("placed with devices", words)
     return texts.write_state_sentence(state, words)
+
+
+def _list_held(facts: DiagnosisFacts, node: str) -> Sequence[PickedDevice]:
+    """List the devices of a placed pod: those of its object, or those that the attempt picked on its node."""
+    if facts.pod and facts.pod.devices:
+        return facts.pod.devices
+    attempt = facts.attempt
+    return attempt.picked if attempt and attempt.chosen == node else ()
 
 
 SCHEDULER_WORDS: Final = "SchedulerFoundNone"

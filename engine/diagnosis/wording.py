@@ -122,7 +122,7 @@ def describe_devices(picked: Sequence[PickedDevice]) -> InBothLanguages:
     more = len(picked) - len(parts)
     english, chinese = [part.en for part in parts], [part.zh for part in parts]
     end = [f"… (+{more})"] if more > 0 else []
-    return InBothLanguages(en=", ".join([*english, *end]), zh="、".join([*chinese, *end]))
+    return InBothLanguages(en="; ".join([*english, *end]), zh="；".join([*chinese, *end]))
 
 
 def _describe_device(device: PickedDevice) -> InBothLanguages:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.simulation.answer import build_answer
@@ -157,14 +158,29 @@ def _iterate_notes(
     yield from verdict.notes
     if not serves(cluster, written):
         yield from _describe_absence(cluster, written)
-    else:
+    yield from _describe_words(cluster, written, verdict.obstacles)
+    yield from _describe_cluster(cluster, verdict)
+
+
+def describe_ignored(
+    cluster: SimulationCluster, workload: PodTemplate, obstacles: Sequence[FoundObstacle]
+) -> Iterator[Note]:
+    """Describe what the owner of a pod wrote and no scheduler reads, or reads otherwise; ``obstacles``: of the pod."""
+    yield from describe_misplaced(workload, cluster.vendors)
+    yield from describe_uncounted(workload.pod, cluster.vendors)
+    yield from _describe_words(cluster, workload.pod, obstacles)
+
+
+def _describe_words(
+    cluster: SimulationCluster, written: Mapping[str, Any], obstacles: Sequence[FoundObstacle]
+) -> Iterator[Note]:
+    if serves(cluster, written):
         yield from describe_keys(written, cluster.vendors)
         yield from describe_values(written, cluster.vendors, cluster.columns)
-        if all(obstacle.code != TABLE_UNKNOWN for obstacle in verdict.obstacles):
+        if all(obstacle.code != TABLE_UNKNOWN for obstacle in obstacles):
             for resource in list_unknown_resources(written, cluster.vendors):
                 yield describe_resource(resource, cluster.snapshot, cluster.vendors)
     yield from describe_quotas(cluster.list_kind("ResourceQuota"), written, cluster.vendors)
-    yield from _describe_cluster(cluster, verdict)
 
 
 def _describe_workload(workload: PodTemplate, *, is_one: bool) -> Iterator[Note]:

@@ -202,17 +202,21 @@ def _read_pod(pod: yaml_lines.Mapping, namespace: str) -> PodTemplate:
         return PodTemplate("Pod", plain["metadata"]["name"], plain, 1, {})
     # As it was written: a node that a scheduler has chosen is no wish of its owner.
     spec = {key: value for key, value in plain["spec"].items() if key != "nodeName"}
-    annotations = {
-        key: value
-        for key, value in (plain["metadata"].get("annotations") or {}).items()
-        if not (key.startswith(_HAMI_PREFIX) and key.endswith(_WRITTEN))
-    }
-    metadata_before = {**plain["metadata"], "annotations": annotations}
+    metadata_before = {**plain["metadata"], "annotations": select_owners(plain["metadata"].get("annotations") or {})}
     before = {key: value for key, value in plain.items() if key != "status"} | {
         "metadata": metadata_before,
         "spec": spec,
     }
     return PodTemplate("Pod", metadata_before["name"], before, 1, {}, node)
+
+
+def select_owners(annotations: Mapping[str, Any]) -> Json:
+    """Select the annotations of a pod that its owner wrote: HAMi's scheduler and plugins write further ones."""
+    return {
+        key: value
+        for key, value in annotations.items()
+        if not (key.startswith(_HAMI_PREFIX) and key.endswith(_WRITTEN))
+    }
 
 
 def _add_daemon_tolerations(pod: yaml_lines.Mapping) -> None:

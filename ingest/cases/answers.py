@@ -1,6 +1,6 @@
 """Answers about the pods of a case, each about the pod's state and latest attempt. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -15,10 +15,12 @@ from ingest.cases.log_pods import AttemptInLog, PodInLog
 from ingest.cases.read_case import UNDATED, ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog, NodeLog
-from schemas.answers.diagnosis import Diagnosis, NodeDifference
+from schemas.answers.diagnosis import Diagnosis, InBothLanguages, NodeDifference
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized
+from schemas.json_types import Json
 
 if TYPE_CHECKING:
+    from schemas.answers.comparisons import PodScores
     from schemas.events import FindingReported
 
 MAX_SIMILAR_NAMES: Final = 5
@@ -52,6 +54,10 @@ class PodFactSource(Protocol):
         """List the verdicts on nodes behind that judgement."""
         ...
 
+    def list_notes(self, namespace: str, name: str) -> list[InBothLanguages]:
+        """List what the pod's owner wrote and no scheduler reads."""
+        ...
+
 
 class RecordedFacts:
     """Facts about pods of a log, of which only the records of their attempts are available."""
@@ -74,6 +80,9 @@ class RecordedFacts:
     def list_nodes(self, namespace: str, name: str) -> list[NodeLog]:  # noqa: ARG002 - the protocol's
         return []
 
+    def list_notes(self, namespace: str, name: str) -> list[InBothLanguages]:  # noqa: ARG002 - the protocol's
+        return []
+
 
 class PodAnswer(NamedTuple):
     """The diagnosis of a pod."""
@@ -84,6 +93,10 @@ class PodAnswer(NamedTuple):
     node: str
     """The chosen node; empty if none was chosen."""
     diagnosis: Diagnosis
+    scores: "PodScores | None" = None
+    """Scores of the latest attempt's nodes; None where it chose none or its source has no scores."""
+    findings: Sequence[Json] = ()
+    """Contradictions in the latest attempt's own numbers, as the API writes findings."""
 
 
 def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
@@ -100,8 +113,50 @@ def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
     attempt = case.pods.pods.get(name)
     recorded = _list_recorded_nodes(attempt) if attempt else []
     judged = source.list_nodes(namespace, pod_name)
-    update = {"nodes": recorded or judged or None, "differences": list(_compare_nodes(recorded, judged))}
-    return answer._replace(diagnosis=answer.diagnosis.model_copy(update=update))
+    update = {
+        "nodes": recorded or judged or None,
+        "notes": source.list_notes(namespace, pod_name),
+        "differences": list(_compare_nodes(recorded, judged)),
+    }
+    return answer._replace(
+        diagnosis=answer.diagnosis.model_copy(update=update),
+        scores=_build_scores(attempt) if attempt else None,
+        findings=_list_contradictions(attempt) if attempt else (),
+    )
+
+
+def _build_scores(pod: PodInLog) -> "PodScores | None":
+    """Build the scores by which the latest attempt chose its node, as the API gives them."""
+    summary, _ = pod.find_latest()
+    if not summary.chosen or not summary.nodes or not summary.score.any():
+        return None
+    from engine.summaries.comparison import find_runner_up, list_fitting_nodes
+    from schemas.answers.comparisons import PodScores
+
+    nodes = list_fitting_nodes(summary)
+    return PodScores(
+        attempt_id=summary.attempt_id,
+        attempt="",
+        node_policy=summary.node_policy,
+        chosen=summary.chosen,
+        runner_up=find_runner_up(summary, nodes),
+        nodes=nodes,
+    )
+
+
+def _list_contradictions(pod: PodInLog) -> list[Json]:
+    """List the findings about the scheduler's decision: a log that was cut lacks records, which is no mistake of it."""
+    from engine.summaries.attempt_audit import IMBALANCE
+
+    return [finding for finding in _list_findings(pod) if finding["finding"] != IMBALANCE]
+
+
+def _list_findings(pod: PodInLog) -> list[Json]:
+    """List the findings about the latest attempt, the pipeline's about a summary too: no pipeline reads this log."""
+    from engine.summaries import attempt_audit
+
+    summary, attempt = pod.find_latest()
+    return [_write_finding(finding) for finding in (*attempt.findings, *attempt_audit.audit_attempt(summary))]
 
 
 def _compare_nodes(recorded: Iterable[NodeLog], judged: Iterable[NodeLog]) -> Iterator[NodeDifference]:
@@ -177,19 +232,17 @@ def write_schedulerlog(pod: PodInLog) -> dict[str, Any]:
     """
     import orjson
 
-    from engine.summaries import attempt_audit
     from engine.summaries.answer import build_detail, encode_schedulerlog
 
     summary, attempt = pod.find_latest()
     added: dict[str, Any] = {"detail": build_detail(summary), "devices": list(attempt.list_devices())}
-    # The pipeline's findings about a summary too: no pipeline reads this log.
-    if findings := [*attempt.findings, *attempt_audit.audit_attempt(summary)]:
-        added["findings"] = [_write_finding(finding) for finding in findings]
+    if findings := _list_findings(pod):
+        added["findings"] = findings
     answer: dict[str, Any] = orjson.loads(encode_schedulerlog(summary, additions=added))
     return answer
 
 
-def _write_finding(finding: "FindingReported") -> dict[str, object]:
+def _write_finding(finding: "FindingReported") -> Json:
     """Write a finding as the API does, without the pod and attempt that the answer already names."""
     from schemas.codec.records import format_rfc3339
 

@@ -181,6 +181,10 @@ class Diagnosis(Answer):
         description="Proof of verdicts that were worked out on the cluster's objects. Null where the verdicts are the "
         "scheduler's own, or none was needed.",
     )
+    notes: list[InBothLanguages] = Field(
+        default_factory=list,
+        description="Words of the pod's owner that no scheduler reads, or reads otherwise than they were meant.",
+    )
     differences: list[NodeDifference] = Field(
         default_factory=list,
         description="Nodes on which the verdict of the latest attempt is another than the one worked out on the "

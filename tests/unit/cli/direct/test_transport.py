@@ -48,7 +48,7 @@ def test_a_pod_that_may_not_be_read_is_a_problem() -> None:
     assert isinstance(answer, Problem)
 
 
-@pytest.mark.parametrize("path", ["/trends", "/namespaces/ml/pods/train-0/scores"])
+@pytest.mark.parametrize("path", ["/trends", "/namespaces/ml/pods/train-0/schedulerlog"])
 def test_answers_of_records_need_the_api(path: str) -> None:
     answer = create_transport(SmallCluster(), []).get(path)
     assert isinstance(answer, Unreachable)

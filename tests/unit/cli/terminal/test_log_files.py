@@ -385,3 +385,76 @@ def test_the_answers_about_a_few_pods_are_shown_without_a_name(run: Run, tmp_pat
     assert result.output.count("Cause (NodeCordoned)") == 1
     assert result.output.count("Cause (OwnerRefused)") == 1
     assert "Why one of them: schedulerlog explain" in result.output
+
+
+def test_the_page_of_a_log_has_nodes_counts_of_devices_and_scores(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "why.html"
+    assert run("explain", "tests/conformance/cases/logs/048.log", "--html", str(file)).exit_code == 0
+    page = " ".join(re.sub(r"<[^>]*>", " ", file.read_text("utf-8")).split())
+    refused = page.split("ml/infer-2301")[2].split("ml/job-2302")[0]
+    # As the log's own lines count them: CardInsufficientMemory on 1 of 1 and 3 of 4 devices.
+    assert "Nodes 0 of 4 fit" in refused
+    assert "1/1 CardInsufficientMemory Container c1 gpu-node-02" in refused
+    assert "3/4 CardInsufficientMemory" in refused
+    assert "not registered node unregistered cpu-node" in refused
+    chosen = page.split("ml/train-2304")[2]
+    assert "The next best is gpu-node-01, 7.25 behind" in chosen
+    assert "gpu-node-03 chosen 7.25" in chosen
+
+
+OWNED = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: ml, annotations: {nvidia.com/use-gputype: A40}}
+spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata:
+  name: web-1
+  namespace: ml
+  annotations: {nvidia.com/use-gputype: A40}
+  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, controller: true}]
+spec: {replicas: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-1-a
+  namespace: ml
+  annotations: {nvidia.com/use-gpu-type: H100, nvidia.com/use-gpuuuid: GPU-0000, hami.io/vgpu-time: "1"}
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, controller: true}]
+spec:
+  schedulerName: hami-scheduler
+  containers: [{name: c, resources: {limits: {nvidia.com/gpu: "2", nvidia.com/gpumem: 20Ki}}}]
+status: {phase: Pending}
+"""
+
+
+def test_a_pod_of_objects_has_what_helps_and_the_words_that_no_scheduler_reads(run: Run, tmp_path: Path) -> None:
+    """Also where no object has a time, so that no time is known at which the cluster was read."""
+    (tmp_path / "pod.yaml").write_text(OWNED)
+    words = ("explain", str(tmp_path / "pod.yaml"), "examples/cluster.yaml", "ml/web-1-a")
+    document = json.loads(run(*words, "-o", "json").stdout)
+    (change,) = document["suggestions"]["items"]
+    assert change["sentence"]["en"].startswith("Remove the annotation nvidia.com/use-gpuuuid (GPU-0000)")
+    texts = [note["en"] for note in document["notes"]]
+    expected = (
+        "nvidia.com/use-gputype: A40 stands on Deployment/web itself",
+        "20Ki of container c counts as 20,480 MiB",
+        "No scheduler reads the annotation nvidia.com/use-gpu-type",
+        "No device of the cluster has the UUID GPU-0000",
+    )
+    assert [text for text in texts if not any(part in text for part in expected)] == []
+    assert len(texts) == len(expected)
+    screen = run(*words, COLUMNS="").stdout
+    assert all(text in screen for text in [*texts, change["sentence"]["en"]])
+    # What helps comes before the reasons.
+    assert screen.index("It would fit after any one of these") < screen.index("Cause (")
+
+
+def test_a_placed_pod_names_its_devices_by_its_annotations(run: Run) -> None:
+    """examples/cluster.yaml reserves four complete devices of node9 for the pod."""
+    sentence = json.loads(run("explain", "examples/cluster.yaml", "batch/solver-1", "-o", "json").stdout)["sentence"]
+    assert sentence["en"].startswith("The pod is on node node9, with GPU-c4f15529-a5f1-5d3e-a119-0bf3b9a8792d")
+    assert sentence["en"].count("(NVIDIA A40): 41,912 MiB, 100 % of its compute") == 4
