@@ -197,6 +197,7 @@ POD_STATES: Final = Index(
         "attempts": COUNT,
         # Why it waits, see ``PodWait``: the obstacle's code, and with it what is asked for, to group equal pods by.
         "obstacle": KEYWORD,
+        "layer": KEYWORD,
         "obstacle_group": KEYWORD,
         "models": KEYWORD,
         "pools": KEYWORD,

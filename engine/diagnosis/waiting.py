@@ -1,11 +1,12 @@
 """Fields of an attempt in lists of waiting pods: the obstacle of its diagnosis, and the nodes that lacked least."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.refused_nodes import (
@@ -17,10 +18,11 @@ from engine.diagnosis.refused_nodes import (
     split_by_refusal,
 )
 from engine.diagnosis.texts import get_kind, write_sentence, write_state_sentence
-from engine.diagnosis.tree import find_main_obstacle
+from engine.diagnosis.tree import diagnose, find_main_obstacle
 from engine.diagnosis.wording import count_devices
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
+from schemas.answers.diagnosis import InBothLanguages, Layer
 from schemas.events import AttemptSummarized, PodObserved, PodWait, Refusal, Request
 
 MAX_NEAREST: Final = 8
@@ -52,8 +54,10 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
     # If a node fitted and its bind failed, no other node is near.
     refused = () if summary.fit_nodes else _iterate_near(summary)
     near = min(refused, key=lambda group: group.rank, default=None)
+    code = obstacle.code if obstacle else ""
     return PodWait.model_construct(
-        code=obstacle.code if obstacle else "",
+        code=code,
+        layer=find_layer_of_code(code) or "",
         sentence_en=words.en if words else "",
         sentence_zh=words.zh if words else "",
         devices=count_devices(summary.requests),
@@ -71,20 +75,43 @@ def derive_wait_without_attempt(event: PodObserved) -> PodWait | None:
 
     None for a pod that has a node or has ended, and for one whose attempts say how it waits.
     """
-    if event.deleted or not (_is_untried(event) or is_refused_by_node(event)):
+    if event.deleted:
+        return None
+    if event.wait:
+        return event.wait
+    if not (_is_untried(event) or is_refused_by_node(event)):
         return None
     obstacle = find_main_obstacle(_to_facts(event))
     words = write_sentence(obstacle) if obstacle else write_state_sentence("not judged", {})
+    code = obstacle.code if obstacle else NOT_TRIED
+    return _build_wait(code, find_layer_of_code(code), words, event.requests)
+
+
+def derive_wait_by_objects(facts: DiagnosisFacts) -> PodWait:
+    """Derive the fields of a waiting pod by all objects around it."""
+    diagnosis = diagnose(facts)
+    obstacle, requests = diagnosis.obstacle, facts.pod.requests or () if facts.pod else ()
+    # The sentence is shown to everybody who may list the pods of the namespace.
+    sentence = diagnosis.sentence
+    words = InBothLanguages(
+        en=hide_other_pods(sentence.en, facts.namespace), zh=hide_other_pods(sentence.zh, facts.namespace)
+    )
+    return _build_wait(obstacle.code if obstacle else NOT_TRIED, diagnosis.layer, words, requests)
+
+
+def _build_wait(code: str, layer: Layer | None, words: InBothLanguages, requests: Sequence[Request]) -> PodWait:
+    """Build the fields of a pod that no attempt describes."""
     return PodWait.model_construct(
-        code=obstacle.code if obstacle else NOT_TRIED,
+        code=code,
+        layer=layer or "",
         sentence_en=words.en,
         sentence_zh=words.zh,
-        devices=count_devices(event.requests),
+        devices=count_devices(requests),
         models=[],
         pools=[],
         nearest_nodes=[],
         reasons={},
-        asked=event.requests[0] if len(event.requests) == 1 else None,
+        asked=requests[0] if len(requests) == 1 else None,
         missing_devices=None,
     )
 

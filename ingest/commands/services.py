@@ -20,6 +20,7 @@ from ingest.reading.protocol import report_counts
 from ingest.reading.trusted_containers import TrustedContainers
 from ingest.reading.trusted_reporters import TrustedReporters
 from ingest.workloads.object_store import WorkloadObjects
+from ingest.workloads.pod_waits import PodWaitObserver
 from ingest.workloads.waiting import WaitObserver
 from ingest.workloads.watches import WorkloadWatches
 from runtime.kubernetes.credentials import LoadConfiguration, choose_loader
@@ -103,7 +104,11 @@ async def work_on_cluster(
     objects, reporters = JudgedObjects(), TrustedReporters(settings.event_reporters)
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, RefusalJudge(objects))
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
-    workloads = WorkloadWatches(WaitObserver(WorkloadObjects(), settings.cluster_name))
+    waiting = WorkloadObjects()
+    workloads = WorkloadWatches(
+        WaitObserver(waiting, settings.cluster_name),
+        PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels),
+    )
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
     with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
         async with sink:

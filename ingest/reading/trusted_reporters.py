@@ -13,10 +13,10 @@ DEFAULT_REPORTERS: Final = (
     "default-scheduler", "schedulerlog", "hami-scheduler", "koord-scheduler", "volcano", "kai-scheduler", "binder",
     "yunikorn", "slurm-bridge-scheduler", "scheduler-plugins-scheduler", "kubelet",
     "replicaset-controller", "replication-controller", "statefulset-controller", "daemonset-controller",
-    "job-controller", "cronjob-controller", "*job-controller",
+    "job-controller", "cronjob-controller", "*job-controller", "cluster-autoscaler", "karpenter",
 )  # fmt: skip
 """Kubernetes' own schedulers and controllers, those of HAMi, Koordinator, Volcano, KAI (with its binder), YuniKorn,
-Slurm and scheduler-plugins, and the jobs of Kubeflow."""
+Slurm and scheduler-plugins, the jobs of Kubeflow, and autoscalers."""
 MAX_LEFT_OUT: Final = 100
 """Reporters that are not believed, by name; the names of further ones are not kept."""
 _MAX_NAME: Final = 128

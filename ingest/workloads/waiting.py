@@ -11,6 +11,7 @@ from typing import Final
 from engine.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
 from engine.cases.unmade_causes import list_unmade
 from engine.cases.workloads import CaseWorkload, find_root
+from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.named_pods import hide_other_pods
 from ingest.workloads.object_store import WorkloadObjects
@@ -101,8 +102,9 @@ def _to_event(
         hide_other_pods(text, key.namespace)
         for text in ((obstacle.sentence.en, obstacle.sentence.zh) if obstacle else ("", ""))
     )
+    layer = find_layer_of_code(code)
     wait = PodWait(
-        code=code, sentence_en=english, sentence_zh=chinese, devices=unmade.devices,
+        code=code, layer=layer or "", sentence_en=english, sentence_zh=chinese, devices=unmade.devices,
         models=[], pools=[], nearest_nodes=[], reasons={},
     )  # fmt: skip
     version = get_text(objects.find(key.kind, key.name, key.namespace), "apiVersion")

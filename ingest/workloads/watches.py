@@ -1,21 +1,30 @@
 """Watches of the kinds that make pods or hold them back, where the cluster has them and the account may list them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Final
 
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
-from engine.snapshot.needed_kinds import API_GROUPS, GroupVersions, build_collection_path, list_queues, parse_versions
+from engine.snapshot import kinds
+from engine.snapshot.needed_kinds import (
+    API_GROUPS,
+    GroupVersions,
+    build_collection_path,
+    list_devices,
+    list_queues,
+    parse_versions,
+)
 from ingest.readers.kube.reader import ObjectKind
 from ingest.workloads.object_store import WorkloadObjects
+from ingest.workloads.pod_waits import PodWaitObserver
 from ingest.workloads.waiting import WaitObserver
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.reflector import ChangeHandler, Reflector, Selection, WatchTimeouts
 from runtime.kubernetes.resources import Resource
 from runtime.kubernetes.store import ObjectRef
-from schemas.events import WorkloadObserved
+from schemas.events import Event
 from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
@@ -23,6 +32,11 @@ log = logging.getLogger(__name__)
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NAMESPACES: Final = "/namespaces/"
+_DEVICES: Final = "resource.k8s.io/v1"
+_JUDGED: Final = {
+    kinds.VOLUME_CLAIM: "v1", kinds.STORAGE_CLASS: "storage.k8s.io/v1", kinds.DEVICE_CLASS: _DEVICES,
+}  # fmt: skip
+"""Kinds that the judge of refused pods watches too, with their versions."""
 
 
 class WorkloadFeed:
@@ -78,20 +92,25 @@ class EventFeed(WorkloadFeed):
 
 
 class WorkloadWatches:
-    """Follows workloads, queues and groups, and observes what waits without pods."""
+    """Follows workloads, queues, groups and claims, and observes pods that wait and what waits without pods."""
 
-    def __init__(self, waiting: WaitObserver) -> None:
+    def __init__(self, waiting: WaitObserver, pods: PodWaitObserver) -> None:
         """Start without watches."""
-        self._waiting = waiting
+        self._waiting, self._pods, self._objects = waiting, pods, waiting.objects
         self._reflectors: list[Reflector] = []
         self.feeds: dict[ObjectKind, ChangeHandler] = {
-            "pod": PodFeed(waiting.objects), "event": EventFeed(waiting.objects),
+            "pod": PodFeed(self._objects), "event": EventFeed(self._objects),
+            "claim": WorkloadFeed(self._objects, kinds.RESOURCE_CLAIM, _DEVICES),
         }  # fmt: skip
         """Takers of what the reader of events watches anyway, by its names of the kinds."""
+        self.judged_feeds: dict[str, ChangeHandler] = {
+            kind: WorkloadFeed(self._objects, kind, version) for kind, version in _JUDGED.items()
+        }
+        """Takers of what is watched for the judge, by kind."""
 
     async def build_reflectors(self, client: Client, namespace: str, timeouts: WatchTimeouts) -> list[Reflector]:
         """Build a watch for each kind that the cluster has and the account may list."""
-        forbidden = []
+        forbidden, watched = [], set()
         for kind, path in _iterate_paths(await _read_versions(client), namespace):
             resource = _to_resource(path)
             status = await _probe(client, path)
@@ -101,6 +120,8 @@ class WorkloadWatches:
                 scope = namespace if _NAMESPACES in path else ""
                 feed = WorkloadFeed(self._waiting.objects, kind, resource.root.removeprefix("/apis/"))
                 self._reflectors.append(Reflector(client, Selection(resource, scope), feed, timeouts))
+                watched.add(kind)
+        self.note_watched(watched)
         if forbidden:
             log.warning(
                 "workloads without pods are listed without what these kinds say; allow list and watch of %s",
@@ -108,9 +129,18 @@ class WorkloadWatches:
             )
         return self._reflectors
 
-    def observe(self, moment: datetime, now: float) -> list[WorkloadObserved]:
-        """Observe what waits without pods; nothing before all objects are listed: queues would seem to be missing."""
-        return self._waiting.observe(moment, now) if all(not entry.problem for entry in self._reflectors) else []
+    def note_watched(self, watched: Collection[str]) -> None:
+        """Note kinds that are watched: an object of them that is absent does not exist."""
+        self._objects.listed |= frozenset(watched)
+        self._objects.unread -= frozenset(watched)
+
+    def observe(self, moment: datetime, now: float) -> list[Event]:
+        """Observe what waits without pods, and pods that wait for something else than before."""
+        return [*self._waiting.observe(moment, now), *self._pods.observe(moment, now)]
+
+    def describe(self, event: Event) -> Event:
+        """Add what holds a waiting pod to an observation of it."""
+        return self._pods.describe(event)
 
 
 async def _read_versions(client: Client) -> GroupVersions:
@@ -130,6 +160,9 @@ def _iterate_paths(versions: GroupVersions, namespace: str) -> Iterator[tuple[st
             yield kind, build_collection_path(f"{group}/{version}", name, namespace)
     for entry in list_queues(namespace, versions):
         yield entry.kind, entry.path
+    for entry in list_devices(versions):
+        if entry.kind == kinds.CLAIM_TEMPLATE:
+            yield entry.kind, entry.path
 
 
 def _to_resource(path: str) -> Resource:

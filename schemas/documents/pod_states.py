@@ -65,6 +65,7 @@ def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:
     return {
         "obstacle": wait.code or None,
         "obstacle_group": f"{wait.code}|{describe_request(wait)}",
+        "layer": wait.layer or None,
         "models": wait.models,
         "pools": wait.pools,
         "asked_devices": wait.devices,
@@ -103,19 +104,20 @@ def derive_state_after_observation(event: PodObserved, wait: PodWait | None = No
         **build_description_fields(event.description),
         **(_build_untried_fields(event, wait) if wait else {}),
     }
-    version = count_microseconds(_find_time_of_fact(event, wait)) * 4 + _OBSERVED
-    return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
+    return PodStateDocument(build_pod_key(event.cluster, event.pod), _derive_version(event, wait), fields)
 
 
-def _find_time_of_fact(event: PodObserved, wait: PodWait | None) -> datetime:
-    """Find the time of the observed fact: a pod without a word of its scheduler waits since it was made.
+def _derive_version(event: PodObserved, wait: PodWait | None) -> int:
+    """Derive the version: a pod without a word of its scheduler waits since it was made, and every attempt is later.
 
-    An attempt of it is always later, whenever the pod is observed again before its scheduler writes on it.
+    Whole seconds of Kubernetes may give its first attempt the time of its creation. What the objects around the pod say
+    is as late as its observation.
     """
     is_silent = not any(condition.type == "PodScheduled" for condition in event.conditions)
     created = event.description.created_at if event.description else None
-    is_waiting = wait is not None and not event.node
-    return min(created, event.observed_at) if created and is_waiting and is_silent else event.observed_at
+    if created and wait and is_silent and not (event.wait or event.node):
+        return count_microseconds(min(created, event.observed_at)) * 4 - 1
+    return count_microseconds(event.observed_at) * 4 + _OBSERVED
 
 
 def _build_untried_fields(event: PodObserved, wait: PodWait) -> dict[str, Any]:

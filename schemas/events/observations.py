@@ -165,6 +165,8 @@ class PodObserved(Event):
     """Start of its first container that is not an init container."""
     problems: list[ObjectProblem] = Field(default_factory=list)
     """Problems that keep it from running on its node."""
+    wait: PodWait | None = None
+    """Obstacle of a waiting pod, by all objects around it; None where its attempts say how it waits."""
     replaced_by: str = ""
     """Younger pod of the same owner, made after this one was refused by its node; empty while it has none."""
     deleted: Flag = False

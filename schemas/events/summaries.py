@@ -21,6 +21,8 @@ class PodWait(Model):
 
     code: str = ""
     """The main obstacle's code, as in the pod's diagnosis; empty where none is known, as while a bind has no result."""
+    layer: str = ""
+    """Layer of the obstacle: ``queue``, ``gate``, ``nodes``, ``bind`` or ``start``; empty where none is known."""
     sentence_en: str = ""
     """The obstacle in a sentence, by the attempt alone: without what only the devices' numbers say."""
     sentence_zh: str = ""

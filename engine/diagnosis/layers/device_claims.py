@@ -78,7 +78,7 @@ def _list_missing(facts: DiagnosisFacts, requests: list[Fields], refusal: Statem
 
 def _is_template_missing(facts: DiagnosisFacts, objects: "CaseObjects", template: str, request: str) -> bool:
     """Tell whether no claim was made yet from a template that does not exist."""
-    if not _has_read(objects) or _is_made(facts, request):
+    if kinds.CLAIM_TEMPLATE in objects.unread or not _has_read(objects) or _is_made(facts, request):
         return False
     return objects.find(kinds.CLAIM_TEMPLATE, template, facts.namespace) is None
 

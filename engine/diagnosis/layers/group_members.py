@@ -102,7 +102,12 @@ def find_group_of_pod(pod: Fields, objects: "CaseObjects | None", namespace: str
 
 def has_group(pod: Fields) -> bool:
     """Tell whether the marks of a pod's object name a group."""
-    return any(_get_mark(pod, mark) for mark in _MARKS)
+    return bool(find_group_name(pod))
+
+
+def find_group_name(pod: Fields) -> str:
+    """Find the name of the group that the marks of a pod's object name; empty for none."""
+    return next((name for mark in _MARKS if (name := _get_mark(pod, mark))), "")
 
 
 def _build_group(pod: Fields, objects: "CaseObjects | None", namespace: str, mark: _Mark, name: str) -> Group:

@@ -4,7 +4,7 @@ A kind that may not be read is left out, and a pod whose verdict needs it has th
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from engine.filters.release import SchedulerRelease, parse_release
@@ -13,7 +13,7 @@ from ingest.readers.kube.judged_objects import JudgedObjects
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import get_text
-from runtime.kubernetes.reflector import Reflector, Selection, WatchTimeouts
+from runtime.kubernetes.reflector import ChangeHandler, Reflector, Selection, WatchTimeouts
 from runtime.kubernetes.store import ObjectRef
 from schemas.json_types import Json
 
@@ -22,6 +22,23 @@ log = logging.getLogger(__name__)
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 _VERSION: Final = "/version"
+
+
+class SharedFeed:
+    """Passes the changes of one kind of objects on to several takers."""
+
+    def __init__(self, *takers: ChangeHandler) -> None:
+        self._takers = takers
+
+    def on_changed(self, resource: Json) -> None:
+        """Pass the present state of an object on."""
+        for taker in self._takers:
+            taker.on_changed(resource)
+
+    def on_deleted(self, ref: ObjectRef) -> None:
+        """Pass the deletion of an object on."""
+        for taker in self._takers:
+            taker.on_deleted(ref)
 
 
 class JudgedFeed:
@@ -54,22 +71,28 @@ async def read_release(client: Client) -> SchedulerRelease:
 
 
 async def build_reflectors(
-    client: Client, objects: JudgedObjects, timeouts: WatchTimeouts, *, is_claim_read: bool
-) -> list[Reflector]:
+    client: Client,
+    objects: JudgedObjects,
+    timeouts: WatchTimeouts,
+    takers: Mapping[str, ChangeHandler],
+    *,
+    is_claim_read: bool,
+) -> dict[str, Reflector]:
     """Build a reflector for each kind that the cluster has and the account may list.
 
-    is_claim_read: True if the reader watches the resource claims.
+    takers: further takers of objects, by kind. is_claim_read: True if the reader watches the resource claims.
     """
     claim, forbidden = WATCHED_ANYWAY["claim"], dict[str, JudgedKind]()
     if not is_claim_read and await _probe(client, claim) == FORBIDDEN:
         forbidden[claim.kind] = claim
-    reflectors = []
+    reflectors = {}
     for entry in WATCHED_TO_JUDGE:
         status = await _probe(client, entry)
         if status == FORBIDDEN:
             forbidden[entry.kind] = entry
         elif status != NOT_FOUND:
-            reflectors.append(Reflector(client, Selection(entry.resource), JudgedFeed(objects, entry), timeouts))
+            feed = SharedFeed(*filter(None, (JudgedFeed(objects, entry), takers.get(entry.kind))))
+            reflectors[entry.kind] = Reflector(client, Selection(entry.resource), feed, timeouts)
     objects.unread |= forbidden.keys()
     if forbidden:
         rights = ", ".join(sorted(entry.right for entry in forbidden.values()))

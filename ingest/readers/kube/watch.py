@@ -8,9 +8,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Protocol
@@ -49,20 +49,31 @@ _LIST_SECONDS: Final = 30.0
 TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """KAI's resource; a cluster without KAI does not have it."""
+_AROUND_PODS: Final[tuple[ObjectKind, ...]] = ("pod", "claim")
 
 
 class Workloads(Protocol):
-    """Follower of what waits without pods: ``ingest.workloads.watches``."""
+    """Follower of pods that wait, and of what waits without pods: ``ingest.workloads.watches``."""
 
     feeds: dict[ObjectKind, ChangeHandler]
     """Takers of objects that are watched anyway."""
+    judged_feeds: dict[str, ChangeHandler]
+    """Takers of objects that are watched for the judge, by kind."""
 
     async def build_reflectors(self, client: Client, namespace: str, timeouts: WatchTimeouts) -> list[Reflector]:
         """Build the watches of its own kinds."""
         ...
 
+    def note_watched(self, watched: Collection[str]) -> None:
+        """Note the kinds of claims that are watched."""
+        ...
+
     def observe(self, moment: datetime, now: float) -> Sequence[Event]:
-        """Observe what began to wait or no longer waits."""
+        """Observe what began to wait, waits for something else, or no longer waits."""
+        ...
+
+    def describe(self, event: Event) -> Event:
+        """Add what holds a waiting pod to an observation of it."""
         ...
 
 
@@ -146,9 +157,11 @@ async def watch(
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
         create_handler = partial(_create_handler, checks, reader, events, workloads)
-        watches = await _build_watches(client, create_handler, None if namespace else objects, namespace)
+        takers = workloads.judged_feeds if workloads else {}
+        watches = await _build_watches(client, create_handler, None if namespace else objects, takers, namespace)
         if workloads:
             watches = replace(watches, others=await workloads.build_reflectors(client, namespace, TIMEOUTS))
+            workloads.note_watched(watches.claim_kinds)
         reader.claims.is_read = "claim" in watches.by_kind
         troubles = {reflector: _create_trouble() for reflector in watches.reflectors}
         tasks = watches.start()
@@ -163,13 +176,13 @@ async def watch(
             if now - checked_at >= CHECK_SECONDS:
                 events.extend(checks.check(datetime.now(UTC)))
                 checked_at = now
-            if workloads and not watches.by_kind["pod"].problem:
+            if workloads and not any(reflector.problem for reflector in watches.around_pods):
                 events.extend(workloads.observe(datetime.now(UTC), now))
-            await _send(sink, events)
+            await _send(sink, events, workloads)
             metrics.note(reader.counts)
             await asyncio.sleep(SETTLE_SECONDS)
         events.extend(reader.close())
-        await _send(sink, events)
+        await _send(sink, events, workloads)
         metrics.note(reader.counts)
 
 
@@ -193,19 +206,30 @@ class _Watches:
     """Watches of the cluster: of the reader by its names of the kinds, and of what only the judge reads."""
 
     by_kind: Mapping[ObjectKind, Reflector]
-    judged: Sequence[Reflector] = ()
+    judged: Mapping[str, Reflector] = field(default_factory=dict)
     others: Sequence[Reflector] = ()
     """Watches of workloads, queues and groups."""
 
     @property
     def reflectors(self) -> list[Reflector]:
         """All watches."""
-        return [*self.by_kind.values(), *self.judged, *self.others]
+        return [*self.by_kind.values(), *self.judged.values(), *self.others]
+
+    @property
+    def around_pods(self) -> list[Reflector]:
+        """Watches of the objects around pods: without one of them, a claim or queue would seem to be missing."""
+        always = [self.by_kind[kind] for kind in _AROUND_PODS if kind in self.by_kind]
+        return [*always, *self.judged.values(), *self.others]
+
+    @property
+    def claim_kinds(self) -> list[str]:
+        """Kinds of objects that are watched for the judge or as claims."""
+        return [*self.judged, *([WATCHED_ANYWAY["claim"].kind] if "claim" in self.by_kind else [])]
 
     @property
     def to_judge(self) -> list[Reflector]:
         """Watches of the objects that refused pods are judged on."""
-        return [*(self.by_kind[kind] for kind in self.by_kind if kind in WATCHED_ANYWAY), *self.judged]
+        return [*(self.by_kind[kind] for kind in self.by_kind if kind in WATCHED_ANYWAY), *self.judged.values()]
 
     def start(self) -> list[asyncio.Task[None]]:
         """Start them. An event is joined with its pod, and judged as it is read: the other objects are listed first."""
@@ -214,7 +238,7 @@ class _Watches:
         if self.judged:
             waits["event"] = self.to_judge
         reading = [_run_after(waits[kind], reflector) for kind, reflector in self.by_kind.items()]
-        others = (reflector.run() for reflector in (*self.judged, *self.others))
+        others = (reflector.run() for reflector in (*self.judged.values(), *self.others))
         return [asyncio.create_task(run) for run in (*reading, *others)]
 
 
@@ -222,6 +246,7 @@ async def _build_watches(
     client: Client,
     create_handler: Callable[[ObjectKind, JudgedFeed | None], _ObjectHandler],
     objects: JudgedObjects | None,
+    takers: Mapping[str, ChangeHandler],
     namespace: str,
 ) -> _Watches:
     """Build the watches; ``objects``: to be fed for the judge of refused pods."""
@@ -234,7 +259,7 @@ async def _build_watches(
     if objects is None:
         return _Watches(by_kind)
     objects.release = await read_release(client)
-    judged = await build_reflectors(client, objects, TIMEOUTS, is_claim_read="claim" in by_kind)
+    judged = await build_reflectors(client, objects, TIMEOUTS, takers, is_claim_read="claim" in by_kind)
     watches = _Watches(by_kind, judged)
     objects.find_problem = partial(describe_problem, watches.to_judge)
     return watches
@@ -309,6 +334,7 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
             await task
 
 
-async def _send(sink: Sink, events: deque[Event]) -> None:
+async def _send(sink: Sink, events: deque[Event], workloads: Workloads | None) -> None:
     while events:
-        await sink.send([events.popleft() for _ in range(min(len(events), MAX_BATCH))])
+        batch = [events.popleft() for _ in range(min(len(events), MAX_BATCH))]
+        await sink.send([workloads.describe(event) for event in batch] if workloads else batch)
