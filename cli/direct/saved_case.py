@@ -18,7 +18,8 @@ _MEMBER: Final = "case/objects.json"
 
 def save_case(live: LiveCase, file: Path) -> int:
     """Write the case into a new file, and return the number of objects in it. Raises ``OSError``."""
-    objects = [*replace_names(live.case.objects.iterate_objects()), _describe_reading(live)]
+    attempts = [live.log.attempts.to_object()] if live.log and live.log.attempts else []
+    objects = [*replace_names([*live.case.objects.iterate_objects(), *attempts]), _describe_reading(live)]
     content = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, option=orjson.OPT_INDENT_2)
     member = tarfile.TarInfo(_MEMBER)
     member.size, member.mode = len(content), 0o600

@@ -5,6 +5,7 @@ labels, but not in the namespace of the pod in question: a user who may create p
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,9 +18,9 @@ from cli.direct.reader import ObjectReader
 from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
 from engine.hami.annotations import SCHEDULER_ROLE
 from engine.snapshot import kinds
-from ingest.cases.log_pods import LogPods
 from ingest.cases.read_case import ClusterCase
 from ingest.cases.read_log import read_log_text
+from ingest.cases.saved_attempts import LoggedAttempts
 from ingest.errors import MistakeError
 from ingest.readers.registry import NO_FACTS
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
@@ -29,7 +30,6 @@ MAX_BYTES: Final = 8 * 1024**2
 MAX_AGE: Final = timedelta(hours=1)
 _MAX_PODS: Final = 2
 """Replicas that are read: only one of them leads."""
-_SAME_TRY: Final = timedelta(minutes=2)
 _WORDS: Final = {"default-scheduler": "kube-scheduler", "": "kube-scheduler"}
 _SCHEDULER: Final = "scheduler"
 _CONTAINERS: Final = ("vgpu-scheduler-extender", "kube-scheduler", "volcano-scheduler", "scheduler")
@@ -45,6 +45,8 @@ class LogReading:
     problem: Problem | None = None
     tried_at: datetime | None = None
     """Start of the pod's latest attempt in the log; None if the log has none."""
+    attempts: LoggedAttempts | None = None
+    """The pod's attempts in the log."""
 
 
 def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> LogReading:
@@ -59,8 +61,9 @@ def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> 
             if isinstance(text, NotAllowed):
                 return log
             continue
-        if tried_at := _add_attempts(case, pod, text.decode("utf-8", "replace")):
-            return LogReading(log.source, None, tried_at)
+        attempts = _read_attempts(case, pod, text.decode("utf-8", "replace"))
+        if tried_at := attempts.add_to(case.pods):
+            return LogReading(log.source, None, tried_at, attempts)
     return log
 
 
@@ -99,27 +102,16 @@ def _build_path(namespace: str, name: str, container: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}/log?{urlencode(query)}"
 
 
-def _add_attempts(case: ClusterCase, pod: Fields, text: str) -> datetime | None:
-    """Add the log's attempts of the pod to the case; returns the start of the latest, None without one."""
-    name = f"{get_text(pod, 'metadata', 'namespace')}/{get_text(pod, 'metadata', 'name')}"
-    pods = LogPods()
+def _read_attempts(case: ClusterCase, pod: Fields, text: str) -> LoggedAttempts:
+    """Read the log's attempts of the pod."""
+    attempts = LoggedAttempts(f"{get_text(pod, 'metadata', 'namespace')}/{get_text(pod, 'metadata', 'name')}")
     nodes = orjson.dumps({"kind": "NodeList", "items": case.objects.select(kinds.NODE)})
 
     def note(fact: LoggedFact | UnfinishedAttempt) -> None:
         # The end of this log is not the end of what is known: the cluster was read after it.
-        if isinstance(fact, UnfinishedAttempt) or fact.kind != "log ended":
-            pods.note(fact)
+        if isinstance(fact, UnfinishedAttempt):
+            attempts.note(fact)
 
-    try:
-        read_log_text(text, pods.add, NO_FACTS._replace(note=note, node_list=nodes))
-    except MistakeError:
-        return None
-    logged = pods.pods.get(name)
-    if logged is None:
-        return None
-    started = logged.find_latest()[0].started_at
-    reported = case.pods.pods.get(name)
-    # Events of the same try name no nodes; those of a later one are newer than the log.
-    if reported is None or reported.find_latest()[0].started_at - started < _SAME_TRY:
-        case.pods.pods[name] = logged
-    return started
+    with suppress(MistakeError):
+        read_log_text(text, attempts.take, NO_FACTS._replace(note=note, node_list=nodes))
+    return attempts

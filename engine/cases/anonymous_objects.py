@@ -2,11 +2,13 @@
 
 A name has one replacement everywhere, also in texts, so an answer from the replaced objects is the answer from the
 original ones with the names replaced. A replacement begins with the kind of the object: ``pod-3``, ``node-1``. Names of
-objects and containers, images, UIDs (of devices too) and IPv4 addresses are replaced. Secrets, ConfigMaps, values of
+objects and containers, images, UIDs (of devices too) and IP addresses are replaced, also in texts that are base64.
+Secrets, ConfigMaps, values of
 environment variables, commands, and annotations that no scheduler reads are left out. Values of labels stay, unless
 they are names.
 """
 
+import base64
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -33,9 +35,25 @@ _READ_DOMAINS: Final = re.compile(
 """Annotations that schedulers read or write."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b")
+_ADDRESS_6: Final = re.compile(
+    r"(?<![\w:])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6})(?![\w:])",
+    re.IGNORECASE,
+)
+_BASE64: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/]{16,}={0,2}(?![\w+/=-])")
+_NAMING_FIELDS: Final = {
+    "nodeName": "node", "nominatedNodeName": "node", "hostname": "host", "subdomain": "host",
+    "serviceAccountName": "serviceaccount", "claimName": "persistentvolumeclaim", "volumeName": "persistentvolume",
+    "resourceClaimName": "resourceclaim", "resourceClaimTemplateName": "resourceclaimtemplate",
+    "storageClassName": "storageclass", "priorityClassName": "priorityclass", "kubernetes.io/hostname": "node",
+    "kueue.x-k8s.io/queue-name": "localqueue", "pod-group-name": "podgroup", "job-name": "job",
+}  # fmt: skip
+"""Fields and labels whose values are names of objects, which may not have been read; by kind."""
 _PUBLIC: Final = re.compile(r"(?:kube-|system[:-]|hami-|kai-scheduler|volcano)[\w-]*$|(?:default|main|root)$")
 """Names that every cluster has alike."""
 _NAME: Final = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9.-]+$")
+_HYPHEN: Final = re.compile("-")
+_LEAST: Final = 4
+"""Characters of a name that is replaced at the beginning of a longer word too."""
 _WORD: Final = re.compile(r"(?P<domain>[\w-]+(?:\.[\w-]+)+/)?(?P<word>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 
 
@@ -76,9 +94,9 @@ class _NameTable:
             for item in fields:
                 self._add_nested(item)
         elif isinstance(fields, Mapping):
-            self._add("node", get_text(fields, "nodeName"))
             self._add("node", get_text(fields, "source", "host"))
-            self._add("serviceaccount", get_text(fields, "serviceAccountName"))
+            for field, kind in _NAMING_FIELDS.items():
+                self._add(kind, get_text(fields, field))
             if image := get_text(fields, "image").strip():
                 self._images.setdefault(image, f"image-{len(self._images) + 1}")
                 self._add("container", get_text(fields, "name"))
@@ -88,6 +106,10 @@ class _NameTable:
     def _add(self, prefix: str, name: str) -> None:
         if name not in self._replacements and _NAME.match(name) and not _PUBLIC.match(name):
             self._replacements[name] = f"{prefix or 'object'}-{self._count(prefix)}"
+            head, dot, _ = name.partition(".")
+            if prefix == "node" and dot and _NAME.match(head):
+                # People and logs write a node's name also without its domain.
+                self._replacements.setdefault(head, self._replacements[name])
 
     def _count(self, prefix: str) -> int:
         self._counts[prefix] = self._counts.get(prefix, 0) + 1
@@ -123,7 +145,18 @@ class _NameTable:
                 text = text.replace(*((image, replacement) if is_path else (f'"{image}"', f'"{replacement}"')))
         text = _UUID.sub(lambda match: self._replace_uuid(match[0].lower()), text)
         text = _ADDRESS.sub(lambda match: self._replace_address(match[0]), text)
+        text = _ADDRESS_6.sub(lambda match: self._replace_address(match[0].lower()), text)
+        text = _BASE64.sub(lambda match: self._replace_encoded(match[0]), text)
         return _WORD.sub(self._replace_word, text)
+
+    def _replace_encoded(self, text: str) -> str:
+        """Replace the names within a text that is base64; other words of such letters stay."""
+        try:
+            decoded = base64.b64decode(text, validate=True).decode()
+        except ValueError:
+            return text
+        replaced = self._replace_text(decoded) if decoded.isprintable() else decoded
+        return text if replaced == decoded else base64.b64encode(replaced.encode()).decode()
 
     def _replace_uuid(self, uuid: str) -> str:
         if uuid not in self._replacements:
@@ -133,7 +166,8 @@ class _NameTable:
     def _replace_address(self, address: str) -> str:
         if address not in self._replacements:
             number = self._count("address")
-            self._replacements[address] = f"10.{number // 65536 % 256}.{number // 256 % 256}.{number % 256}"
+            octets = f"{number // 65536 % 256}.{number // 256 % 256}.{number % 256}"
+            self._replacements[address] = f"fd00::{number:x}" if ":" in address else f"10.{octets}"
         return self._replacements[address]
 
     def _replace_word(self, match: re.Match[str]) -> str:
@@ -144,4 +178,9 @@ class _NameTable:
         if word in self._replacements:
             return self._replacements[word]
         head, dot, tail = word.partition(".")
-        return f"{self._replacements[head]}{dot}{tail}" if dot and head in self._replacements else word
+        if dot and head in self._replacements:
+            return f"{self._replacements[head]}{dot}{tail}"
+        # Pods that are gone are called after what made them.
+        beginnings = (word[: hyphen.start()] for hyphen in reversed(list(_HYPHEN.finditer(word))))
+        beginning = next((part for part in beginnings if len(part) >= _LEAST and part in self._replacements), "")
+        return f"{self._replacements[beginning]}{word[len(beginning) :]}" if beginning else word

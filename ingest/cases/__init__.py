@@ -11,6 +11,7 @@ pasted_rows   reads a single event of such a text: a row of a table, or the word
 foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events
+saved_attempts  attempts of a pod in a scheduler's log, and their form in a saved case
 answers       answers about each pod: its diagnosis, or the schedulerlog that the API would give
 workload_answers  answers about workloads, with the attempts of their pods
 """

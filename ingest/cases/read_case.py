@@ -18,6 +18,7 @@ from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
 from ingest.cases.pasted_texts import MAX_PASTED_BYTES, attach_claims, build_makers, build_waiting_pods, parse_pasted
 from ingest.cases.read_log import has_log, read_log, read_log_text, read_standard_input
+from ingest.cases.saved_attempts import read_saved_attempts
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
@@ -211,6 +212,8 @@ class _CaseReading:
                     UnreadableFileError(f"{error}; the answer is from the part before that") if torn else error
                 )
         _read_events(case.objects, case.pods)
+        for attempts in read_saved_attempts(case.objects):
+            attempts.add_to(case.pods)
         has_read = bool(case.pods.pods) or bool(case.objects.tables) or case.counts is not None
         if self._errors and not has_read:
             first, *others = self._errors

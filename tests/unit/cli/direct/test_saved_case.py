@@ -2,6 +2,7 @@
 
 import json
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from cli.direct.transport import DirectTransport
 from ingest.cases.answers import explain_pod
 from ingest.cases.read_case import list_pod_names, read_case
 from tests.support.fakes.small_cluster import DIAGNOSIS, SmallCluster
+from tests.unit.cli.direct.test_scheduler_logs import LOG, SCHEDULER, Server
+from tests.unit.cli.direct.test_scheduler_logs import POD as LOGGED_POD
 
 NAMES = {
     "train-0": "pod-1", "train": "job-1", "n0": "node-1", "n1": "node-2", "n2": "node-3", "ml": "namespace-1",
 }  # fmt: skip
+REPLACED = {"n0": "node-1", "n1": "node-2", "ml": "namespace-1", "trainer": "pod-1"}
 
 
 @pytest.mark.parametrize("refused", [(), ("/api/v1/nodes", "/api/v1/pods")])
@@ -40,3 +44,23 @@ def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         transport.save(file)
     assert file.read_text() == "mine"
+
+
+def test_the_attempts_of_the_schedulers_log_are_answered_from_the_archive_too(tmp_path: Path) -> None:
+    server = Server(LOG, [LOGGED_POD, SCHEDULER])
+    transport = DirectTransport(ObjectReader(server.fetch), lambda: "ml", lambda _: None)
+    live = transport.get("/namespaces/ml/pods/trainer/diagnosis")
+    assert isinstance(live, dict)
+    assert len(live["differences"]) == 2
+    transport.save(file := tmp_path / "case.tgz")
+    case = read_case([file])
+    saved = explain_pod(case, "namespace-1/pod-1").diagnosis.model_dump(mode="json")
+    replaced = re.sub(r"\b(?:n0|n1|ml|trainer)\b", lambda match: REPLACED[match[0]], json.dumps(live))
+    for part in ("sentence", "obstacle", "nodes", "differences"):
+        assert saved[part] == json.loads(replaced)[part], part
+    with tarfile.open(file) as archive:
+        member = archive.extractfile("case/objects.json")
+        assert member
+        text = member.read().decode()
+    # Devices and pods have UUIDs, which these of the test are not.
+    assert not re.search(r"(?<!GPU-)(?<!uid-)\b(?:n0|n1|ml|trainer)\b", text)

@@ -1,5 +1,6 @@
 """Replaced names: one replacement everywhere, and nothing of what must not leave the house."""
 
+import base64
 import json
 
 from engine.cases.anonymous_objects import replace_names
@@ -76,3 +77,34 @@ def test_an_image_that_is_a_short_word_is_not_replaced_within_words() -> None:
     replaced, notice = replace_names([pod, event])
     assert replaced["spec"]["containers"][0]["image"] == "image-1"
     assert notice["message"] == 'Pulling image "image-1": insufficient quota of namespace-1'
+
+
+def test_names_in_encoded_texts_short_names_of_nodes_and_addresses_of_both_families_are_replaced() -> None:
+    encoded = base64.b64encode(b"bound llama-0 to rack7.example.com").decode()
+    pod = {
+        **POD,
+        "spec": {
+            **POD["spec"],
+            "hostname": "alpha-host",
+            "volumes": [{"persistentVolumeClaim": {"claimName": "corpus"}}],
+        },
+        "status": {"message": f"rack7 answered from 2001:db8::7:1 and fe80:0:0:0:0:0:0:9 about corpus: {encoded}"},
+    }
+    (replaced,) = replace_names([pod])
+    words = replaced["status"]["message"].split()
+    assert words[:7] == ["node-1", "answered", "from", "fd00::1", "and", "fd00::2", "about"]
+    assert base64.b64decode(words[-1]) == b"bound pod-1 to node-1"
+    for word in ("rack7", "alpha-host", "corpus", "2001:db8", "fe80"):
+        assert word not in json.dumps(replaced)
+
+
+def test_times_and_addresses_of_devices_are_no_addresses_of_a_network() -> None:
+    message = "0000:3b:00.0 failed at 10:11:12, 11:12:13:14"
+    (event,) = replace_names([{**EVENT, "message": message}])
+    assert event["message"] == message
+
+
+def test_a_name_at_the_beginning_of_a_longer_one_is_replaced() -> None:
+    """Pods that are gone have no object, and are called after the object that made them."""
+    (_, event) = replace_names([POD, {**EVENT, "message": "llama-7 was deleted, secret-team-quota is used up"}])
+    assert event["message"] == "job-1-7 was deleted, namespace-1-quota is used up"
