@@ -56,6 +56,7 @@ from api.memory.alert_memory import AlertMemory, AlertsTopic
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.change_log import create_change_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
+from api.memory.known_namespaces import NamespacesInIndex
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.routes import list_routes
@@ -125,7 +126,7 @@ def create_app(
     index_seconds = settings.opensearch_timeout.total_seconds()
     recent_states = RecentStates()
     index = OpenSearch(client, metrics.observe_index, index_seconds, recent_states.find)
-    checks = CallerChecks(settings, certificates, reviewer)
+    checks = CallerChecks(settings, certificates, reviewer, latest.namespaces)
     metrics.watch("certificates_current", lambda: float(not checks.problem))
     object_api: ObjectApi | None = None
     if objects is None:
@@ -133,8 +134,10 @@ def create_app(
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices, alerts = ClusterDevices(device_config.read_shipped()), AlertMemory()
     attempts = AttemptLookup(latest, topic.state, index, metrics)
+    namespaces = NamespacesInIndex(index, latest.namespaces)
     ready = ReadyAnswers(
         attempts,
+        latest.namespaces,
         checks.knows_right,
         settings.cluster_name,
         metrics,
@@ -144,7 +147,7 @@ def create_app(
     )
     watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
     waiting = PendingList(index, devices)
-    facts = FactCollector(index, objects, settings.cluster_name, ObjectLists(objects))
+    facts = FactCollector(index, objects, settings.cluster_name, ObjectLists(objects, latest.namespaces))
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     simulation = SimulationHandlers(devices, change_search)
     export(metrics, latest, topic.state, watching, index)
@@ -185,7 +188,12 @@ def create_app(
         ],
         exception_handlers=_map_exceptions(),
         lifespan=_lifespan(
-            [topic, NodeStatesTopic(settings, devices, recent_states), AlertsTopic(settings, alerts)],
+            [
+                topic,
+                NodeStatesTopic(settings, devices, recent_states),
+                AlertsTopic(settings, alerts),
+                *([namespaces] if checks.reviewer else []),
+            ],
             client,
             checks,
             object_api,
@@ -204,13 +212,13 @@ def create_app(
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
     app.state.devices, app.state.changes, app.state.alerts = devices, changes, alerts
-    app.state.ready_answer = ready.answer
+    app.state.ready_answer, app.state.namespaces_in_index = ready.answer, namespaces
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
 
 
 def _lifespan(
-    topics: Sequence[AttemptsTopic | NodeStatesTopic | AlertsTopic],
+    readers: Sequence[AttemptsTopic | NodeStatesTopic | AlertsTopic | NamespacesInIndex],
     client: AsyncOpenSearch,
     checks: CallerChecks,
     object_api: ObjectApi | None,
@@ -223,7 +231,7 @@ def _lifespan(
     @asynccontextmanager
     async def stores() -> AsyncIterator[None]:
         # Not awaited: the API answers from the index while memory is being replayed.
-        consumers = [asyncio.create_task(topic.follow()) for topic in topics]
+        consumers = [asyncio.create_task(reader.follow()) for reader in readers]
         for task in consumers:
             task.add_done_callback(_log_failure)
         yield
@@ -237,7 +245,10 @@ def _lifespan(
 def _log_failure(task: "asyncio.Task[None]") -> None:
     # The API still answers, but from an aging memory: for attempts, /readyz and the metrics show that too.
     if not task.cancelled() and task.exception():
-        log.error("a consumer of attempts, node states or alerts failed; restart the API", exc_info=task.exception())
+        log.error(
+            "a consumer of attempts, node states, alerts or namespaces failed; restart the API",
+            exc_info=task.exception(),
+        )
 
 
 def _map_exceptions() -> dict[Any, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from api.answers.object_api import Objects
+from api.memory.known_namespaces import KnownNamespaces
 from engine.snapshot.case_objects import Key, collect_objects
 from engine.snapshot.needed_kinds import API_GROUPS, EVENTS, GroupVersions, ListedKind, parse_versions
 from engine.snapshot.trimming import trim_object
@@ -53,8 +54,9 @@ class ObjectList:
 class ObjectLists:
     """Lists by path, each read once at a time."""
 
-    def __init__(self, api: Objects) -> None:
-        self._api = api
+    def __init__(self, api: Objects, namespaces: KnownNamespaces | None = None) -> None:
+        """Read from ``api``; the namespaces of what was read join ``namespaces``."""
+        self._api, self._namespaces = api, namespaces or KnownNamespaces()
         self._lists: _SharedAnswers[ObjectList] = _SharedAnswers(MAX_LISTS)
         self._versions: _SharedAnswers[GroupVersions] = _SharedAnswers(1)
 
@@ -99,7 +101,8 @@ class ObjectLists:
         while True:
             page = await self._api.read_page(listed.path, limit=PAGE, **listed.query, **position)
             items = [trim_object(listed.kind, _name_kind(listed, item)) for item in iterate_objects(page, "items")]
-            table |= collect_objects(items).tables.get(listed.kind, {})
+            table |= (objects := collect_objects(items).tables.get(listed.kind, {}))
+            self._namespaces.add(namespace for namespace, _ in objects)
             token = get_text(page, "metadata", "continue")
             if not token or len(table) >= limit:
                 return bool(token)

@@ -18,11 +18,13 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
+from api.authority.redacted_answer import ON_REDACTION_STATE
 from api.authority.rights import Right, get_pod
 from api.http.cluster import AGGREGATED, ROOT
 from api.http.json_protocol import Ready
 from api.http.request_spans import trace_answered
 from api.index.attempts.attempt_queries import PodName
+from api.memory.known_namespaces import KnownNamespaces
 from api.memory.latest_attempts import CachedAttempt
 from api.memory.lru import Lru
 from api.metrics import Metrics
@@ -49,11 +51,13 @@ class _ReadyEntry:
 
     recency: identifies the attempt without keeping its records in memory.
     route: route of the request, which metrics and spans name.
+    revision: revision of the namespaces that the answer was searched for.
     """
 
     recency: tuple[float, int, str]
     route: Any
     answer: Ready
+    revision: int
 
 
 class ReadyAnswers:
@@ -62,6 +66,7 @@ class ReadyAnswers:
     def __init__(
         self,
         attempts: AttemptLookup,
+        namespaces: KnownNamespaces,
         knows_right: KnowsRight,
         home_cluster: str,
         metrics: Metrics,
@@ -69,7 +74,8 @@ class ReadyAnswers:
         max_count: int,
         max_bytes: int,
     ) -> None:
-        self._attempts, self._knows_right, self._home_cluster = attempts, knows_right, home_cluster
+        self._attempts, self.namespaces = attempts, namespaces
+        self._knows_right, self._home_cluster = knows_right, home_cluster
         self._metrics, self._tracing = metrics, tracing
         self._entries: Lru[bytes, _ReadyEntry] = Lru(max_count, max_bytes)
         """Answers by the path as sent, because links in an answer begin like the path of the request."""
@@ -87,6 +93,7 @@ class ReadyAnswers:
         entry = self._entries.peek(path)
         if (
             entry is None
+            or entry.revision != self.namespaces.revision
             or b"if-none-match" in dict(scope["headers"])
             or not self._attempts.check_latest(pod, entry.recency)
         ):
@@ -105,16 +112,15 @@ class ReadyAnswers:
         # Only a complete answer, in one piece.
         if attempt and len(messages) == 2 and messages[0]["status"] == 200:
             answer = Ready.from_parts(messages[0]["headers"], messages[1]["body"])
-            self._entries.put(
-                path, _ReadyEntry(attempt.recency, recorded.route, answer), len(answer.body), attempt.started_at
-            )
+            entry = _ReadyEntry(attempt.recency, recorded.route, answer, recorded.revision)
+            self._entries.put(path, entry, len(answer.body), attempt.started_at)
 
 
 class _RecordedAnswer:
     """Sender that records an answer. ``attempt``: its attempt in memory; None if the answer must not be cached."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, revision: int) -> None:
+        self._send, self.revision = send, revision
         self.messages: list[Message] = []
         self.attempt: CachedAttempt | None = None
         self.route: Any = None
@@ -122,6 +128,9 @@ class _RecordedAnswer:
     async def __call__(self, message: Message) -> None:
         self.messages.append(message)
         await self._send(message)
+
+    def forbid_caching(self) -> None:
+        self.attempt = None
 
 
 class AnswerRecorder:
@@ -136,8 +145,8 @@ class AnswerRecorder:
         if not _PATH.fullmatch(path):
             await self._app(scope, receive, send)
             return
-        recorded = _RecordedAnswer(send)
-        scope.setdefault("state", {})[_RECORDED] = recorded
+        recorded = _RecordedAnswer(send, self._ready.namespaces.revision)
+        scope.setdefault("state", {}).update({_RECORDED: recorded, ON_REDACTION_STATE: recorded.forbid_caching})
         await self._app(scope, receive, recorded)
         self._ready.keep(path, recorded)
 

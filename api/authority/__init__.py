@@ -7,6 +7,7 @@ itself, and it refuses whatever it can't check.
 ====================  ====================================================================================
 checks                assembly of the others by the settings
 gate                  ASGI middleware: identifies the caller of each request, and ensures that handlers check rights
+redacted_answer       last step of every answer: hides pods of namespaces that its caller may not read
 access                rights of one request's caller, for its handler
 streams               end of long answers whose caller loses a right
 reviewer              TokenReview and SubjectAccessReview, each answer remembered for seconds

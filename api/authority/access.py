@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from api.authority.credentials import Caller
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
-from api.authority.rights import Right, get_cluster, list_pods
+from api.authority.rights import ResourceRight, Right, get_cluster, list_pods
 from api.http.cluster import Cluster
 from api.http.errors import ForbiddenError, UnauthorizedError, UnavailableError
 
@@ -44,6 +44,8 @@ class Access:
         self._identify = identify
         self.was_asked = False
         """True after the handler has checked a right. The gate holds back an answer without a check."""
+        self.readable = set[str]()
+        """Namespaces of which the caller may read pods, by the rights that were checked; empty text: all."""
 
     async def require(self, cluster: Cluster, *rights: Right, max_age: float = ALLOWED_SECONDS) -> None:
         """Raise ``ForbiddenError`` unless the caller has all of the rights in that cluster."""
@@ -80,9 +82,12 @@ class Access:
         if self._reviewer is None:
             return True
         try:
-            return self._caller is not None and await self._reviewer.may(self._caller, right, max_age)
+            is_allowed = self._caller is not None and await self._reviewer.may(self._caller, right, max_age)
         except ReviewerError:
             raise to_unchecked_error() from None
+        if is_allowed and isinstance(right, ResourceRight) and right.resource == "pods":
+            self.readable.add(right.namespace)
+        return is_allowed
 
     def to_forbidden_error(self, what: str, next_step: str = NEXT_STEP) -> ForbiddenError:
         """Build the answer to a caller who may not do ``what``."""

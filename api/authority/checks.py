@@ -11,6 +11,7 @@ from api.authority.access import derive_needed_rights
 from api.authority.authorities import ClientAuthorities
 from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_host
 from api.authority.issuer_keys import IssuerKeys
+from api.authority.redacted_answer import Namespaces
 from api.authority.review_api import ReviewApi
 from api.authority.reviewer import Reviewer
 from api.authority.rights import Right
@@ -22,8 +23,14 @@ from runtime.kubernetes.credentials import choose_loader
 class CallerChecks:
     """Checks by the settings. ``certificates`` are the server's; tests replace ``reviewer``."""
 
-    def __init__(self, settings: Settings, certificates: Certificates | None, reviewer: Reviewer | None) -> None:
-        self._settings, self._certificates = settings, certificates
+    def __init__(
+        self,
+        settings: Settings,
+        certificates: Certificates | None,
+        reviewer: Reviewer | None,
+        namespaces: Namespaces,
+    ) -> None:
+        self._settings, self._certificates, self._namespaces = settings, certificates, namespaces
         self._api: ReviewApi | None = None
         if reviewer is None and settings.api_authentication == "kubernetes":
             self._api = ReviewApi(choose_loader(settings.kubeconfig, settings.context))
@@ -47,6 +54,7 @@ class CallerChecks:
             find_caller=self._credentials,
             reviewer=self.reviewer,
             home_cluster=self._settings.cluster_name,
+            namespaces=self._namespaces,
             hosts=self._hosts,
         )
 

@@ -24,6 +24,7 @@ from api.authority.credentials import (
 )
 from api.authority.front_proxy import FrontProxy
 from api.authority.issuer_keys import IssuerKeys, is_for_audience
+from api.authority.redacted_answer import Namespaces, RedactedAnswer
 from api.authority.reviewer import ALLOWED_SECONDS, Reviewer, ReviewerError
 from api.http.aggregated.discovery import DOCUMENTS
 from api.http.errors import RETRY_AFTER_SECONDS, to_error_response
@@ -159,10 +160,11 @@ class Gate:
         find_caller: FindCaller | None,
         reviewer: Reviewer | None,
         home_cluster: str,
+        namespaces: Namespaces,
         hosts: Collection[str] = (),
     ) -> None:
         self._app, self._find_caller, self._reviewer = app, find_caller, reviewer
-        self._home_cluster, self._hosts = home_cluster, hosts
+        self._home_cluster, self._namespaces, self._hosts = home_cluster, namespaces, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -182,6 +184,9 @@ class Gate:
         if scope["path"] in FOR_EVERY_CALLER:
             access.allow_every_caller()
         is_held_back = False
+        is_document = scope["path"] in FOR_EVERY_CALLER or scope["path"].startswith(PUBLIC_FILES)
+        if access.is_checked and not is_document:
+            send = RedactedAnswer(send, access, self._namespaces, scope).send
 
         async def send_what_was_asked_for(message: Message) -> None:
             nonlocal is_held_back

@@ -26,7 +26,7 @@ from api.memory.cluster_devices import ClusterDevices
 from engine.fit.devices.as_of import rebuild_columns
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.suggestions.answer import ProvedSuggestions, build_suggestions
-from engine.summaries.named_pods import hide_pods_in_items
+from engine.summaries.named_pods import hide_pods
 from schemas.answers.suggestions import Suggestions
 from schemas.events import AttemptSummarized
 
@@ -81,7 +81,7 @@ class SuggestionHandlers:
         self, request: Request, cluster: Cluster, suggestions: Suggestions, summary: AttemptSummarized
     ) -> Response:
         """Answer with changes that were proved on the cluster's objects, as the caller may see them."""
-        hidden = hide_pods_in_items(suggestions.items, summary.pod.namespace)
+        hidden = hide_pods(suggestions.items, summary.pod.namespace)
         is_hidden = hidden is not suggestions.items and not await get_access(request).allows(cluster, list_pods())
         body = suggestions.model_copy(
             update={

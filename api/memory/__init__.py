@@ -3,6 +3,7 @@
 ==================  ==========================================================================
 attempts_consumer   reads the topic into memory and measures the delay of decisions
 change_log          latest changes in their order, and their subscribers
+known_namespaces    namespaces with a record, by which answers are redacted
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
 alert_memory        latest state of every alert, and the time up to which the rules are evaluated

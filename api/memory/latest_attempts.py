@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
 
+from api.memory.known_namespaces import KnownNamespaces
 from api.memory.lru import Lru
 from engine.summaries.retries import resolve
 from schemas.codec.chunking import join
@@ -73,6 +74,8 @@ class LatestAttempts:
 
     def __init__(self, max_pods: int, max_bytes: int) -> None:
         self.pods: Lru[str, CachedAttempt] = Lru(max_pods, max_bytes)
+        self.namespaces = KnownNamespaces()
+        """Namespaces of all attempts that were added, and those of other readers."""
         self._incomplete: Lru[tuple[str, int], dict[int, bytes]] = Lru(MAX_INCOMPLETE_ATTEMPTS, max_bytes)
         # Held from the comparison with the cached attempt until the newer one is stored.
         self._lock = Lock()
@@ -83,6 +86,7 @@ class LatestAttempts:
         An attempt replaces an older one of its pod once all of its parts are there. Returns None while parts are
         missing, and for a record that memory already has.
         """
+        self.namespaces.add([part.pod.namespace])
         with self._lock:
             pod, started_at = build_pod_key(part.cluster, part.pod), part.started_at.timestamp()
             cached = self.pods.peek(pod)
@@ -98,6 +102,7 @@ class LatestAttempts:
 
         If memory does not have that attempt, it forgets the pod: its entry is out of date, and the index has both.
         """
+        self.namespaces.add([retry.pod.namespace])
         with self._lock:
             pod, started_at = build_pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
             cached = self.pods.peek(pod)

@@ -12,6 +12,8 @@ One attempt
     ``messages``          the event lines of ``kubectl describe``
     ``answer``            the schedulerlog JSON
     ``named_pods``        texts without the pods of other namespaces
+    ``foreign_namespaces``
+                          complete answers without the pods of namespaces that their readers may not read
     ``comparison``        reasons for the choice of a node; two nodes or two attempts side by side
 Attempts of a pod
     ``episodes``          consecutive attempts with the same outcome, and the changes between two attempts
