@@ -6,14 +6,15 @@
 ARG PYTHON_IMAGE=python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
 
 FROM ${PYTHON_IMAGE} AS build
-ARG UV_VERSION=0.13.8
 ARG EXTRA=services
 # Faust has ready-made wheels for x86_64 only; elsewhere its C parts are compiled here.
 RUN [ "$(uname -m)" = x86_64 ] || (apt-get update && apt-get install -y --no-install-recommends gcc g++ libc6-dev)
-RUN python3 -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir --disable-pip-version-check uv==${UV_VERSION}
+WORKDIR /build
+COPY deploy/image/uv.txt deploy/image/
+RUN python3 -m venv /opt/uv \
+    && /opt/uv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r deploy/image/uv.txt
 ENV PATH=/opt/uv/bin:$PATH UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_NO_CACHE=1 \
     UV_PROJECT_ENVIRONMENT=/opt/schedulerlog
-WORKDIR /build
 COPY pyproject.toml uv.lock ./
 COPY deploy/image/reduce.py deploy/image/installed.py deploy/image/
 # Everything by the lock file with its hashes. Without Kafka's Java runtime, which has no place here.

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
-UV_VERSION := 0.13.8
+UV_REQUIREMENTS := deploy/image/uv.txt
 RUN := .venv/bin/python -m
 # Three workers share the tests, which wait for servers as much as they compute; ARGS="-n 0" runs one after the other.
 PYTEST := $(RUN) pytest -n 3
@@ -124,7 +124,7 @@ install: .venv/.installed  ## Install Python packages by the lock file into .ven
 # Compiled once here, because where PYTHONDONTWRITEBYTECODE is set every process would compile the packages anew.
 .venv/.installed: uv.lock pyproject.toml
 	@$(PYTHON) .ci/python_is_usable.py
-	@[ -x .run/uv/bin/uv ] || { echo "Installing uv $(UV_VERSION) into .run/uv"; $(PYTHON) -m venv .run/uv && .run/uv/bin/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION); }
+	@[ -x .run/uv/bin/uv ] || { echo "Installing uv into .run/uv"; $(PYTHON) -m venv .run/uv && .run/uv/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $(UV_REQUIREMENTS); }
 	@UV_PYTHON_DOWNLOADS=never .run/uv/bin/uv sync --locked --compile-bytecode --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@touch $@
 

@@ -13,6 +13,7 @@ from cli.command import COMMANDS
 from runtime.settings.variables import PREFIX
 
 ROOT = Path(__file__).parents[3]
+UV = "deploy/image/uv.txt"
 
 
 def read_last_stage() -> list[tuple[str, str]]:
@@ -55,6 +56,18 @@ def test_the_base_is_named_by_its_content_and_compose_takes_the_same() -> None:
     assert re.fullmatch(r"python:3\.11-slim@sha256:[0-9a-f]{64}", base)
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
     assert compose["x-service"]["build"]["args"]["PYTHON_IMAGE"] == f"${{SCHEDULERLOG_PYTHON_IMAGE:-{base}}}"
+
+
+def test_n16_pip_installs_only_what_a_hash_names() -> None:
+    """The installer installs everything else: who replaces it replaces all."""
+    for file in ("Dockerfile", "Makefile"):
+        text = (ROOT / file).read_text("utf-8").replace("\\\n", " ").replace("$(UV_REQUIREMENTS)", UV)
+        installs = re.findall(r"\bpip install (?:(?!&&|;|\n).)*", text)
+        assert installs, file
+        for install in installs:
+            assert "--no-index" in install or f"--require-hashes -r {UV}" in install, install
+    [requirement, *hashes] = re.findall(r"^uv==[\d.]+|--hash=sha256:[0-9a-f]{64}(?= |$)", (ROOT / UV).read_text(), re.M)
+    assert len(hashes) >= 3, requirement
 
 
 def test_the_labels_are_those_of_the_open_container_initiative() -> None:
