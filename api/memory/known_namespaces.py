@@ -43,8 +43,8 @@ class KnownNamespaces:
 class NamespacesInIndex:
     """Reader of the namespaces in the index, of which memory has only those of the latest attempts."""
 
-    def __init__(self, index: OpenSearch, known: KnownNamespaces) -> None:
-        self._index, self._known = index, known
+    def __init__(self, index: OpenSearch, namespaces: KnownNamespaces) -> None:
+        self._index, self._namespaces = index, namespaces
         self._trouble = LoggedProblem(partial(log.warning, "namespaces can't be read: %s; trying again"))
 
     async def follow(self) -> None:
@@ -61,4 +61,4 @@ class NamespacesInIndex:
         """Read them once. Raises ``IndexDownError``, ``IndexRefusedError``."""
         answer = await self._index.search(_ALIASES, _NAMESPACES)
         buckets = answer.get("aggregations", {}).get("namespaces", {}).get("buckets", ())
-        self._known.add(str(bucket["key"]) for bucket in buckets)
+        self._namespaces.add(str(bucket["key"]) for bucket in buckets)

@@ -78,5 +78,5 @@ def _skip_escape(answer: bytes, start: int) -> int:
 
 
 def _find_logged(answer: bytes, foreign: Collection[str]) -> Iterator[tuple[int, int]]:
-    found = (match for match in _LOGGED.finditer(answer) if match["namespace"].decode() in foreign)
-    return ((match.start(), match.end("namespace")) for match in found)
+    matches = (match for match in _LOGGED.finditer(answer) if match["namespace"].decode() in foreign)
+    return ((match.start(), match.end("namespace")) for match in matches)
