@@ -50,13 +50,13 @@ from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
 from api.http.openapi_page import list_document_routes
 from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, describe_path
+from api.index.namespaces import NamespacesInIndex
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
 from api.memory.alert_memory import AlertMemory, AlertsTopic
 from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.change_log import create_change_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
-from api.memory.known_namespaces import NamespacesInIndex
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.routes import list_routes
@@ -134,7 +134,7 @@ def create_app(
         objects = object_api = ObjectApi(load, is_configured=is_configured(settings.kubeconfig))
     devices, alerts = ClusterDevices(device_config.read_shipped()), AlertMemory()
     attempts = AttemptLookup(latest, topic.state, index, metrics)
-    namespaces = NamespacesInIndex(index, latest.namespaces)
+    namespaces = NamespacesInIndex(index, latest.namespaces.add)
     ready = ReadyAnswers(
         attempts,
         latest.namespaces,

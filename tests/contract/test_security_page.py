@@ -8,8 +8,16 @@ from typing import Final
 
 import pytest
 
-TEXT: Final = "\n".join(Path("docs", name).read_text() for name in ("security-review.md", "security-tests.md"))
-ROWS: Final = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if re.match(r"\| [HMLN]\d", line)]
+_ROW: Final = re.compile(r"^\| ([HMLN]\d.*) \|$", re.MULTILINE)
+
+
+def read_rows(*pages: str) -> list[list[str]]:
+    return [row.split(" | ") for page in pages for row in _ROW.findall(Path("docs", page).read_text())]
+
+
+FIRST: Final = read_rows("security-review.md", "security-tests.md")
+SECOND: Final = read_rows("security-second-review.md")
+ROWS: Final = [*FIRST, *SECOND]
 REVIEWED: Final = [f"{kind}{n}" for kind, last in (("H", 9), ("M", 15), ("L", 14)) for n in range(1, last + 1)]
 _NAMED: Final = re.compile(r"`(?P<file>[\w/]+\.py|…)(?:::(?P<test>\w+)…?)?`")
 
@@ -49,9 +57,10 @@ def parse_numbers(row: list[str]) -> list[str]:
 
 
 def test_each_finding_of_the_review_has_one_row() -> None:
-    rows = [number for row in ROWS for number in parse_numbers(row)]
+    rows = [number for row in FIRST for number in parse_numbers(row)]
     assert sorted(number for number in rows if number[0] != "N") == sorted(REVIEWED)
     assert len(rows) == len(set(rows))
+    assert [number for row in SECOND for number in parse_numbers(row)] == [f"N{n}" for n in range(1, 19)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0][:40] for row in ROWS])

@@ -114,6 +114,34 @@ ROWS: list[tuple[int, str, str, int]] = [
     (47, "lead", "/pods?namespace={team_a}&state=waiting", 200),
     (47, "lead", "/suggestions?namespace={team_a}", 200),
     (48, "lead", "/findings?namespace={team_a}&finding=Overcommitted", 200),
+    *(
+        (81, *row)
+        for row in (
+            ("alice", "/alerts?namespace={team_a}", 403),
+            ("lead", "/alerts?namespace={team_a}", 200),
+            ("lead", "/alerts?namespace={team_b}", 403),
+            ("lead", "/alerts", 403),
+            ("all", "/alerts", 200),
+        )
+    ),
+    *(
+        (82, *row)
+        for row in (
+            ("alice", "/namespaces/{team_a}/workloads/job/train", 403),
+            ("lead", "/namespaces/{team_b}/workloads/job/train", 403),
+            ("lead", "/namespaces/{team_b}/workloads/job/does-not-exist", 403),
+        )
+    ),
+    *(
+        (84, *row)
+        for row in (
+            ("alice", POD + "/suggestions", 200),
+            ("alice", OTHER + "/suggestions", 403),
+            ("alice", "/suggestions?namespace={team_a}", 403),
+            ("lead", "/suggestions?namespace={team_a}", 200),
+            ("lead", "/suggestions?namespace={team_b}", 403),
+        )
+    ),
 ]
 
 
@@ -305,6 +333,36 @@ def test_a_pod_that_does_not_exist_is_simulated_for_who_may_read_it(world: Tenan
         for caller, team in (("nobody", world.team_a), ("alice", world.team_b))
     ]
     assert statuses == [401, 403]
+
+
+def test_the_pods_that_start_are_counted_for_who_may_read_such_a_pod(world: Tenants) -> None:
+    """Row 83."""
+    manifest = "{kind: Pod, metadata: {name: new, namespace: %s}, spec: {}}"
+    statuses = [
+        world.client.post("/api/v1/capacity", content=manifest % team, headers=world.headers[caller]).status_code
+        for caller, team in (("nobody", world.team_a), ("alice", world.team_b), ("lead", world.team_b))
+    ]
+    assert statuses == [401, 403, 403]
+
+
+def test_the_report_counts_the_use_of_the_namespaces_that_the_caller_may_read(world: Tenants) -> None:
+    """Row 85."""
+    path = "/reports/failures?namespace={team_a}"
+    usage = world.get("lead", path).json()["usage"]
+    assert {entry["namespace"] for entry in usage["namespaces"]} <= {world.team_a}
+    assert [world.get("lead", name).status_code for name in ("/reports/failures", path.replace("_a", "_b"))] == [
+        403,
+        403,
+    ]
+    assert world.team_b in world.get("all", "/reports/failures").text
+
+
+def test_the_sums_of_nodes_name_the_namespaces_that_the_caller_may_read(world: Tenants) -> None:
+    """Row 86: the others are one amount without a name, so that their number does not show either."""
+    nodes = {item["name"]: item for item in world.get("nodes-lead", "/nodes").json()["items"]}
+    assert [entry["namespace"] for entry in nodes[world.node]["held"]] == ["", world.team_a]
+    assert [entry["pods"] for entry in nodes[f"{world.node}-many"]["held"]] == [25]
+    assert world.get("alice", "/nodes").status_code == 403
 
 
 def test_probes_and_metrics(world: Tenants) -> None:

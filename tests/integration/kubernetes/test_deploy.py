@@ -28,6 +28,8 @@ OPTIONAL = (
     "keda", "grafana", "dashboards", "event-reporters", "device-annotations", "mcp",
 )  # fmt: skip
 """Components that go with every overlay; in the order of docs/deploy.md."""
+WITH_SCHEDULER = ("kube-events", "events", "scheduler", "networkpolicy")
+"""Components of the overlay with our scheduler, without TLS."""
 POLICIES = ("event-reporters", "device-annotations")
 TOKENS = {"serviceAccountToken"}
 """Sources of a projected volume that have the token of the pod's account."""
@@ -104,7 +106,7 @@ def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster:
 def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPlane, tmp_path: Path) -> None:
     # The control plane of the tests is one for all, and they write events as its administrator.
     names = [name for name in OPTIONAL if name not in ("events", *POLICIES)]
-    objects = install(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    objects = install(cluster, combine(tmp_path / "all", KUSTOMIZE / "base", [*WITH_SCHEDULER, *names]))
     assert {
         name: why for name, spec in list_pod_templates(objects) if (why := explain_pod_refusal(cluster, spec))
     } == {}
@@ -153,7 +155,7 @@ def test_the_definitions_of_other_projects_refuse_what_they_do_not_know(
 
 def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:
     sources = ["raw-logs", "alertmanager", "hami-log", "kai-log", "high-availability", "strimzi"]
-    objects = build(cluster, combine(tmp_path / "strimzi", KUSTOMIZE / "overlays/scheduler", sources))
+    objects = build(cluster, combine(tmp_path / "strimzi", KUSTOMIZE / "base", [*WITH_SCHEDULER, *sources]))
     mounted = {
         name.rpartition("/")[2]: [source["secret"]["name"] for source in volume["projected"]["sources"]]
         for name, spec in list_pod_templates(objects)
@@ -167,7 +169,7 @@ def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: 
 
 
 def test_with_roles_of_opensearch_each_process_has_the_user_of_its_role(cluster: ControlPlane, tmp_path: Path) -> None:
-    objects = build(cluster, combine(tmp_path / "opensearch", KUSTOMIZE / "overlays/observe", ["opensearch", "ism"]))
+    objects = build(cluster, combine(tmp_path / "opensearch", KUSTOMIZE / "base", ["kube-events", "opensearch", "ism"]))
     # A Job that is there can't be changed.
     others = [item for item in objects if item["metadata"]["name"] != "schedulerlog-provision"]
     apply(cluster, others, "--dry-run=server", "--force-conflicts")
@@ -203,7 +205,7 @@ def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> No
 def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: ControlPlane, tmp_path: Path) -> None:
     names = [name for name in OPTIONAL if name != "events"]
     for name, spec in list_pod_templates(
-        build(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+        build(cluster, combine(tmp_path / "all", KUSTOMIZE / "base", [*WITH_SCHEDULER, *names]))
     ):
         assert spec["enableServiceLinks"] is False, name
         assert spec["securityContext"]["runAsUser"] == 10001, name
@@ -245,7 +247,9 @@ def test_the_extender_has_no_token_of_kube_scheduler(cluster: ControlPlane) -> N
 
 
 @pytest.mark.parametrize("overlay", [overlay for overlay in OVERLAYS if overlay not in ("demo", "small")])
-def test_n9_every_overlay_without_stores_of_its_own_has_network_policies(cluster: ControlPlane, overlay: str) -> None:
+def test_n9_every_overlay_without_stores_of_its_own_has_network_policies_and_tls(
+    cluster: ControlPlane, overlay: str
+) -> None:
     objects = build(cluster, KUSTOMIZE / "overlays" / overlay)
     policies = {
         item["metadata"]["name"].removeprefix("schedulerlog-"): item["spec"]
@@ -256,13 +260,32 @@ def test_n9_every_overlay_without_stores_of_its_own_has_network_policies(cluster
     # The API server is in no namespace; everything else that a pod reaches has a place.
     open_ways = {name for name, policy in policies.items() for way in policy.get("egress", ()) if "to" not in way}
     assert open_ways <= {"api-server", "alertmanager"}
-    has_tls = "SCHEDULERLOG_KAFKA_CA_FILE" in str(select_kinds(objects, "ConfigMap"))
-    assert has_tls is overlay.startswith("production")
+    maps = [item["data"] for item in select_kinds(objects, "ConfigMap")]
+    (settings,) = (data for data in maps if "SCHEDULERLOG_CLUSTER_NAME" in data)
+    assert settings["SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL"] == "ssl"
+    assert settings["SCHEDULERLOG_OPENSEARCH_URL"].startswith("https://")
+    files = {f"SCHEDULERLOG_{name}" for name in ("KAFKA_CA_FILE", "OPENSEARCH_CA_FILE", "API_CERT_FILE")}
+    assert files <= settings.keys()
+    # Each process that has the settings has the files that they name.
+    mounts = {
+        name: {mount["mountPath"] for mount in spec["containers"][0].get("volumeMounts", ())}
+        for name, spec in list_pod_templates(objects)
+    }
+    for store in ("kafka", "opensearch"):
+        using = policies[store]["podSelector"]["matchExpressions"][0]["values"]
+        without = {
+            name
+            for name, paths in mounts.items()
+            if name.rpartition("schedulerlog-")[2] in using and f"/etc/schedulerlog/{store}" not in paths
+        }
+        assert without == set(), store
+    others = [item for item in objects if item["kind"] != "Job"]
+    apply(cluster, others, "--dry-run=server", "--force-conflicts")
 
 
 def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
     everything = combine(
-        tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log", "mcp"]
+        tmp_path / "all", KUSTOMIZE / "base", [*WITH_SCHEDULER, "raw-logs", "alertmanager", "hami-log", "mcp"]
     )
     objects = build(cluster, everything)
     bindings = select_kinds(objects, "ClusterRoleBinding", "RoleBinding")

@@ -120,7 +120,8 @@ def done(
     """All processes have done what each of their rights is for."""
     folder = tmp_path_factory.mktemp("rights")
     asyncio.run(provision_all(backends.bootstrap_servers))
-    everything = combine(folder / "all", KUSTOMIZE / "overlays/scheduler", ["hami-log", "kai-log"])
+    parts = ["kube-events", "events", "scheduler", "hami-log", "kai-log"]
+    everything = combine(folder / "all", KUSTOMIZE / "base", parts)
     objects = build(control_plane, everything)
     deployed = Deployed(control_plane, objects, backends.bootstrap_servers, folder)
     rights = select_kinds(objects, *RIGHTS)

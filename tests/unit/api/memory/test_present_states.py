@@ -1,4 +1,4 @@
-"""The present state of a node, whatever the clocks of those who write it show."""
+"""N2: the present state of a node, whatever the clocks of those who write it show."""
 
 from datetime import timedelta
 

@@ -49,6 +49,7 @@ async def test_clocks_that_agree_hold_nothing_up() -> None:
 
 @pytest.mark.parametrize(("error", "words"), [(172_800.0, "172800 s ahead of"), (-172_800.0, "172800 s behind")])
 async def test_a_clock_that_is_set_while_the_process_runs_is_noticed_at_once(error: float, words: str) -> None:
+    """N15: the clock is the trouble, not Kafka, and the remedy is beside it."""
     machine = Machine()
     clock = watch(machine)
     await clock.probe()
