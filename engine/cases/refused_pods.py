@@ -4,7 +4,7 @@ Only refused nodes have a verdict here. A node that nothing refuses by the objec
 scheduler kept the pod from it, or the objects have changed since.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
@@ -24,16 +24,23 @@ from engine.filters.judgement import Judgement, count_reasons
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.judging import judge_pod
 from engine.simulation.kai_shares import NO_DEVICES as NO_GPUS
-from engine.simulation.kai_shares import SharesRefused, refuse_shares
+from engine.simulation.kai_shares import SharesRefused, asks_kai_share, hold_share, refuse_shares
 from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError, RejectedObject
 from engine.snapshot.nodes import Node
+from engine.snapshot.reading import change_snapshot
 from engine.snapshot.snapshot import Snapshot
+from runtime.kubernetes.object_fields import get_object
+from schemas.json_types import Json
 
 _DEVICE_KINDS: Final = (kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS, kinds.RESOURCE_CLAIM, kinds.DEVICE_TAINT_RULE)
 Agreement = Literal["equal", "different", "not compared"]
 MAX_EXPLAINED: Final = 100
 """Limit of the nodes whose devices are explained, equal ones counted once; others have kube-scheduler's words only."""
+
+
+MAX_PLACED_VERDICTS: Final = 100_000
+"""Limit of the verdicts on nodes for the pods that are placed before another one."""
 
 
 class ClusterToJudge(NamedTuple):
@@ -118,6 +125,25 @@ def collect_cluster(
 def _has_same_devices(snapshot: Snapshot, before: Snapshot) -> bool:
     is_same = all(snapshot.get_table(kind) is before.get_table(kind) for kind in _DEVICE_KINDS)
     return is_same and snapshot.unread == before.unread
+
+
+def assume_pods(cluster: ClusterToJudge, pods: Sequence[Json]) -> ClusterToJudge:
+    """Place pods one after the other, each on the first node that takes it; those that fit nowhere are left out.
+
+    Of too many pods for the size of the cluster the rest is left out, and devices of claims are not held.
+    """
+    snapshot = cluster.snapshot
+    for pod in pods[: MAX_PLACED_VERDICTS // max(1, len(snapshot.nodes))]:
+        judgement = judge_pod(snapshot, pod, release=cluster.release, inventory=cluster.inventory)
+        if isinstance(judgement, RejectedObject):
+            continue
+        shares = refuse_shares(snapshot, pod, judgement.fitting, judgement.total)
+        node = next((name for name in judgement.fitting if not shares or name not in shares.nodes), "")
+        if node:
+            placed = {**pod, "spec": {**get_object(pod, "spec"), "nodeName": node}, "status": {"phase": "Running"}}
+            held = hold_share(snapshot.nodes[node], placed) if asks_kai_share(placed) else [placed]
+            snapshot = change_snapshot(snapshot, held)
+    return cluster._replace(snapshot=snapshot)
 
 
 def compare_counts(judged: RefusedPod, counts: Mapping[str, int], message: str) -> Agreement:

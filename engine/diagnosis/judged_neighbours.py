@@ -150,4 +150,7 @@ def _format_constraint(check: SpreadCheck, position: int, *, is_label: bool) -> 
         return f"they have no label {constraint.topology_key}"
     counts = Counter(dict(check.domains[position]))
     domains = ", ".join(f"{value} {count}" for value, count in counts.most_common(_MAX_DOMAINS))
-    return f"maxSkew {constraint.max_skew} over {constraint.topology_key}, pods there: {domains}"
+    few = (
+        f" ({len(counts)} domains, minDomains {constraint.min_domains})" if len(counts) < constraint.min_domains else ""
+    )
+    return f"maxSkew {constraint.max_skew} over {constraint.topology_key}, pods there: {domains}{few}"

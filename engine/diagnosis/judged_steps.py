@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.layers.group_members import find_group
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_resource, write_phrase
 from engine.diagnosis.wording import cut_first_line, shorten_list
@@ -33,7 +34,8 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
         words = _AGREES if is_same else _DIFFERS.format(counts=_list_counts(counts))
         evidence.append(Evidence("attempt", attempt.attempt_id if attempt else "", facts.now, words=words))
     obstacles = _select_counted(judged, counts) if judged.fitting else list(judged.obstacles)
-    if judged.fitting and judged.is_certain and attempt and not attempt.chosen:
+    # Other members of a gang hold what this one would find by itself.
+    if judged.fitting and judged.is_certain and attempt and not attempt.chosen and not find_group(facts):
         obstacles.append(_describe_fit(judged, attempt))
     is_open = bool(judged.fitting) if judged.is_certain or not judged.fitting else None
     return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
@@ -48,7 +50,7 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
     """Compare verdicts on the objects with the scheduler's counts; those of a reader where none are given now."""
     attempt = facts.attempt
     theirs = dict(attempt.refused_nodes) if attempt else {}
-    if judged:
+    if judged and not (judged.fitting and _is_explained(facts)):
         of_filters = {reason: count for reason, count in theirs.items() if not is_of_extender(reason)}
         is_equal = sum_by_obstacle(of_filters) == sum_by_obstacle(judged.counts)
         is_compared = bool(theirs) and judged.is_certain
@@ -61,6 +63,12 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
         return None
     reconstruction = attempt.reconstruction
     return _write_comparison(reconstruction.agreement, reconstruction.counts, theirs, reconstruction.unread)
+
+
+def _is_explained(facts: DiagnosisFacts) -> bool:
+    """Tell whether a pod that fits by itself was refused for others: its gang, or what nodes had at that time."""
+    reconstruction = facts.attempt.reconstruction if facts.attempt else None
+    return facts.gang is not None or (reconstruction is not None and reconstruction.agreement == "equal")
 
 
 def _write_comparison(

@@ -9,6 +9,7 @@ from engine.diagnosis.judged_labels import format_requirement
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
 from engine.filters import volume_binding, volume_limits, volume_zone
+from engine.filters.volume_limits import VolumeLimitCheck
 from engine.snapshot.snapshot import Snapshot
 from engine.snapshot.volumes import PersistentVolume, VolumeClaim
 
@@ -36,7 +37,7 @@ def _describe_reason(
     if reason in (volume_binding.NO_VOLUME, volume_binding.NO_SPACE):
         return _describe_unmade(cluster, claims, reason, nodes, refusals)
     if plugin == volume_limits.NAME:
-        return cluster.build_obstacle("VolumeLimit", nodes, {}, reasons=refusals)
+        return _describe_limit(cluster, nodes, refusals)
     if _ONE_POD in reason:
         return _describe_exclusive(cluster, claims, nodes, refusals)
     words: dict[str, Word] = {"words": reason, "claims": shorten_list([claim.name for claim in claims])}
@@ -109,6 +110,16 @@ def _describe_unmade(
     unbound = [f"{claim.name} (class {claim.storage_class or 'none'})" for claim in claims if not claim.is_bound]
     code = "VolumeNoSpace" if reason == volume_binding.NO_SPACE else "VolumeNotAvailable"
     return cluster.build_obstacle(code, nodes, {"claims": shorten_list(unbound)}, reasons=refusals)
+
+
+def _describe_limit(cluster: JudgedCluster, nodes: Sequence[str], refusals: Refusals) -> FoundObstacle:
+    """Describe drivers that attach no more volumes, with their numbers on the first of the nodes."""
+    check = volume_limits.prepare(cluster.cycle)
+    counts = check.count_attached(cluster.get_node(nodes[0])) if isinstance(check, VolumeLimitCheck) else ()
+    texts = [f"{driver} {count}/{limit}" for driver, count, limit in counts]
+    words: dict[str, Word] = {"counts": shorten_list(texts), "node": nodes[0]}
+    obstacle = cluster.build_obstacle("VolumeLimit", nodes, words, reasons=refusals)
+    return obstacle._replace(clauses=[*(["counts"] if texts else []), *obstacle.clauses])
 
 
 def _describe_exclusive(

@@ -33,11 +33,18 @@ _OF_AMOUNTS: Final = frozenset(
 """Obstacles of amounts, which are those of a complete device where the pod names none."""
 
 
+_COUNTED: Final = "InsufficientResource"
+"""Obstacle of nodes that a scheduler counted and that the judge lets the pod alone have."""
+
+
 def add_pod_clauses(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle:
     """Add the clauses that the pod's object gives an obstacle."""
     pod = facts.pod
     if pod is None:
         return obstacle
+    if obstacle.code == _COUNTED and facts.gang and facts.gang.fitting:
+        holds: dict[str, Word] = {"members": facts.gang.members, "members_that_fit": facts.gang.fitting}
+        obstacle = obstacle._replace(words={**obstacle.words, **holds}, clauses=[*obstacle.clauses, "gang_holds"])
     words: dict[str, Word] = {}
     if obstacle.code in _BY_WEBHOOK and (names := list(_iterate_privileged(pod.spec or {}))):
         words["privileged"] = shorten_list(names)

@@ -1,6 +1,7 @@
 """NodeVolumeLimits: the number of volumes that a CSI driver can attach to a node."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,8 +42,20 @@ class VolumeLimitCheck(NodeCheck):
             in_use = {handle for pod in node.pods if pod.volumes for handle in iterate_handles(self.snapshot, pod)}
         except _ForeignClaimError as error:
             return PluginRefusal(NAME, StatusCode.ERROR, (str(error),))
-        attached = in_use | set(self._iterate_attached(node.node.name))
+        attached = self._collect_attached(node, in_use)
         return _REFUSAL if _is_exceeded(self.added - in_use, attached, csi_node) else None
+
+    def _collect_attached(self, node: NodeInfo, in_use: Iterable[Handle]) -> set[Handle]:
+        return {*in_use, *self._iterate_attached(node.node.name)}
+
+    def count_attached(self, node: NodeInfo) -> Iterator[tuple[str, int, int]]:
+        """Count the volumes on a node of each driver that the pod needs: driver, number, limit."""
+        csi_node = self.snapshot.find_csi_node(node.node.name)
+        in_use = (handle for pod in node.pods if pod.volumes for handle in iterate_handles(self.snapshot, pod))
+        counts = Counter(driver for driver, _ in self._collect_attached(node, in_use))
+        for driver in sorted({driver for driver, _ in self.added}):
+            if csi_node and driver in csi_node.limits:
+                yield driver, counts[driver], csi_node.limits[driver]
 
     def _iterate_attached(self, node: str) -> Iterator[Handle]:
         for attachment in self.snapshot.attachments.get(node, ()):

@@ -18,8 +18,8 @@ kai_shares      parts of devices that KAI gives, next to what other pods have of
 picked_devices  devices of the chosen node with their state before and the verdict on each
 several         several pods, placed one after the other
 proved_changes  the smallest changes of the pod's requests and of the cluster after which the pod fits, each proved
-node_changes, cluster_changes, claim_changes, request_changes
-                the parts of them that change nodes, other objects, claims for devices, and amounts
+node_changes, cluster_changes, claim_changes, holder_changes, request_changes
+                the parts of them that change nodes, other objects, claims for devices, holders, and amounts
 change_trial    one set of changes, and its proof
 held_claims     claims of a placed pod with their devices, which no later pod gets
 pod_placer      pods placed one after the other, each on what the ones before leave

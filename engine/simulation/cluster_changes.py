@@ -10,6 +10,7 @@ from engine.filters.verdicts import StatusCode
 from engine.simulation.change_trial import ChangeTrial
 from engine.simulation.claim_changes import MAX_NODES, iterate_claim_trials, list_refused_by
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.holder_changes import iterate_holder_trials
 from engine.simulation.verdict import PodVerdict
 from engine.snapshot import kinds
 from engine.snapshot.node_info import NodeInfo
@@ -35,6 +36,7 @@ def iterate_cluster_trials(
     full = list_refused_by(judgement, {node_resources.NAME})
     if cluster.has_pods:
         yield from _iterate_ends(cluster, verdict, judgement, full)
+        yield from iterate_holder_trials(cluster, verdict, judgement)
     yield from _iterate_new_nodes(cluster, verdict, judgement, full)
     yield from iterate_claim_trials(cluster, verdict, judgement)
     yield from _iterate_new_volumes(cluster, verdict, judgement)

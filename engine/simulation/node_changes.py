@@ -38,6 +38,8 @@ MAX_TRIED: Final = 24
 MAX_OF_KIND: Final = 6
 """Limit of the trials with the same kinds of edits, so that cheap ones leave room for others."""
 MAX_CHANGES: Final = 5
+_MIN_LIKE: Final = 4
+"""Length below which one value of a label is not taken for another."""
 _CONTAINERS: Final = ("initContainers", "containers")
 
 
@@ -160,9 +162,19 @@ def _edit_selector(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int
     labels = info.node.labels
     selector = get_object(spec, "nodeSelector")
     failed = {key: value for key, value in selector.items() if labels.get(key) != value}
-    edits = [Edit("selector", key, f"{key}={value}", "") for key, value in failed.items()]
+    corrected = {key: labels[key] for key, value in failed.items() if _is_like(value, labels.get(key, ""))}
+    edits = [
+        Edit(
+            "selector",
+            key,
+            f"{key}={value}",
+            f"{key}={corrected[key]}" if key in corrected else "",
+            _measure_loss(key, corrected),
+        )
+        for key, value in failed.items()
+    ]
     if selector:
-        spec["nodeSelector"] = {key: value for key, value in selector.items() if key not in failed}
+        spec["nodeSelector"] = {key: value for key, value in selector.items() if key not in failed} | corrected
     try:
         conditions = list_failed_conditions(read_required_affinity(spec), info.node)
     except FieldError:
@@ -175,6 +187,17 @@ def _edit_selector(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int
         spec["affinity"] = {**affinity, "nodeAffinity": node}
         edits.append(Edit("selector", "nodeAffinity", " and ".join(conditions), ""))
     return replace(trial, edits=(*trial.edits, *edits), pod={**trial.pod, "spec": spec})
+
+
+def _is_like(value: object, label: str) -> bool:
+    """Tell whether a label is probably the one that a selector means: one text is the beginning of the other."""
+    text = str(value)
+    return min(len(text), len(label)) >= _MIN_LIKE and (label.startswith(text) or text.startswith(label))
+
+
+def _measure_loss(key: str, corrected: Mapping[str, str]) -> float:
+    """Measure the share of a selector that is given up: a corrected one selects almost the same."""
+    return 0.5 if key in corrected else 1.0
 
 
 def _edit_requests(trial: ChangeTrial, info: NodeInfo, request: Mapping[str, int]) -> ChangeTrial | None:

@@ -83,7 +83,9 @@ def _raise_quota(pod: Json, exceeded: ExceededQuota) -> ChangeTrial:
 
 
 def lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Json, Edit] | None:
-    """Lower the largest request of a container by what is missing."""
+    """Lower the request of the pod as a whole, or else the largest of a container, by what is missing."""
+    if resource in get_object(pod, "spec", "resources", "requests"):
+        return _lower_pod_level(pod, resource, amount, free)
     containers = [
         (field, position, container)
         for field in _CONTAINERS
@@ -109,6 +111,22 @@ def lower_request(pod: Json, resource: str, amount: int, free: int) -> tuple[Jso
         "request", where, format_amount(resource, largest), format_amount(resource, after), (largest - after) / largest
     )
     return {**pod, "spec": {**get_object(pod, "spec"), field: listed}}, edit
+
+
+def _lower_pod_level(pod: Json, resource: str, amount: int, free: int) -> tuple[Json, Edit] | None:
+    """Lower what the pod as a whole requests; its overhead stays."""
+    spec = get_object(pod, "spec")
+    before = _read_amount(spec, resource)
+    after = before - (amount - free)
+    if after <= 0:
+        return None
+    resources = dict(get_object(spec, "resources"))
+    for key in ("limits", "requests"):
+        if resource in get_object(resources, key):
+            resources[key] = {**get_object(resources, key), resource: _write_amount(resource, after)}
+    texts = format_amount(resource, before), format_amount(resource, after)
+    edit = Edit("request", f"spec.resources: {resource}", *texts, (before - after) / before)
+    return {**pod, "spec": {**spec, "resources": resources}}, edit
 
 
 def _read_amount(container: Mapping[str, Any], resource: str) -> int:

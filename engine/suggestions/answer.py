@@ -15,9 +15,14 @@ from schemas.events import AttemptSummarized
 
 _LOWER: Final = (
     "lower {resource} of {container} from {before} to {after}",
-    "将容器 {container} 的 {resource} 由 {before} 改为 {after}",
+    "将 {container} 的 {resource} 由 {before} 改为 {after}",
 )
 _REMOVE: Final = ("remove the annotation {where} ({before})", "删除注解 {where}（{before}）")
+_CORRECTED: Final = (
+    "write {after} instead of {before} in the pod's node selector",
+    "将 Pod 节点选择器中的 {before} 改为 {after}",
+)
+"""Texts of a value in the node selector that is corrected, not dropped."""
 _TEXTS: Final[Mapping[Constraint, tuple[str, str]]] = {
     "memory": _LOWER,
     "cores": _LOWER,
@@ -129,9 +134,9 @@ def write_sentence(suggestion: Suggestion, edits: Sequence[Edit]) -> InBothLangu
 
 def write_edits(edits: Sequence[Edit], node: str) -> InBothLanguages:
     """Write changes as one sentence with the node that they lead to."""
-    english = [_TEXTS[edit.constraint][0].format(**_to_words(edit, edit.where, edit.before)) for edit in edits]
+    english = [_find_texts(edit)[0].format(**_to_words(edit, edit.where, edit.before)) for edit in edits]
     chinese = [
-        _TEXTS[edit.constraint][1].format(**_to_words(edit, edit.where_zh or edit.where, edit.before_zh or edit.before))
+        _find_texts(edit)[1].format(**_to_words(edit, edit.where_zh or edit.where, edit.before_zh or edit.before))
         for edit in edits
     ]
     # A pod that waits for a lock has passed everything but the bind.
@@ -139,6 +144,10 @@ def write_edits(edits: Sequence[Edit], node: str) -> InBothLanguages:
     end, end_zh = ("it can be bound to", "可绑定到") if is_bind else ("it fits on", "可调度到")
     text = f"{', and '.join(english)}: then {end} {node}."
     return InBothLanguages(en=text[0].upper() + text[1:], zh=f"{'，并'.join(chinese)}：之后{end_zh} {node}。")
+
+
+def _find_texts(edit: Edit) -> tuple[str, str]:
+    return _CORRECTED if edit.constraint == "selector" and edit.after else _TEXTS[edit.constraint]
 
 
 def _to_words(edit: Edit, where: str, before: str) -> dict[str, str]:

@@ -49,6 +49,8 @@ _MARKS: Final = (
     _Mark("Kubernetes", "spec", ("schedulingGroup", "podGroupName"), kinds.POD_GROUP,
           ("schedulingPolicy", "gang", "minCount"), "minCount"),
 )  # fmt: skip
+GROUP_ANNOTATIONS: Final = tuple(mark.path[0] for mark in _MARKS if mark.location == "annotations")
+"""Annotations of a pod that name its group."""
 _KOORDINATOR_MINIMUM: Final = "gang.scheduling.koordinator.sh/min-available"
 
 

@@ -7,6 +7,7 @@ holds.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from engine.diagnosis.layers.group_members import GROUP_ANNOTATIONS
 from engine.simulation.kai_shares import SHARE_ANNOTATIONS
 from engine.snapshot import kinds
 from engine.snapshot.trimming import FILE_VOLUMES, LAST_APPLIED
@@ -17,9 +18,10 @@ _METADATA: Final = (
     "name", "namespace", "uid", "labels", "annotations", "deletionTimestamp", "creationTimestamp", "ownerReferences",
 )  # fmt: skip
 _POD_METADATA: Final = ("name", "namespace", "uid", "labels", "deletionTimestamp", "creationTimestamp")
+_ANNOTATIONS: Final = (*SHARE_ANNOTATIONS, *GROUP_ANNOTATIONS)
 _WAITING_SPEC: Final = (
     "schedulerName", "priority", "preemptionPolicy", "overhead", "resources", "nodeSelector", "affinity", "tolerations",
-    "topologySpreadConstraints", "schedulingGates", "resourceClaims", "hostNetwork", "hostUsers",
+    "topologySpreadConstraints", "schedulingGates", "resourceClaims", "hostNetwork", "hostUsers", "schedulingGroup",
 )  # fmt: skip
 _PLACED_SPEC: Final = ("nodeName", "schedulerName", "priority", "overhead", "resources")
 """Fields of a pod on a node, whose constraints bind nobody any more, except its anti-affinity."""
@@ -62,8 +64,8 @@ def _build_pod(pod: JsonView, spec: Mapping[str, Any]) -> Json:
         if resized:
             reduced[name] = [_pick(entry, ("name", "resources", "allocatedResources")) for entry in resized]
     metadata = _pick(get_object(pod, "metadata"), _POD_METADATA)
-    if shares := _pick(get_object(pod, "metadata", "annotations"), SHARE_ANNOTATIONS):
-        metadata["annotations"] = shares
+    if annotations := _pick(get_object(pod, "metadata", "annotations"), _ANNOTATIONS):
+        metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": dict(spec), "status": reduced}
 
 

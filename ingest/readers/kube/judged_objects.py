@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from engine.cases.refused_pods import ClusterToJudge, collect_cluster
+from engine.diagnosis.layers.group_members import find_group_name
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.snapshot import kinds
 from engine.snapshot.reading import EMPTY, ObjectKey, change_snapshot
@@ -20,6 +21,10 @@ from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 _ENDED = ("Succeeded", "Failed")
+
+
+def _identify(pod: Json) -> tuple[str, str]:
+    return get_text(pod, "metadata", "namespace"), get_text(pod, "metadata", "name")
 
 
 def _find_nothing_listed() -> str:
@@ -52,6 +57,14 @@ class JudgedObjects:
     def find_waiting(self, namespace: str, name: str) -> Json | None:
         """Find a pod that has no node."""
         return self._waiting.get((namespace, name))
+
+    def list_siblings(self, pod: Json) -> list[Json]:
+        """List the other waiting pods of a pod's group, by name; none for a pod without a group."""
+        group, key = find_group_name(pod), _identify(pod)
+        if not group:
+            return []
+        others = (self._waiting[name] for name in sorted(self._waiting) if name[0] == key[0] and name != key)
+        return [other for other in others if find_group_name(other) == group]
 
     def put(self, kind: str, version: str, value: Mapping[str, Any]) -> None:
         """Put an object of a kind (`engine.snapshot.kinds`) in the place of its former state.

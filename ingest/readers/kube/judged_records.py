@@ -69,6 +69,10 @@ class JudgedRefusal:
         for record in (*self.devices, *self.nodes):
             yield record.model_copy(update=dict(head))
 
+    def is_proved_by(self, counts: Mapping[str, int], message: str) -> bool:
+        """Tell whether the scheduler counted what these verdicts count."""
+        return compare_counts(self.verdicts, counts, message) == "equal"
+
     def to_reconstruction(self, counts: Mapping[str, int], message: str) -> Reconstruction:
         """Convert to the origin of the verdicts, held against the scheduler's counts, or its words without any."""
         verdicts = self.verdicts

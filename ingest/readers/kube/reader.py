@@ -274,7 +274,8 @@ class KubeEvents:
         refusals = group.select("refused")
         if self._judge is None or not refusals or not group.kinds <= _REFUSED:
             return None
-        return self._judge.judge(refusals[-1]) if counts_nodes(collect_verdicts(group, facts)) else None
+        nodes = collect_verdicts(group, facts)
+        return self._judge.judge(refusals[-1], nodes.counts, nodes.message) if counts_nodes(nodes) else None
 
     def _emit_states(self, judged: "JudgedRefusal | None", group: EventGroup) -> Iterator[Event]:
         """Emit the states of devices that the verdicts refer to, before these."""

@@ -3,14 +3,14 @@
 A refusal is read some time after its attempt, so only a recent one is judged: the objects of an hour ago are gone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
 
-from engine.cases.refused_pods import judge_refused_pod
+from engine.cases.refused_pods import assume_pods, judge_refused_pod
 from engine.snapshot import kinds
 from engine.snapshot.snapshot import Snapshot
 from ingest.readers.kube.judged_objects import ClusterMoment, JudgedObjects
@@ -42,6 +42,8 @@ def _read_clock() -> datetime:
 class _Refusal:
     moment: ClusterMoment
     pod: Json
+    siblings: tuple[Json, ...]
+    """Other waiting pods of its group."""
 
 
 class RefusalJudge:
@@ -60,7 +62,8 @@ class RefusalJudge:
         if pod is None or is_other or self._objects.find_problem() or self._clock() - refusal.time > MAX_AGE:
             return
         moment = self._objects.take_moment()
-        self._refusals.put((str(refusal.pod), refusal.time), _Refusal(moment, pod))
+        siblings = tuple(self._objects.list_siblings(pod))
+        self._refusals.put((str(refusal.pod), refusal.time), _Refusal(moment, pod, siblings))
         self._forget_before(moment.revision - MAX_MOMENTS)
 
     def _forget_before(self, revision: int) -> None:
@@ -70,27 +73,41 @@ class RefusalJudge:
                 return
             self._refusals.pop(key)
 
-    def judge(self, refusal: SchedulingEvent) -> JudgedRefusal | None:
-        """Judge the pod of a refusal; None if it was not noted."""
+    def judge(self, refusal: SchedulingEvent, counts: Mapping[str, int], message: str) -> JudgedRefusal | None:
+        """Judge the pod of a refusal; None if it was not noted.
+
+        A gang is tried as a whole: if the scheduler's ``counts`` are those of the nodes next to the other members, each
+        on the first node that takes it, the verdicts are these.
+        """
         noted = self._refusals.pop((str(refusal.pod), refusal.time))
         if noted is None:
             return None
-        key = _derive_key(noted)
+        judged = self._judge(noted, refusal.time, ())
+        if judged is None or not noted.siblings or judged.is_proved_by(counts, message):
+            return judged
+        together = self._judge(noted, refusal.time, noted.siblings)
+        return together if together and together.is_proved_by(counts, message) else judged
+
+    def _judge(self, refusal: _Refusal, now: datetime, siblings: Sequence[Json]) -> JudgedRefusal | None:
+        key = _derive_key(refusal, siblings)
         if key not in self._judged:
-            verdicts = judge_refused_pod(self._objects.collect(noted.moment), noted.pod, refusal.time)
-            self._judged.put(key, build_refusal(verdicts, noted.pod) if verdicts else None)
+            cluster = assume_pods(self._objects.collect(refusal.moment), siblings)
+            verdicts = judge_refused_pod(cluster, refusal.pod, now)
+            self._judged.put(key, build_refusal(verdicts, refusal.pod) if verdicts else None)
         return self._judged.get(key)
 
 
-def _derive_key(refusal: _Refusal) -> bytes:
+def _derive_key(refusal: _Refusal, siblings: Sequence[Json]) -> bytes:
     """Derive a key that two pods share if the judge cannot tell them apart at one moment."""
     pod = refusal.pod
     spec, labels = get_object(pod, "spec"), get_object(pod, "metadata", "labels")
     shared_labels = {name: value for name, value in labels.items() if name not in _ORDINALS}
     claims = list(_iterate_claims(pod, refusal.moment.snapshot))
-    # `judged_fields` leaves only those annotations that KAI reads.
-    shares = get_object(pod, "metadata", "annotations")
-    parts = [refusal.moment.revision, get_text(pod, "metadata", "namespace"), spec, shared_labels, shares, claims]
+    # `judged_fields` leaves only those annotations that KAI reads, and the name of a group.
+    annotations = get_object(pod, "metadata", "annotations")
+    names = [get_text(sibling, "metadata", "name") for sibling in siblings]
+    parts = [refusal.moment.revision, get_text(pod, "metadata", "namespace"), spec, shared_labels, annotations, claims]
+    parts.append(names)
     is_named = get_text(pod, "status", "nominatedNodeName") or any("ephemeral" in entry for entry in _list_volumes(pod))
     return orjson.dumps([*parts, get_text(pod, "metadata", "name") if is_named else ""], option=orjson.OPT_SORT_KEYS)
 

@@ -62,6 +62,7 @@ CAUSES: Final = {
     "volcano 16-plain-pod note-1": "GroupNotEnqueued: limit is the cluster: 2 of 2 are in use",
     "volcano 17-selector job/train-a": "AffinityMismatch: pool=a100; pool = h100",
     "volcano 19-gang-7-of-8-one-in-use train-a-worker-0": "GangHasNode: 7 of 8 members fit; note-0 (1 on gpu-0)",
+    "volcano 19-gang-7-of-8-one-in-use train-a-worker-7": "InsufficientResource: 7 of 8 members of its group fit",
     "volcano 21-two-tasks-one-short train-a-ps-0": "GangHasNode: train-a-worker-1 fits nowhere; 4 asked; note-0",
     "gangs 02-members-missing ring-0": "GangIncomplete: 2 of 4, 2 are missing",
     "gangs 04-group-missing ring-0": "GangGroupMissing: ring",
