@@ -23,6 +23,8 @@ _READING, _FOLDING, _STORING, _ANSWERING = range(4)
 EVENTS_QPS: Final = 20.0
 EVENTS_BURST: Final = 50
 """Requests to the API server that write events, as of `pipeline events`."""
+OUR_SCHEDULER: Final = "schedulerlog"
+"""Name of our scheduler in deploy/kustomize."""
 EVENTS_LINGER_SECONDS: Final = 1.0
 
 
@@ -110,7 +112,8 @@ async def _write_events(settings: SingleProcessSettings, serve_health: ServeHeal
             EVENTS_BURST,
             EVENTS_LINGER_SECONDS,
             None,
-            EventPolicy(settings.cluster_name),
+            # Schedulers of others write events of their own.
+            EventPolicy(settings.cluster_name, frozenset({OUR_SCHEDULER})),
         ),
         serve_health,
     )

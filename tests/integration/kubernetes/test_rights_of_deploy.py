@@ -66,6 +66,13 @@ OURS = "schedulerlog"
 NODE = "rights-node"
 
 
+def _build_node() -> Json:
+    """Build the node that is the scheduler's by its label."""
+    node = a_gpu_node(NODE)
+    node["metadata"].setdefault("labels", {})["schedulerlog.io/scheduler"] = "schedulerlog"
+    return node
+
+
 class Deployed:
     """Processes as their manifests start them, but for what has to be another place on this machine."""
 
@@ -85,7 +92,9 @@ class Deployed:
     def running(self, name: str, *others: str) -> Iterator[None]:
         """``others``: arguments in the place of the manifest's."""
         (pod,) = [spec for kind, spec in list_pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
-        package, *arguments = pod["containers"][0]["args"]
+        # As the kubelet writes the variables of a container into its arguments.
+        written = (word.replace("$(POD_NAMESPACE)", NAMESPACE) for word in pod["containers"][0]["args"])
+        package, *arguments = written
         command = [package, *arguments, "--kubeconfig", str(self.write_kubeconfig(name)), *others]
         environment = os.environ | {
             "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self._kafka,
@@ -130,7 +139,7 @@ def done(
         apply(control_plane, [*rights, build_definition("scheduling.run.ai/v2alpha2", "PodGroup")])
         stack.callback(control_plane.run_kubectl, "delete", "crd", "podgroups.scheduling.run.ai")
         stack.enter_context(created_namespace(control_plane, "rights-work"))
-        stack.enter_context(created_nodes(control_plane, [a_gpu_node(NODE)]))
+        stack.enter_context(created_nodes(control_plane, [_build_node()]))
         _work(deployed, stack)
         yield deployed
 
@@ -167,6 +176,8 @@ def _build_kube_scheduler(deployed: Deployed, port: int) -> Json:
     ]
     configuration: Json = yaml.safe_load(document["data"]["scheduler.yaml"])
     assert configuration["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8443"
+    # An argument of its container, which this one is started without.
+    configuration["leaderElection"]["resourceNamespace"] = NAMESPACE
     configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{port}"
     return configuration | {"clientConnection": {"kubeconfig": str(deployed.write_kubeconfig("kube-scheduler"))}}
 

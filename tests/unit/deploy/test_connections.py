@@ -98,7 +98,7 @@ def test_a_budget_is_about_pods_that_there_are() -> None:
         get_component(template) for budget in budgets for template in iterate_templates()
         if matches(budget["spec"]["selector"], template["metadata"]["labels"])
     }  # fmt: skip
-    assert len(protected) == len(budgets) == 5
+    assert len(protected) == len(budgets) == 6
 
 
 def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process_for_each_partition() -> None:
@@ -184,15 +184,12 @@ def test_those_that_have_a_right_there_reach_the_api_server() -> None:
 
 
 def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
-    # Components give them one, by patches or in their own Jobs.
-    text = (KUSTOMIZE / "components/tls/opensearch/kustomization.yaml").read_text()
-    patched = set(text.partition("schedulerlog-(")[2].partition(")")[0].split("|"))
-    jobs = {
+    users = {
         get_component(template) for template in iterate_templates()
         for variable in template["spec"]["containers"][0].get("env", ()) if "OPENSEARCH" in variable["name"]
     }  # fmt: skip
-    assert jobs == {"roles", "policies"}
-    assert select_components("opensearch") == patched | jobs
+    assert users == {"index", "placements", "api", "provision", "retention", "roles", "policies"}
+    assert select_components("opensearch") == users
     ports = list_ports("SCHEDULERLOG_OPENSEARCH_URL")
     assert ports == {9200}
     assert all(lets_out("opensearch", port) for port in ports)

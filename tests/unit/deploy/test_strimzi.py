@@ -1,10 +1,8 @@
 """The topics and users of deploy/'s component for Strimzi are those of the contract and of the processes."""
 
-import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from runtime.kafka.topics import build_configuration
@@ -49,12 +47,28 @@ def test_each_process_that_uses_kafka_has_a_user() -> None:
     assert set(read_users()) == started - WITHOUT_KAFKA
 
 
-@pytest.mark.parametrize("component", ["kafka-certificate", "kafka-scram"])
-def test_the_secret_of_kafka_is_given_to_those_that_use_it(component: str) -> None:
-    """Components for clusters where Strimzi does not make users; `provision` makes topics then."""
-    (patch,) = read_documents(KUSTOMIZE / "components/tls" / component / "kustomization.yaml")[0]["patches"]
-    assert set(re.findall(r"[\w-]+", patch["target"]["name"].removeprefix("schedulerlog-"))) == {
-        name.removeprefix("schedulerlog-") for name in {*read_users(), "schedulerlog-provision"}
+def list_kafka_secrets() -> dict[str, list[str]]:
+    """List the Secrets that each process mounts for Kafka."""
+    specs = {
+        document["metadata"]["name"]: document["spec"]["template"]["spec"]
+        for path in KUSTOMIZE.rglob("*.yaml")
+        for document in read_documents(path)
+        if document.get("kind") in ("Deployment", "StatefulSet", "Job") and document["spec"].get("template")
+    }
+    return {
+        name: [source["secret"]["name"] for source in volume["projected"]["sources"]]
+        for name, spec in specs.items()
+        for volume in spec.get("volumes", ())
+        if volume["name"] == "kafka" and "projected" in volume
+    }
+
+
+def test_the_secret_of_kafka_is_given_to_those_that_use_it() -> None:
+    """A password in other pods could be used there too; `provision` makes topics where Strimzi does not."""
+    common, authority = "schedulerlog-kafka", "kafka-cluster-ca-cert"
+    assert list_kafka_secrets() == {
+        **{user: [common, authority, user] for user in read_users()},
+        "schedulerlog-provision": [common],
     }
 
 

@@ -1,0 +1,219 @@
+"""Components of deploy/kustomize in every order, on every overlay, in another namespace."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dev.embedded.control_plane import ControlPlane
+from schemas.json_types import Json
+from tests.support.control_plane.deployed import (
+    KUSTOMIZE,
+    NAMESPACE,
+    OVERLAYS,
+    apply,
+    build,
+    combine,
+    define_others_kinds,
+    emptied,
+    list_pod_templates,
+    select_kinds,
+)
+
+ALTERNATIVES = ("tls/kafka-scram",)
+"""Components that say the opposite of another one (`tls`, `strimzi`): users and passwords in place of certificates."""
+PARTS_OF_OTHERS = ("pods", "hami", "tls/kafka-certificate", "tls/opensearch")
+"""Listed by other components, or (`hami`) for the manifests of HAMi."""
+COMPONENTS = tuple(
+    name
+    for path in sorted((KUSTOMIZE / "components").rglob("kustomization.yaml"))
+    if (name := str(path.parent.relative_to(KUSTOMIZE / "components"))) not in {*ALTERNATIVES, *PARTS_OF_OTHERS}
+)
+OWN_NAMESPACE = "gpu-observability"
+FOREIGN = {"kube-system", "kai-scheduler"}
+"""Namespaces of others, in which two components read a log and one trusts an authority."""
+WITHOUT_STORE = {
+    "kafka": {"retention", "dashboards", "roles", "policies", "certificate", "mcp"},
+    "opensearch": {
+        "worker", "alerts", "events", "alertmanager", "scheduler", "kube-events", "hami-log", "kai-log", "raw-logs",
+        "dashboards", "certificate", "mcp",
+    },
+}  # fmt: skip
+"""Processes, by component label, that use neither certificates nor passwords of the store."""
+OLD_NAMESPACE = re.compile(
+    r"\bschedulerlog-\w+\.schedulerlog\b|(?<!com/)(?<!io/)\bschedulerlog/schedulerlog-"
+    r"|serviceaccounts:' \+ 'schedulerlog'"
+)
+"""The namespace in the name of a Service, of a Secret (`NAMESPACE/NAME`) and of the accounts in it."""
+MADE_BY_OTHERS = {
+    "schedulerlog-opensearch", "schedulerlog-opensearch-administrator", "schedulerlog-dashboards",
+    "schedulerlog-api-tls", "schedulerlog-mcp-tls", "kube-root-ca.crt",
+}  # fmt: skip
+"""Secrets that users or Jobs make, and the ConfigMap that Kubernetes makes in each namespace."""
+
+
+def list_overlay_components(overlay: str) -> set[str]:
+    """List what an overlay has already; the same component twice is refused by kustomize, in words."""
+    document = yaml.safe_load((KUSTOMIZE / "overlays" / overlay / "kustomization.yaml").read_text())
+    names = {path.rpartition("components/")[2] for path in document.get("components", ())}
+    below = [path.rpartition("/")[2] for path in document["resources"] if path.startswith("../") and "base" not in path]
+    return names.union(*(list_overlay_components(name) for name in below))
+
+
+def list_addable(overlay: str) -> list[str]:
+    has = list_overlay_components(overlay)
+    # Both set the address of Kafka; strimzi goes over the tls of an overlay.
+    without = has | ({"strimzi"} if "tls" not in has else set())
+    return [name for name in COMPONENTS if name not in without and not has & {name.partition("/")[0]}]
+
+
+def identify(item: Json) -> tuple[str, str, str]:
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def list_problems(objects: Sequence[Json], namespace: str) -> Iterator[str]:
+    """List what a pod would fail on, or what another installation would share."""
+    identities = Counter(map(identify, objects))
+    yield from (f"{identity} stands there twice" for identity, number in identities.items() if number > 1)
+    for item in objects:
+        if item["metadata"].get("namespace", namespace) not in {namespace, *FOREIGN}:
+            yield f"{identify(item)} is in another namespace"
+        for subject in item.get("subjects", ()):
+            if subject["kind"] == "ServiceAccount" and subject["namespace"] != namespace:
+                yield f"{identify(item)} gives rights to {subject}"
+    names = {(kind, name) for kind, namespace_of_item, name in identities if namespace_of_item == namespace}
+    data = [item["data"] for item in select_kinds(objects, "ConfigMap")]
+    (settings,) = (settings for settings in data if "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS" in settings)
+    for name, spec in list_pod_templates(objects):
+        yield from (f"{name}: {problem}" for problem in list_reference_problems(spec, names))
+        process = name.partition("/schedulerlog-")[2].removesuffix("-certificate")
+        # The stores of the demo have no settings of ours.
+        if process:
+            yield from (f"{name}: {problem}" for problem in list_missing_files(process, spec, settings))
+
+
+def list_reference_problems(spec: Json, names: set[tuple[str, str]]) -> Iterator[str]:
+    volumes = Counter(volume["name"] for volume in spec["volumes"])
+    yield from (f"volume {volume} twice" for volume, number in volumes.items() if number > 1)
+    account = spec.get("serviceAccountName", "default")
+    if account != "default" and ("ServiceAccount", account) not in names:
+        yield f"no account {account}"
+    yield from (f"no {kind} {name}" for kind, name in iterate_references(spec["volumes"]) if (kind, name) not in names)
+    for container in spec["containers"]:
+        mounts = Counter(mount["name"] for mount in container["volumeMounts"])
+        variables = Counter(variable["name"] for variable in container.get("env", ()))
+        doubles = [name for counts in (mounts, variables) for name, number in counts.items() if number > 1]
+        yield from (f"{name} twice" for name in doubles)
+        yield from (f"no volume {mount}" for mount in mounts if mount not in volumes)
+
+
+def list_missing_files(process: str, spec: Json, settings: dict[str, str]) -> Iterator[str]:
+    """List the files that settings name and that no volume has, of the stores that the process uses."""
+    folders = {mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
+    for store, without in WITHOUT_STORE.items():
+        files = [value for name, value in settings.items() if store in name.lower() and name.endswith("_FILE")]
+        if process not in without:
+            yield from (f"no volume with {file}" for file in files if file.rpartition("/")[0] not in folders)
+
+
+def iterate_references(volumes: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Iterate over the Secrets and ConfigMaps without which a pod does not start; users make some of them."""
+    for volume in volumes:
+        for source in (volume, *volume.get("projected", {}).get("sources", ())):
+            for kind, field in (("Secret", "secret"), ("ConfigMap", "configMap")):
+                reference = source.get(field)
+                name = reference and (reference.get("secretName") or reference["name"])
+                if reference and not reference.get("optional") and name not in MADE_BY_OTHERS:
+                    yield kind, name
+
+
+def to_comparable(objects: Sequence[Json]) -> dict[tuple[str, str, str], Json]:
+    return {identify(item): item for item in objects}
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    define_others_kinds(control_plane)
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (NAMESPACE, OWN_NAMESPACE)
+    ]
+    with emptied(control_plane):
+        apply(control_plane, namespaces)
+        yield control_plane
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_order_of_components_changes_nothing(cluster: ControlPlane, overlay: str, tmp_path: Path) -> None:
+    """An order and its reverse have every pair both ways; where processes are most, three more are drawn."""
+    names = list_addable(overlay)
+    assert len(names) > 12
+    generator = random.Random(overlay)
+    drawn = 3 if overlay == "production-scheduler" else 0
+    orders = [names, names[::-1], *(generator.sample(names, len(names)) for _ in range(drawn))]
+    first, *others = [
+        build(cluster, combine(tmp_path / str(number), KUSTOMIZE / "overlays" / overlay, order))
+        for number, order in enumerate(orders)
+    ]
+    assert list(list_problems(first, NAMESPACE)) == []
+    for objects in others:
+        assert to_comparable(objects) == to_comparable(first)
+    jobs = {"Job", "CronJob"}
+    apply(cluster, [item for item in first if item["kind"] not in jobs], "--dry-run=server", "--force-conflicts")
+
+
+def draw_sets(names: Sequence[str], generator: random.Random) -> Iterator[list[str]]:
+    """Draw sets of six, each in an order of its own, until every pair is in one of them."""
+    missing = {frozenset(pair) for pair in combinations(names, 2)}
+    while missing:
+        pair = min(missing, key=sorted)
+        others = generator.sample([name for name in names if name not in pair], 4)
+        drawn = [*pair, *others]
+        missing -= {frozenset(both) for both in combinations(drawn, 2)}
+        yield generator.sample(drawn, len(drawn))
+
+
+def test_every_pair_of_components_starts(cluster: ControlPlane, tmp_path: Path) -> None:
+    """On the smallest overlay, whose processes are in every other one too."""
+    names = list_addable("spoke")
+    assert len(names) > 20
+    problems = {}
+    for number, order in enumerate(draw_sets(names, random.Random(len(names)))):
+        objects = build(cluster, combine(tmp_path / str(number), KUSTOMIZE / "overlays/spoke", order))
+        if set_problems := list(list_problems(objects, NAMESPACE)):
+            problems[tuple(order)] = set_problems
+    assert problems == {}
+
+
+def test_another_namespace_is_named_everywhere(cluster: ControlPlane, tmp_path: Path) -> None:
+    names = list_addable("scheduler")
+    folder = combine(tmp_path / "own", KUSTOMIZE / "overlays/scheduler", names)
+    path = folder / "kustomization.yaml"
+    replacements = tmp_path / "own" / "namespace.yaml"
+    replacements.write_text((KUSTOMIZE / "namespace.yaml").read_text())
+    document = yaml.safe_load(path.read_text())
+    move = {"namespace": OWN_NAMESPACE, "replacements": [{"path": replacements.name}]}
+    path.write_text(yaml.safe_dump(document | move))
+    objects = build(cluster, folder)
+    assert list(list_problems(objects, OWN_NAMESPACE)) == []
+    before = build(cluster, combine(tmp_path / "default", KUSTOMIZE / "overlays/scheduler", names))
+    in_foreign = {identify(item) for item in before if item["metadata"].get("namespace") in FOREIGN}
+    assert in_foreign == {identify(item) for item in objects if item["metadata"].get("namespace") in FOREIGN}
+    assert len(in_foreign) >= 5
+    texts = [text for item in objects for text in iterate_texts(item)]
+    assert [text for text in texts if OLD_NAMESPACE.search(text)] == []
+    assert len([text for text in texts if OLD_NAMESPACE.search(text.replace(OWN_NAMESPACE, NAMESPACE))]) >= 6
+    jobs = {"Job", "CronJob"}
+    apply(cluster, [item for item in objects if item["kind"] not in jobs], "--dry-run=server", "--force-conflicts")
+
+
+def iterate_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from iterate_texts(part)
