@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, Literal
 
-from page.formats import escape_hidden, format_hours, format_mib, format_second
+from page.formats import escape_hidden, format_duration, format_hours, format_mib, format_second
 from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side, find_highest_bar
 from page.render import build_environment
 from page.texts import get_text
@@ -17,6 +17,8 @@ from schemas.answers.reports import FailureReport, Percentiles
 Row = tuple[str, str, str, Any]
 USAGE: Final = ("devices", "held_gpu_hours", "waiting_pods", "waiting_gpu_hours", "placed_gpu_hours")
 """Numbers of a namespace, in the order of their columns."""
+LAYER_NUMBERS: Final = ("placed_pods", "placed_seconds", "waiting_pods", "waiting_seconds")
+"""Numbers of a layer, in the order of their columns."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Beginnings of a cell that spreadsheets read as a formula (OWASP, "CSV Injection"), also after spaces."""
 
@@ -48,6 +50,9 @@ def list_numbers(report: FailureReport) -> Iterator[Row]:
         for cause in waited.causes:
             yield section, cause.cause, "pods", cause.pods
             yield section, cause.cause, "gpu_hours", cause.gpu_hours
+    for layer in report.layers:
+        for name in LAYER_NUMBERS:
+            yield "layer", layer.layer, name, getattr(layer, name)
     for usage in report.usage:
         for name, value in usage:
             if name != "namespace":
@@ -99,6 +104,8 @@ def build_view(report: FailureReport) -> dict[str, Any]:
         "plots": plots,
         "legend": legend,
         "highest": find_highest_bar(over_time),
+        "layer_columns": LAYER_NUMBERS,
+        "format_layer": partial(_format_layer, report.language),
         "usage_columns": USAGE,
         "format_usage": format_usage,
         "format_seconds": _format_seconds,
@@ -113,6 +120,11 @@ def _write_html(report: FailureReport) -> str:
 
 def _format_seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+def _format_layer(language: str, name: str, amount: float) -> str:
+    """Format a number of a layer: a count of pods, or a time."""
+    return format_duration(amount, language) if name.endswith("seconds") else f"{amount:,}"
 
 
 def format_usage(amount: float) -> str:
@@ -164,6 +176,18 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
                 for cause in waited.causes
             ]
             yield from _write_table([say("report.cause"), say("report.pods"), say("report.gpu_hours")], rows)
+    if report.layers:
+        yield f"\n## {say('layers.title')}\n"
+        yield from _write_table(
+            [say("column.layer"), *(say(f"layers.{name}") for name in LAYER_NUMBERS)],
+            [
+                [
+                    say(f"layer.{layer.layer}"),
+                    *(_format_layer(report.language, name, getattr(layer, name)) for name in LAYER_NUMBERS),
+                ]
+                for layer in report.layers
+            ],
+        )
     if report.usage:
         yield f"\n## {say('usage.title')}\n"
         yield from _write_table(

@@ -147,6 +147,12 @@ OCCUPANCY: Final = Index(
         "waited_for": KEYWORD,
         "placement_seconds": SECONDS,
         "start_seconds": SECONDS,
+        # The parts of the wait by the layer that held the pod; they add up to one of the two above.
+        "queue_wait_seconds": SECONDS,
+        "gate_wait_seconds": SECONDS,
+        "nodes_wait_seconds": SECONDS,
+        "bind_wait_seconds": SECONDS,
+        "start_wait_seconds": SECONDS,
         # The facts behind the placement: a process that starts anywhere in the topics continues from these (decision
         # 0014).
         "known": STORED,

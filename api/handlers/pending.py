@@ -28,16 +28,17 @@ from api.index.waiting.waiting_groups import (
     parse_reason_counts,
     rank_group,
     skip_groups,
+    to_waiting_layer,
     to_waiting_obstacle,
     to_waiting_workload,
 )
 from api.index.waiting.waiting_pods import build_blocked_query, parse_blocked
-from schemas.answers.waiting import Pending, PendingObstacles, PendingRow, PodsWaiting, WorkloadBlocked
+from schemas.answers.waiting import Pending, PendingLayers, PendingObstacles, PendingRow, PodsWaiting, WorkloadBlocked
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.indices import OBSERVATIONS, POD_STATES
 
-Answers = Pending | PendingObstacles | PodsWaiting
-_OF_ATTEMPTS: Final = ("queue", "reasons", "pools", "models", "obstacle")
+Answers = Pending | PendingObstacles | PendingLayers | PodsWaiting
+_OF_ATTEMPTS: Final = ("queue", "reasons", "pools", "models", "obstacle", "layer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,14 @@ class PendingHandlers:
     async def list_pending(self, request: Request, cluster: Cluster, query: PendingQuery) -> Response:
         """List the pods that wait now by workload, in pages: their number, the beginning of the wait, and the reasons.
 
-        With `group_by=obstacle`, pods with the same request and the same obstacle are one row; with `group_by=pod`,
-        each pod is one row, with its main obstacle, the node that lacks least, and the GPU-hours of its wait.
-        A pod waits if its latest attempt was refused or has no bind result, and no later observation shows it placed or
-        deleted; or if no scheduler tries it: it has a gate, its group or a claim is missing, its kubelet refused it.
-        `layers` counts the pods by the layer that holds them: queue, gate, nodes, bind, start. Schedulers try a waiting
-        pod every few minutes, so the list leaves out pods whose latest attempt was before `since`. A group whose number
-        of pods changes between two pages may be on both, or on neither.
+        With `group_by=obstacle`, pods with the same request and the same obstacle are one row; with `group_by=layer`,
+        the pods that one layer holds (queue, gate, nodes, bind, start) are one row; with `group_by=pod`, each pod, with
+        its main obstacle, the node that lacks least, and the GPU-hours of its wait. A pod waits if its latest attempt
+        was refused or has no bind result, and no later observation shows it placed or deleted; or if no scheduler tries
+        it: it has a gate, its group or a claim is missing, its kubelet refused it. `layers` counts the pods by the
+        layer that holds them: queue, gate, nodes, bind, start. Schedulers try a waiting pod every few minutes, so the
+        list leaves out pods whose latest attempt was before `since`. A group whose number of pods changes between two
+        pages may be on both, or on neither.
         """
         refuse_repeated(request)
         if query.watch:
@@ -69,7 +71,7 @@ class PendingHandlers:
 
     async def _list_groups(
         self, cluster: Cluster, scope: dict[str, Any], query: PendingQuery, group_by: GroupName
-    ) -> Pending | PendingObstacles:
+    ) -> Pending | PendingObstacles | PendingLayers:
         order = query.order
         position = parse_position(query.continue_, scope, GroupsPosition)
         moment = datetime.fromisoformat(position.at) if position else datetime.now(UTC)
@@ -96,13 +98,17 @@ class PendingHandlers:
         total = counted.get("total", {}).get("value", 0)
         shared = {
             "pods": answer["hits"]["total"]["value"],
-            "layers": parse_layers(counted.get("obstacles", {}), moment),
+            "layers": parse_layers(counted.get("layers", {}), moment),
             "total": total,
             "continue": token,
         }
         if group_by == "obstacle":
             return PendingObstacles.model_validate(
                 shared | {"items": [to_waiting_obstacle(bucket, pods, moment) for bucket, pods in groups]}
+            )
+        if group_by == "layer":
+            return PendingLayers.model_validate(
+                shared | {"items": [to_waiting_layer(bucket, pods, moment) for bucket, pods in groups]}
             )
         return Pending.model_validate(
             shared
@@ -122,7 +128,7 @@ class PendingHandlers:
 
 
 def _select_pods(query: PendingQuery) -> PodSelection:
-    values = query.model_dump(include={"namespace", "workload", "queue", "obstacle"})
+    values = query.model_dump(include={"namespace", "workload", "queue", "obstacle", "layer"})
     values |= {"reasons": query.reason, "pools": query.pool, "models": query.model}
     order = query.order if query.group_by == "pod" else "wait"
     return PodSelection(values, query.since, query.min_wait, order, query.limit)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from schemas.answers.waiting import (
+    LayerListed,
     MainObstacle,
     NearestNode,
     ObstacleWaiting,
@@ -12,7 +13,7 @@ from schemas.answers.waiting import (
 )
 
 
-def to_row(item: PodWaiting | WorkloadWaiting | ObstacleWaiting) -> PendingRow:
+def to_row(item: PodWaiting | WorkloadWaiting | ObstacleWaiting | LayerListed) -> PendingRow:
     """Convert an item of a page into a row; fields that the pods of a group do not share are empty."""
     match item:
         case PodWaiting():
@@ -21,6 +22,10 @@ def to_row(item: PodWaiting | WorkloadWaiting | ObstacleWaiting) -> PendingRow:
             return _to_workload_row(item)
         case ObstacleWaiting():
             return _to_obstacle_row(item)
+        case LayerListed():
+            return _to_group_row(item, item.examples[0]).model_copy(
+                update={"waited_seconds": item.waited_seconds, "reasons": " ".join(item.obstacles)}
+            )
 
 
 def _to_pod_row(pod: PodWaiting) -> PendingRow:
@@ -67,7 +72,7 @@ def _to_obstacle_row(group: ObstacleWaiting) -> PendingRow:
     return _to_group_row(group, group.examples[0]).model_copy(update=shared)
 
 
-def _to_group_row(group: WorkloadWaiting | ObstacleWaiting, longest: PodWaiting) -> PendingRow:
+def _to_group_row(group: WorkloadWaiting | ObstacleWaiting | LayerListed, longest: PodWaiting) -> PendingRow:
     return PendingRow(
         pods=group.pods,
         namespace="",

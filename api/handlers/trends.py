@@ -25,7 +25,7 @@ class TrendHandlers:
     index: OpenSearch
 
     async def list_trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
-        """Count attempts over time by reason, namespace, pool, model, result, workload or queue.
+        """Count attempts over time by reason, namespace, pool, model, result, workload or queue; or waits by layer.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets
         at which its level changes. Retries count as attempts of their own. An attempt that was refused for several

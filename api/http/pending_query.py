@@ -9,13 +9,15 @@ from api.http.param_types import ContinueToken, Keyword, TimeText, WholeNumber
 from api.http.query_params import DEFAULT_ITEMS, MAX_ITEMS, OF_THE_NEXT_PAGE, WaitingFilters
 from api.http.tables import CSV
 from api.http.watch_query import WatchParameters
+from schemas.answers.diagnosis import Layer
 
-GroupBy = Literal["workload", "obstacle", "pod"]
+GroupBy = Literal["workload", "obstacle", "layer", "pod"]
 Sort = Literal["pods", "wait", "gpu_hours", "devices", "attempts", "name"]
 Format = Literal["json", "flat", "csv"]
 _SORTS: Final[dict[GroupBy, tuple[Sort, ...]]] = {
     "workload": ("pods", "wait", "gpu_hours", "devices"),
     "obstacle": ("pods", "wait", "gpu_hours", "devices"),
+    "layer": ("pods", "wait", "gpu_hours", "devices"),
     "pod": ("wait", "gpu_hours", "devices", "attempts", "name"),
 }
 """Orders that each grouping offers; the first is the default."""
@@ -25,6 +27,7 @@ class PendingQuery(WatchParameters, WaitingFilters):
     pool: Keyword | None = Field(None, description="Node pool in which the pods' latest attempts judged nodes.")
     model: Keyword | None = Field(None, description="Exact model of a device that the pods' latest attempts judged.")
     obstacle: Keyword | None = Field(None, description="Exact code of the pods' main obstacle.")
+    layer: Layer | None = Field(None, description="Layer that holds the pods.")
     min_wait: TimeText | None = Field(
         None, description="Minimum wait: a duration (15m, 2h, 7d), or the time before which the wait began (RFC 3339)."
     )
@@ -34,7 +37,7 @@ class PendingQuery(WatchParameters, WaitingFilters):
     group_by: GroupBy = Field(
         "workload",
         description="Rows of the answer. `workload`: one per workload. `obstacle`: one for all pods with the same "
-        "request and the same obstacle. `pod`: one per pod.",
+        "request and the same obstacle. `layer`: one per layer that holds pods. `pod`: one per pod.",
     )
     sort: Sort | None = Field(
         None,

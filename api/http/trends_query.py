@@ -1,14 +1,14 @@
 """Query parameters of counts over time, and of the report of failures that is made of them."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from api.http.param_types import Keyword, NamespaceName, Query, TimeText, WholeNumber, parse_time
 from schemas.answers.trends import Count
 
-Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue"]
+Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
 Interval = Literal["1m", "5m", "15m", "1h", "6h", "1d"]
 INTERVALS: Final[dict[Interval, timedelta]] = {
     "1m": timedelta(minutes=1),
@@ -39,12 +39,14 @@ class TrendRange(NamedTuple):
 
 class TrendsQuery(Query):
     by: Dimension = Field(
-        "reason", description="Dimension of the series. `reason`: codes for which nodes were refused."
+        "reason",
+        description="Dimension of the series. `reason`: codes for which nodes were refused. `layer`: waits of pods "
+        "that were placed, by the layer that held them.",
     )
     count: Count = Field(
         "attempts",
         description="Unit of the counts: `attempts`, or the `nodes` or `devices` that they judged (with `by=reason`: "
-        "that they refused for the reason).",
+        "that they refused for the reason). With `by=layer` always `waited_seconds`.",
     )
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
     result: Literal["succeeded", "failed", "pending"] | None = Field(None, description="Outcome of the attempts.")
@@ -62,6 +64,21 @@ class TrendsQuery(Query):
     format: Literal["json", "csv"] | None = Field(
         None, description="`csv`: one row per bucket and series, also by `Accept: text/csv`."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_waits_by_layer(cls, fields: Any) -> Any:
+        """Choose the only unit in which layers are counted."""
+        is_default = isinstance(fields, dict) and fields.get("by") == "layer" and "count" not in fields
+        return {**fields, "count": "waited_seconds"} if is_default else fields
+
+    @model_validator(mode="after")
+    def _counts_its_unit(self) -> Self:
+        if (self.by == "layer") != (self.count == "waited_seconds"):
+            raise ValueError(f"count={self.count} with by={self.by}: by=layer counts waited_seconds, and only it does")
+        if self.by == "layer" and self.result:
+            raise ValueError("result with by=layer: waits are those of pods that were placed; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _is_a_range(self) -> Self:

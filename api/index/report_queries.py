@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from api.index.reading.query_dsl import (
     combine,
@@ -12,15 +12,20 @@ from api.index.reading.query_dsl import (
     match_time_range,
     match_tried_since,
 )
+from api.index.waiting.waiting_groups import LAYERS_OF_WAITS, parse_layers
+from schemas.answers.diagnosis import Layer
 from schemas.answers.reports import (
     CauseWaited,
     FindingsReported,
     Fragmentation,
+    LayerWaited,
     NamespaceUsage,
     Percentiles,
     Waited,
 )
+from schemas.answers.waiting import LayerWaiting
 from schemas.codec.records import format_rfc3339
+from schemas.documents.placements import LAYERS
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
 from schemas.json_types import Json
@@ -54,7 +59,7 @@ def build_waiting_query(cluster: str, namespace: str | None, since: str) -> Json
         "size": MAX_WAITS,
         "_source": ["wait"],
         "track_total_hits": True,
-        "aggs": {"causes": causes, "namespaces": namespaces, **sums},
+        "aggs": {"causes": causes, "namespaces": namespaces, "layers": LAYERS_OF_WAITS, **sums},
     }
 
 
@@ -97,6 +102,7 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
     }
     causes = {"terms": {"field": "waited_for", "size": _MAX_CAUSES}, "aggs": waited}
     namespaces = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": waited}
+    layers = {name_layer_sum(layer): sum_layer(layer) for layer in LAYERS}
     clauses = [
         match_cluster(cluster),
         *match_terms({"namespace": namespace}),
@@ -106,8 +112,37 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
         "query": combine(clauses),
         "size": 0,
         "track_total_hits": True,
-        "aggs": {"causes": causes, "namespaces": namespaces, **waited, **percentiles},
+        "aggs": {"causes": causes, "namespaces": namespaces, **waited, **percentiles, **layers},
     }
+
+
+def name_layer_sum(layer: str) -> str:
+    """Name the aggregation of a layer; other aggregations are called as a layer is."""
+    return f"{layer}_wait"
+
+
+def sum_layer(layer: str, **more: Json) -> Json:
+    """Build the aggregation of the placements that waited in a layer: their number, and their seconds there."""
+    field = f"{layer}_wait_seconds"
+    return {"filter": {"exists": {"field": field}}, "aggs": {"total": {"sum": {"field": field}}, **more}}
+
+
+def parse_layer_waits(placed: Json, waiting: Json, moment: datetime) -> list[LayerWaited]:
+    """Parse the answers to both searches into a row for each layer in which a pod waited or waits."""
+    sums = placed.get("aggregations", {})
+    now = parse_layers(waiting.get("aggregations", {}).get("layers", {}), moment)
+    nobody = LayerWaiting(pods=0, waited_seconds=0)
+    rows = [
+        LayerWaited(
+            layer=layer,
+            placed_pods=sums.get(name_layer_sum(layer), {}).get("doc_count", 0),
+            placed_seconds=round(sums.get(name_layer_sum(layer), {}).get("total", {}).get("value") or 0, 3),
+            waiting_pods=now.get(layer, nobody).pods,
+            waiting_seconds=now.get(layer, nobody).waited_seconds,
+        )
+        for layer in get_args(Layer)
+    ]
+    return [row for row in rows if row.placed_pods or row.waiting_pods]
 
 
 def parse_placed(answer: Json) -> Waited:

@@ -7,10 +7,12 @@ from typing import Any, Final
 from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, match_time_range
+from api.index.report_queries import name_layer_sum, sum_layer
 from engine.summaries.change_points import find_change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import format_rfc3339
-from schemas.indices import TRENDS
+from schemas.documents.placements import LAYERS
+from schemas.indices import OCCUPANCY, TRENDS
 from schemas.json_types import Json
 
 _OF_ALL: Final = {"namespace": "namespace", "result": "result"}
@@ -63,8 +65,11 @@ def _sum(query: TrendsQuery) -> Json:
 
 
 def _aggregate_over_time(query: TrendsQuery, span: TrendRange) -> Json:
-    histogram = {"field": "@timestamp", "fixed_interval": f"{int(span.interval.total_seconds())}s", "min_doc_count": 1}
-    return {"times": {"date_histogram": histogram, "aggs": {"total": _sum(query)}}}
+    return {"times": {"date_histogram": _build_histogram(span), "aggs": {"total": _sum(query)}}}
+
+
+def _build_histogram(span: TrendRange) -> Json:
+    return {"field": "@timestamp", "fixed_interval": f"{int(span.interval.total_seconds())}s", "min_doc_count": 1}
 
 
 def parse_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Json | None) -> Trends:
@@ -143,8 +148,53 @@ RETENTION: Final[timedelta] = TRENDS.retention
 """Time for which counts go back."""
 
 
+def build_layers_query(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
+    """Build the search for the waits of placed pods by layer, at the time of their binds."""
+    layers = [query.key] if query.key in LAYERS else list(LAYERS) if query.key is None else []
+    filters = [
+        match_cluster(cluster),
+        *match_terms({"namespace": query.namespace}),
+        *match_time_range("@timestamp", format_rfc3339(span.since), format_rfc3339(span.until)),
+    ]
+    aggregations = {name_layer_sum(layer): sum_layer(layer, times=_group_layer(layer, span)) for layer in layers}
+    return {"size": 0, "track_total_hits": False, "query": combine(filters), "aggs": aggregations}
+
+
+def _group_layer(layer: str, span: TrendRange) -> Json:
+    total = {"total": {"sum": {"field": f"{layer}_wait_seconds"}}}
+    return {"date_histogram": _build_histogram(span), "aggs": total}
+
+
+def _to_series_answer(answer: Json) -> Json:
+    """Convert the answer to ``build_layers_query`` into one to ``build_trends_query``; the largest layer first."""
+    sums = answer.get("aggregations", {})
+    by_layer = {layer: sums.get(name_layer_sum(layer), {}) for layer in LAYERS}
+    buckets = [{"key": layer, **bucket} for layer, bucket in by_layer.items() if bucket.get("doc_count")]
+    buckets.sort(key=lambda bucket: -bucket["total"]["value"])
+    together: dict[int, float] = {}
+    for time in (time for bucket in buckets for time in bucket["times"]["buckets"]):
+        together[time["key"]] = together.get(time["key"], 0.0) + time["total"]["value"]
+    times = [{"key": key, "total": {"value": value}} for key, value in together.items()]
+    total = sum(bucket["total"]["value"] for bucket in buckets)
+    return {"aggregations": {
+        "series": {"buckets": buckets}, "times": {"buckets": times}, "total": {"value": total},
+    }}  # fmt: skip
+
+
+async def _read_layer_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime) -> Trends:
+    span = query.derive_range(now)
+    answers = [
+        _to_series_answer(await index.search(OCCUPANCY.alias, build_layers_query(cluster, query, each)))
+        for each in (span, span.before)
+    ]
+    is_complete = span.before.since >= now - OCCUPANCY.retention
+    return parse_trends(query, span, answers[0], answers[1] if is_complete else None)
+
+
 async def read_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime) -> Trends:
     """Read the counts of the range, with the totals of the range before if counts go back that far."""
+    if query.by == "layer":
+        return await _read_layer_trends(index, cluster, query, now)
     span = query.derive_range(now)
     answer = await index.search(TRENDS.alias, build_trends_query(cluster, query, span))
     before: dict[str, Any] | None = None

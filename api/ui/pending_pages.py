@@ -10,13 +10,14 @@ from starlette.responses import Response
 from api.ui.answers import Answered
 from api.ui.page_shell import MENDED, PageShell, select_parameters, to_part
 
-GROUPINGS: Final = ("obstacle", "workload", "pod")
+GROUPINGS: Final = ("obstacle", "layer", "workload", "pod")
 SORTS: Final = {
     "obstacle": ("pods", "wait", "gpu_hours"),
+    "layer": ("pods", "wait", "gpu_hours"),
     "workload": ("pods", "wait", "gpu_hours"),
     "pod": ("wait", "gpu_hours", "attempts", "name"),
 }
-FILTERS: Final = ("namespace", "workload", "queue", "reason", "obstacle", "pool", "model", "min_wait", "since")
+FILTERS: Final = ("namespace", "workload", "queue", "reason", "obstacle", "layer", "pool", "model", "min_wait", "since")
 
 
 @dataclass(frozen=True, slots=True)

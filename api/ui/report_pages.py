@@ -12,10 +12,18 @@ from page.plots import Series, draw_bars_over_time, find_highest_bar
 from page.report_file import build_view
 from schemas.answers.reports import FailureReport
 
-DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue")
+DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
 COUNTS: Final = ("attempts", "nodes", "devices")
 PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
+_NOT_BY_LAYER: Final = ("count", "result")
+"""Parameters of attempts: waits by layer are those of placed pods, and counted in seconds."""
 _NAMES: Final = {"csv": "csv", "markdown": "md", "html": "html"}
+
+
+def _select_trends(request: Request) -> dict[str, str | None]:
+    is_by_layer = request.query_params.get("by") == "layer"
+    names = [name for name in PARAMETERS if not (is_by_layer and name in _NOT_BY_LAYER)]
+    return select_parameters(request, *names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,7 @@ class ReportPages:
     shell: PageShell
 
     async def show_trends(self, request: Request) -> Response:
-        answered = await self.shell.ask(request, "/trends", **select_parameters(request, *PARAMETERS))
+        answered = await self.shell.ask(request, "/trends", **_select_trends(request))
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
         say, body = build_context(request).get_text, answered.parse_json()
@@ -44,7 +52,7 @@ class ReportPages:
 
     async def write_trends_table(self, request: Request) -> Response:
         """Write the rows of the page as a CSV file."""
-        answered = await self.shell.ask(request, "/trends", format="csv", **select_parameters(request, *PARAMETERS))
+        answered = await self.shell.ask(request, "/trends", format="csv", **_select_trends(request))
         if not answered.is_right:
             return self.shell.show_problem(request, answered)
         headers = {"Content-Disposition": 'attachment; filename="trends.csv"'}

@@ -3,18 +3,29 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from schemas.answers.waiting import ObstacleWaiting, Pending, PendingObstacles, PodsWaiting, PodWaiting, WorkloadWaiting
+from schemas.answers.waiting import (
+    LayerListed,
+    ObstacleWaiting,
+    Pending,
+    PendingLayers,
+    PendingObstacles,
+    PodsWaiting,
+    PodWaiting,
+    WorkloadWaiting,
+)
 
 _EXAMPLES = 3
 
 
-def group_waiting(waiting: PodsWaiting, grouping: str) -> PodsWaiting | Pending | PendingObstacles:
-    """Group the pods by ``workload`` or ``obstacle``; another grouping leaves them as they are."""
+def group_waiting(waiting: PodsWaiting, grouping: str) -> PodsWaiting | Pending | PendingObstacles | PendingLayers:
+    """Group the pods by ``workload``, ``obstacle`` or ``layer``; another grouping leaves them as they are."""
     match grouping:
         case "workload":
             return group_by_workload(waiting)
         case "obstacle":
             return group_by_obstacle(waiting)
+        case "layer":
+            return group_by_layer(waiting)
     return waiting
 
 
@@ -34,6 +45,12 @@ def group_by_obstacle(waiting: PodsWaiting) -> PendingObstacles:
     """Group the pods by obstacle and request, those with the most pods first."""
     groups = _group(waiting.items, lambda pod: (pod.obstacle.code if pod.obstacle else "", pod.devices))
     return PendingObstacles(pods=waiting.total, total=len(groups), items=[_to_obstacle(pods) for pods in groups])
+
+
+def group_by_layer(waiting: PodsWaiting) -> PendingLayers:
+    """Group the pods by the layer that holds them, those with the most pods first."""
+    groups = _group(waiting.items, lambda pod: pod.layer)
+    return PendingLayers(pods=waiting.total, total=len(groups), items=[_to_layer(pods) for pods in groups])
 
 
 def _group(pods: Iterable[PodWaiting], key: Callable[[PodWaiting], Hashable]) -> list[list[PodWaiting]]:
@@ -78,5 +95,22 @@ def _to_obstacle(pods: Sequence[PodWaiting]) -> ObstacleWaiting:
         first_judged_at=min(pod.first_judged_at for pod in pods),
         last_judged_at=max(pod.last_judged_at for pod in pods),
         nearest=None,
+        examples=list(pods[:_EXAMPLES]),
+    )
+
+
+def _to_layer(pods: Sequence[PodWaiting]) -> LayerListed:
+    obstacles = Counter(pod.obstacle.code for pod in pods if pod.obstacle)
+    return LayerListed(
+        layer=pods[0].layer,
+        pods=len(pods),
+        waited_seconds=sum(pod.waited_seconds for pod in pods),
+        workloads=len({(pod.namespace, _name_workload(pod)) for pod in pods}),
+        namespaces=len({pod.namespace for pod in pods}),
+        obstacles=dict(obstacles.most_common()),
+        devices=sum(pod.devices or 0 for pod in pods),
+        gpu_hours=round(sum(pod.gpu_hours or 0 for pod in pods), 3),
+        first_judged_at=min(pod.first_judged_at for pod in pods),
+        last_judged_at=max(pod.last_judged_at for pod in pods),
         examples=list(pods[:_EXAMPLES]),
     )

@@ -22,7 +22,8 @@ def list_pods(
     asking: Asking,
     pending: Annotated[bool, typer.Option("--pending", help="Pods that wait now, the longest wait first.")] = False,
     grouping: Annotated[
-        Grouping, typer.Option("--by", metavar="pod|workload|obstacle", help="With --pending: the subject of a row.")
+        Grouping,
+        typer.Option("--by", metavar="pod|workload|obstacle|layer", help="With --pending: the subject of a row."),
     ] = "pod",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Pods of all namespaces.")] = False,
     reason: Annotated[str, typer.Option(metavar="CODE", help="Refused for this reason (docs/reasons.md).")] = "",
@@ -38,6 +39,7 @@ def list_pods(
     Examples:
       schedulerlog list --pending -A
       schedulerlog list --pending -A --by obstacle
+      schedulerlog list --pending -A --by layer
       schedulerlog list -n llm --reason CardInsufficientMemory --since 2h
       schedulerlog list --pending -n llm -o name
     """

@@ -8,17 +8,19 @@ from cli.terminal.values import format_duration
 from page.views import amounts
 from schemas.json_types import Json
 
-Grouping = Literal["pod", "workload", "obstacle"]
+Grouping = Literal["pod", "workload", "obstacle", "layer"]
 SHOWN_REASONS: Final = 2
 _COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "pod": ("POD", "WAITS", "#GPU HOURS", "OBSTACLE", "NEAREST NODE"),
     "workload": ("WORKLOAD", "#PODS", "WAITS", "#GPU HOURS", "REASONS"),
     "obstacle": ("OBSTACLE", "#PODS", "WAITS", "#GPU HOURS", "ASKED", "NEAREST NODE"),
+    "layer": ("LAYER", "#PODS", "LONGEST", "ALL WAITS", "#GPU HOURS", "OBSTACLES"),
 }
 _MORE_COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "pod": ("LAYER", "#DEVICES", "#ATTEMPTS", "WORKLOAD", "QUEUE", "SCHEDULER", "ATTEMPT", "WHY"),
     "workload": ("#DEVICES", "QUEUE", "LONGEST WAITS"),
     "obstacle": ("#DEVICES", "#WORKLOADS", "LONGEST WAITS", "WHY"),
+    "layer": ("#DEVICES", "#WORKLOADS", "LONGEST WAITS"),
 }
 
 
@@ -37,12 +39,7 @@ def write_headline(answer: Json, grouping: Grouping) -> str:
         return "No pod waits"
     if grouping == "pod":
         return format_count(answer["total"], "waiting pod")
-    kept_out = (
-        format_count(answer["total"], "workload")
-        if grouping == "workload"
-        else format_count(answer["total"], "obstacle")
-    )
-    return f"{format_count(answer['pods'], 'waiting pod')}, {kept_out}"
+    return f"{format_count(answer['pods'], 'waiting pod')}, {format_count(answer['total'], grouping)}"
 
 
 def iterate_pods(answer: Json) -> Iterator[Mapping[str, Any]]:
@@ -103,10 +100,25 @@ def _to_obstacle_row(obstacle: Mapping[str, Any], waits: str) -> list[str]:
     ]
 
 
+def _to_layer_row(layer: Mapping[str, Any], waits: str) -> list[str]:
+    return [
+        layer["layer"] or "not known",
+        _format_number(layer["pods"]),
+        waits,
+        format_duration(layer["waited_seconds"]),
+        _format_hours(layer["gpu_hours"]),
+        shorten_reasons(list(layer["obstacles"])),
+        _format_number(layer["devices"]),
+        _format_number(layer["workloads"]),
+        _name_longest_waiting(layer),
+    ]
+
+
 _ROWS: Final[Mapping[Grouping, Callable[[Mapping[str, Any], str], list[str]]]] = {
     "pod": _to_pod_row,
     "workload": _to_workload_row,
     "obstacle": _to_obstacle_row,
+    "layer": _to_layer_row,
 }
 
 

@@ -75,6 +75,7 @@ def _show(screen: Screen, answer: Json, *, is_wide: bool) -> None:
     full_text = ", after {hours} GPU-hours of waiting"
     partial_text = f". How long they waited is known of {times['pods']:,}: {{hours}} GPU-hours"
     _show_waits(screen, answer["placed"], "Placed in this time: {pods}" + (full_text if is_known else partial_text))
+    _show_layers(screen, answer.get("layers", []))
     _show_usage(screen, answer.get("usage", []))
     if times["pods"]:
         screen.skip_line()
@@ -112,6 +113,24 @@ def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: boo
 
 def _format_number(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
+
+
+def _show_layers(screen: Screen, layers: list[dict[str, Any]]) -> None:
+    if not layers:
+        return
+    screen.skip_line()
+    screen.print_line("Waits by layer", "bold")
+    rows = [
+        [
+            layer["layer"],
+            f"{layer['placed_pods']:,}",
+            format_duration(layer["placed_seconds"]),
+            f"{layer['waiting_pods']:,}",
+            format_duration(layer["waiting_seconds"]),
+        ]
+        for layer in layers
+    ]
+    screen.print_table(["LAYER", "#PLACED PODS", "#WAITED", "#WAITING PODS", "#WAIT NOW"], rows, indent=2)
 
 
 def _show_usage(screen: Screen, usage: list[dict[str, Any]]) -> None:

@@ -13,8 +13,8 @@ from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24
-Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue"]
-Counted = Literal["attempts", "nodes", "devices"]
+Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
+Counted = Literal["attempts", "nodes", "devices", "waited_seconds"]
 
 
 @with_api_options
@@ -23,12 +23,13 @@ def trends(
     dimension: Annotated[
         Dimension,
         typer.Option(
-            "--by", metavar="reason|namespace|pool|model|result|workload|queue", help="Dimension of the counts."
+            "--by", metavar="reason|namespace|pool|model|result|workload|queue|layer", help="Dimension of the counts."
         ),
     ] = "reason",
     count: Annotated[
-        Counted, typer.Option(metavar="attempts|nodes|devices", help="Subject of the counts.")
-    ] = "attempts",
+        Counted | None,
+        typer.Option(metavar="attempts|nodes|devices", help="Subject of the counts; --by layer counts waits."),
+    ] = None,
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Attempts of all namespaces.")] = False,
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "24h",
     until: Annotated[str, typer.Option(metavar="TIME", help="Default: now.")] = "",
@@ -42,9 +43,10 @@ def trends(
       schedulerlog trends -A
       schedulerlog trends -n llm --since 7d --count devices
       schedulerlog trends -A --by pool --since 7d -o json
+      schedulerlog trends -A --by layer --since 7d
     """
     transport = asking.create_transport()
-    query = {"by": dimension, "count": count, "since": since, "until": until, "key": key, "limit": str(limit)}
+    query = {"by": dimension, "count": count or "", "since": since, "until": until, "key": key, "limit": str(limit)}
     query["namespace"] = "" if all_namespaces else transport.get_namespace()
     answer = require_answer(transport.get("/trends", query))
     if not print_document(asking.output, answer):

@@ -39,9 +39,10 @@ _PLACES: Final = (
     PanelPlace("visualization", "schedulerlog-occupancy-by-node", 24, 63, 24, 15),
     PanelPlace("visualization", "schedulerlog-time-to-placement", 0, 78, 24, 15),
     PanelPlace("visualization", "schedulerlog-waits-by-namespace", 24, 78, 24, 15),
-    PanelPlace("visualization", "schedulerlog-findings-over-time", 0, 93, 16, 15),
-    PanelPlace("search", "schedulerlog-findings-list", 16, 93, 32, 15),
-    PanelPlace("search", "schedulerlog-bind-failures", 0, 108, 48, 12),
+    PanelPlace("visualization", "schedulerlog-waits-by-layer", 0, 93, 48, 15),
+    PanelPlace("visualization", "schedulerlog-findings-over-time", 0, 108, 16, 15),
+    PanelPlace("search", "schedulerlog-findings-list", 16, 108, 32, 15),
+    PanelPlace("search", "schedulerlog-bind-failures", 0, 123, 48, 12),
 )
 
 

@@ -17,6 +17,7 @@ from deploy.dashboards.panels import (
 )
 from deploy.dashboards.saved_objects import SavedObject
 from deploy.dashboards.searches import LASTING, WAITING
+from schemas.documents.placements import LAYERS
 from schemas.indices import ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES, TRENDS
 
 _PERCENTILES: Final = (50, 90, 99)
@@ -149,7 +150,20 @@ def _list_wait_panels() -> list[SavedObject]:
         aggregate_field("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
         aggregate_field("percentiles", "start_seconds", "Seconds to the start", percents=_PERCENTILES),
     ]
+    by_layer = [
+        *(aggregate_field("sum", f"{layer}_wait_seconds", f"Seconds: {layer}") for layer in LAYERS),
+        group_by_time(),
+    ]
     return [
+        build_visualization(
+            "schedulerlog-waits-by-layer",
+            "Waits by layer",
+            "Where do pods wait until they start: queue, gate, nodes, bind, start?",
+            "histogram",
+            OCCUPANCY.alias,
+            "",
+            by_layer,
+        ),
         build_visualization(
             "schedulerlog-waiting",
             "Waiting pods by workload",

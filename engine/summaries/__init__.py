@@ -23,6 +23,7 @@ Attempts of a pod
 Placements
     ``pod_facts``         binds, sightings and descriptions of pods
     ``pod_timelines``     the pods of one name, separated, with their time on each node
+    ``layer_seconds``     a pod's wait, divided among the layers that held it
     ``occupancy``         placements derived from binds and sightings
     ``overcommit``        devices that are allocated beyond their capacity
     ``node_history``      registrations and checks of nodes by time

@@ -13,16 +13,18 @@ is taken to be about the pod that was there at that time.
     BindFact, PodSighting ──add──▶ Facts ──placements──▶ DerivedPlacement (a placement, and the facts behind it)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
+from engine.summaries.layer_seconds import WaitTimes, divide_wait, limit_marks, sort_marks
 from engine.summaries.pod_facts import (
     DELETED,
     ENDS,
     BindFact,
     Fact,
+    LayerMark,
     PodSighting,
     merge_descriptions,
     rank_bind,
@@ -49,6 +51,7 @@ class DerivedPlacement:
     sights: tuple[PodSighting, ...]
     bind: BindFact | None
     """The bind that the placement began with."""
+    marks: tuple[LayerMark, ...] = ()
 
 
 def to_sighting(event: PodObserved) -> PodSighting | None:
@@ -83,12 +86,20 @@ class Facts:
         self._sights: dict[tuple[object, ...], PodSighting] = {}
         self._descriptions: dict[str, PodDescription] = {}
         """By UID."""
+        self._marks: dict[str, set[LayerMark]] = {}
+        """By UID, the layers that held the pod while it waited."""
         for fact in facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> bool:
         """Add a fact; True if it was new."""
         return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
+
+    def mark(self, mark: LayerMark) -> None:
+        """Add the layer that held a pod at a time. It adds no placement, and counts when one is derived."""
+        # Without a UID it may be of any pod of the name.
+        if mark.uid:
+            self._marks[mark.uid] = set(limit_marks(self._marks.get(mark.uid, set()) | {mark}))
 
     def describe(self, uid: str, description: PodDescription | None) -> bool:
         """Add a source's description of where the pod comes from; True if it was new."""
@@ -159,8 +170,18 @@ class Facts:
             waited_for=list(bind.waited_for) if bind else [],
             allocations=list(part.held),
         )
+        marks = sort_marks(self._marks.get(part.uid, ()))
+        placement = placement.model_copy(update={"layer_seconds": _divide_wait(placement, marks)})
         sights = sorted(part.sights + part.earlier_ends, key=rank_by_time)
-        return DerivedPlacement(placement, tuple(sorted(part.binds, key=rank_by_time)), tuple(sights), bind)
+        binds = tuple(sorted(part.binds, key=rank_by_time))
+        return DerivedPlacement(placement, binds, tuple(sights), bind, tuple(marks))
+
+
+def _divide_wait(placement: PodPlacement, marks: Sequence[LayerMark]) -> dict[str, float]:
+    since, bound_at = placement.waiting_since, placement.bound_at
+    if since is None or bound_at is None:
+        return {}
+    return divide_wait(WaitTimes(since, placement.judged_at, bound_at, placement.running_at), marks)
 
 
 def _counts_each(sight: PodSighting) -> bool:

@@ -50,6 +50,15 @@ class PodSighting:
     """Devices that the pod itself claims to hold."""
 
 
+@dataclass(frozen=True, slots=True)
+class LayerMark:
+    """The layer that holds a waiting pod from a time on, until its next mark."""
+
+    uid: str
+    layer: str
+    time: datetime
+
+
 Fact: TypeAlias = BindFact | PodSighting
 
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement
 from engine.summaries.overcommit import Holding
-from engine.summaries.pod_facts import BindFact, Fact, PodSighting
+from engine.summaries.pod_facts import BindFact, Fact, LayerMark, PodSighting
 from pipeline.placements.input_decoder import BoundAttempt
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
 from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
@@ -47,6 +47,7 @@ class StoredPlacement:
 class _Facts(NamedTuple):
     binds: tuple[BindFact, ...] = ()
     sights: tuple[PodSighting, ...] = ()
+    marks: tuple[LayerMark, ...] = ()
 
 
 _FACTS: Final = TypeAdapter(_Facts)
@@ -54,14 +55,25 @@ _FACTS: Final = TypeAdapter(_Facts)
 
 def to_facts_field(derived: DerivedPlacement) -> dict[str, Any]:
     """Return the facts that the document keeps so that the placement can be derived again."""
-    return {"binds": derived.binds, "sights": derived.sights}
+    facts = {"binds": derived.binds, "sights": derived.sights}
+    return facts | ({"marks": derived.marks} if derived.marks else {})
 
 
 def decode_facts(document: StoredPlacement) -> list[Fact]:
     """Decode the facts that a placement was derived from; none of a document that another program wrote."""
+    facts = _decode(document)
+    return [*facts.binds, *facts.sights]
+
+
+def decode_marks(document: StoredPlacement) -> list[LayerMark]:
+    """Decode the layers that held the pod of a placement while it waited."""
+    return list(_decode(document).marks)
+
+
+def _decode(document: StoredPlacement) -> _Facts:
     try:
         stored_facts = document.source.get("known") or {}
-        facts = _FACTS.validate_python((stored_facts.get("binds", ()), stored_facts.get("sights", ())))
+        return _FACTS.validate_python(tuple(stored_facts.get(name, ()) for name in _Facts._fields))
     except (ValidationError, AttributeError) as error:
         logger.warning(
             "document %s of %s is ignored: its field `stored_facts` is not one that this process wrote: %.300s",
@@ -69,8 +81,7 @@ def decode_facts(document: StoredPlacement) -> list[Fact]:
             document.index,
             error,
         )
-        return []
-    return [*facts.binds, *facts.sights]
+        return _Facts()
 
 
 def search_placements_of_pod(pod: PodKey) -> Search:

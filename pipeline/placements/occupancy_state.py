@@ -111,6 +111,8 @@ class OccupancyState:
                 )
                 for fact in facts:
                     pod.facts.add(fact)
+                for mark in occupancy_queries.decode_marks(document):
+                    pod.facts.mark(mark)
                 pod.resume(read_placement(document.id, document.source))
         self._pods[key] = pod
         self.holdings.put(key, derive_holdings(pod.facts.derive_placements()))

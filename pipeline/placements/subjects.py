@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from engine.diagnosis.waiting import derive_wait_without_attempt
+from engine.summaries.layer_seconds import NODES
 from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import Facts, to_sighting
+from engine.summaries.pod_facts import LayerMark
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
 from schemas.codec.records import Rejected
@@ -80,6 +83,15 @@ class WrittenDocument:
     digest: bytes
 
 
+def to_layer_mark(event: PodObserved) -> LayerMark | None:
+    """Convert an observation of a waiting pod to the layer that holds it; None for other observations."""
+    if event.deleted or event.node or event.phase != "Pending":
+        return None
+    wait = derive_wait_without_attempt(event)
+    # A pod without an obstacle of its own waits for what its attempts are refused for.
+    return LayerMark(event.pod.uid, (wait.layer if wait else "") or NODES, event.observed_at)
+
+
 @dataclass(slots=True)
 class PodState:
     facts: Facts
@@ -93,6 +105,8 @@ class PodState:
 
     def learn(self, event: PodObserved) -> bool:
         """Add an observation to the facts about the pod; True if something of it was new."""
+        if mark := to_layer_mark(event):
+            self.facts.mark(mark)
         sighting = to_sighting(event)
         is_new = sighting is not None and self.facts.add(sighting)
         return self.facts.describe(event.pod.uid, event.description) or is_new

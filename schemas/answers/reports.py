@@ -5,7 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from .base import Answer
-from .diagnosis import Actor
+from .diagnosis import Actor, Layer
 from .suggestions import AdmittingChangeFound
 from .trends import Trends
 
@@ -90,6 +90,19 @@ class Fragmentation(Answer):
     )
 
 
+class LayerWaited(Answer):
+    """Time that pods spent in one layer: queue, gate, nodes, bind or start."""
+
+    layer: Layer
+    placed_pods: int = Field(description="Pods placed in the range that waited there.")
+    placed_seconds: float = Field(
+        description="Their time there together; over all layers, the waits of the pods of the range until their start, "
+        "or until their bind where no start is known."
+    )
+    waiting_pods: int = Field(description="Pods that wait there now.")
+    waiting_seconds: int = Field(description="Their waits together, each since its first attempt or creation.")
+
+
 class FindingsReported(Answer):
     finding: str
     count: int
@@ -117,6 +130,9 @@ class FailureReport(Answer):
         description="Pods that were placed in the range, by each reason that they had waited for. The GPU-hours are "
         "those of the pods of `time_to_placement`: no wait is known of a pod that had its node when it was first "
         "observed."
+    )
+    layers: list[LayerWaited] = Field(
+        default_factory=list, description="Waits by layer, in the order in which a pod passes them."
     )
     usage: list[NamespaceUsage] = Field(description="By namespace, most GPU-hours held first.")
     time_to_placement: Percentiles = Field(description="From a pod's creation, or first attempt, to its bind.")

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from .base import Answer
 
-Count = Literal["attempts", "nodes", "devices"]
+Count = Literal["attempts", "nodes", "devices", "waited_seconds"]
 
 
 class TrendChange(Answer):

@@ -181,8 +181,34 @@ class PendingObstacles(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
+class LayerListed(Answer):
+    """The waiting pods that one layer holds."""
+
+    layer: Layer | None = Field(description="Null for pods of which no obstacle is known.")
+    pods: int
+    waited_seconds: int = Field(description="Their waits together, each since its first attempt or creation.")
+    workloads: int = Field(description="Number of their workloads.")
+    namespaces: int
+    obstacles: dict[str, int] = Field(description="Code of the obstacle to the number of pods, most pods first.")
+    devices: int = Field(description="Devices of its pods together, as far as they are known.")
+    gpu_hours: float = Field(description="GPU hours of its pods together.")
+    first_judged_at: str = Field(description="Start of the first attempt of the longest waiting pod.")
+    last_judged_at: str
+    examples: list[PodWaiting] = Field(description="Longest waiting pods, at most three.")
+
+
+class PendingLayers(Answer):
+    """The answer with ``group_by=layer``; ``pods`` and ``waited_seconds`` of its items add up to those of all."""
+
+    pods: int = Field(description="Number of waiting pods, for any reason.")
+    layers: dict[Layer, LayerWaiting] = Field(default_factory=dict, description="Waiting pods by layer.")
+    total: int = Field(description="Number of layers in which pods wait.")
+    items: list[LayerListed] = Field(description="Layers, those with the most pods first, or in the order of `sort`.")
+    continue_: str | None = Field(None, alias="continue")
+
+
 class PendingRow(Answer):
-    """A waiting pod, workload or obstacle without nesting (``format=flat``), and the columns of ``format=csv``.
+    """A waiting pod, workload, obstacle or layer without nesting (``format=flat``), and the columns of ``format=csv``.
 
     What a row is not about is empty, or null: of a workload's or an obstacle's row, what its pods do not share.
     """
@@ -213,8 +239,8 @@ class PendingRow(Answer):
     schedulerlog: str
 
 
-PendingAnswer = Pending | PendingObstacles | PodsWaiting | list[PendingRow]
+PendingAnswer = Pending | PendingObstacles | PendingLayers | PodsWaiting | list[PendingRow]
 """Answer in the form that ``group_by`` and ``format`` choose."""
 
-ANSWERS: Final = (DeviceRefusals, Pending, PendingObstacles, PodsWaiting)
+ANSWERS: Final = (DeviceRefusals, Pending, PendingObstacles, PendingLayers, PodsWaiting)
 """Each has a JSON Schema of its own."""

@@ -1,11 +1,14 @@
 """The documents of the occupancy index: one for each placement of a pod on a node."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from ..codec.records import Rejected, format_rfc3339, read
 from ..placements import PodPlacement
 from .attempts import build_description_fields
+
+LAYERS: Final = ("queue", "gate", "nodes", "bind", "start")
+"""Layers in which a pod waits; each has a field of its own, as only such fields are summed."""
 
 
 def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +45,7 @@ def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> 
         "waited_for": placement.waited_for,
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
+        **{f"{layer}_wait_seconds": placement.layer_seconds.get(layer) for layer in LAYERS},
         "known": facts,
         "text": " ".join(word for word in words if word),
     }

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field
 
 from api.http.pagination import Position
 from api.http.param_types import MomentText
 from api.index.waiting.waiting_pods import FIELDS, LONGEST_WAIT, build_device_milliseconds_script
-from engine.diagnosis.layer_waits import find_layer_of_code
 from schemas.answers.diagnosis import Layer
-from schemas.answers.waiting import LayerWaiting, ObstacleWaiting, PodWaiting, WorkloadWaiting
+from schemas.answers.waiting import LayerListed, LayerWaiting, ObstacleWaiting, PodWaiting, WorkloadWaiting
 from schemas.json_types import Json
 
 MAX_EXAMPLES: Final = 3
@@ -21,14 +20,13 @@ _MAX_REASONS: Final = 200
 _EXACT: Final = 40_000
 """Number up to which OpenSearch counts distinct values exactly, and nearly so above."""
 _REASONS: Final = {"terms": {"field": "reasons", "size": _MAX_REASONS}}
-_OBSTACLES: Final = {
-    "terms": {"field": "obstacle", "size": _MAX_REASONS},
-    "aggs": {"began": {"avg": {"field": "first_judged_at"}}},
-}
-_FIELD: Final = {"workload": "group", "obstacle": "obstacle_group"}
+_BEGAN: Final = {"began": {"avg": {"field": "first_judged_at"}}}
+LAYERS_OF_WAITS: Final[Json] = {"terms": {"field": "layer", "size": len(get_args(Layer))}, "aggs": _BEGAN}
+_OBSTACLES: Final = {"terms": {"field": "obstacle", "size": _MAX_REASONS}}
+_FIELD: Final = {"workload": "group", "obstacle": "obstacle_group", "layer": "layer"}
 _UNKNOWN: Final = ""
 """Group of documents that are older than the field."""
-GroupName = Literal["workload", "obstacle"]
+GroupName = Literal["workload", "obstacle", "layer"]
 
 
 class GroupsPosition(Position):
@@ -58,8 +56,10 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
         "devices": {"sum": {"field": "asked_devices"}},
         "devices_seconds": {"sum": {"field": "asked_devices_seconds"}},
     }
-    if group_by == "obstacle":
+    if group_by != "workload":
         aggregations |= {"workloads": _count_distinct("group"), "namespaces": _count_distinct("namespace")}
+    if group_by == "layer":
+        aggregations |= {"obstacles": _OBSTACLES, **_BEGAN}
     if order == "gpu_hours":
         aggregations["waited"] = {"sum": {"script": build_device_milliseconds_script(moment)}}
     first: Json = {"pods": {"_count": "desc"}, "devices": {"devices": "desc"}, "gpu_hours": {"waited": "desc"}}
@@ -79,22 +79,24 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
             "groups": {"terms": groups, "aggs": aggregations},
             "total": {"cardinality": {"field": field, "missing": _UNKNOWN, "precision_threshold": _EXACT}},
             "reasons": _REASONS,
-            "obstacles": _OBSTACLES,
+            "layers": LAYERS_OF_WAITS,
         },
     }
 
 
 def parse_layers(aggregation: Json, moment: datetime) -> dict[Layer, LayerWaiting]:
-    """Parse the pods of each layer, and how long they have waited together, from those of each obstacle."""
-    layers: dict[Layer, LayerWaiting] = {}
-    for bucket in aggregation.get("buckets", []):
-        if (layer := find_layer_of_code(bucket["key"])) is None:
-            continue
-        pods, mean = bucket["doc_count"], (bucket["began"]["value"] or 0) / 1000
-        waited = max(round(pods * (moment.timestamp() - mean)), 0)
-        before = layers.get(layer, LayerWaiting(pods=0, waited_seconds=0))
-        layers[layer] = LayerWaiting(pods=before.pods + pods, waited_seconds=before.waited_seconds + waited)
-    return layers
+    """Parse the pods of each layer, and how long they have waited together."""
+    return {
+        bucket["key"]: LayerWaiting(pods=bucket["doc_count"], waited_seconds=_count_waited(bucket, moment))
+        for bucket in aggregation.get("buckets", [])
+    }
+
+
+def _count_waited(bucket: Json, moment: datetime) -> int:
+    """Count the seconds that the pods of a bucket have waited together, from the mean of their beginnings."""
+    mean: float = (bucket["began"]["value"] or 0) / 1000
+    pods: int = bucket["doc_count"]
+    return max(round(pods * (moment.timestamp() - mean)), 0)
 
 
 def _count_distinct(field: str) -> Json:
@@ -141,6 +143,18 @@ def to_waiting_obstacle(bucket: Json, examples: Sequence[PodWaiting], moment: da
         workloads=bucket["workloads"]["value"],
         namespaces=bucket["namespaces"]["value"],
         nearest=examples[0].nearest,
+        **_describe_group(bucket, examples, moment),
+    )
+
+
+def to_waiting_layer(bucket: Json, examples: Sequence[PodWaiting], moment: datetime) -> LayerListed:
+    """Convert a bucket into a layer of the answer; ``examples`` are its pods that wait longest."""
+    return LayerListed(
+        layer=bucket["key"] or None,
+        waited_seconds=_count_waited(bucket, moment),
+        workloads=bucket["workloads"]["value"],
+        namespaces=bucket["namespaces"]["value"],
+        obstacles=parse_reason_counts(bucket["obstacles"]),
         **_describe_group(bucket, examples, moment),
     )
 

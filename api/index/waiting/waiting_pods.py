@@ -24,7 +24,7 @@ from api.index.reading.query_dsl import (
     sort_latest_first,
 )
 from engine.diagnosis.layer_waits import find_layer_of_code
-from schemas.answers.diagnosis import InBothLanguages
+from schemas.answers.diagnosis import InBothLanguages, Layer
 from schemas.answers.waiting import MainObstacle, NearestNode, PodWaiting, WorkloadBlocked
 from schemas.codec.records import Rejected, read
 from schemas.documents.pod_states import WAITING
@@ -157,11 +157,17 @@ def to_waiting_pod(
         devices=wait.devices if wait else None,
         gpu_hours=round(wait.devices * seconds / 3600, 3) if wait else None,
         obstacle=_to_main_obstacle(wait) if wait else None,
-        layer=find_layer_of_code(wait.code) if wait and wait.code else None,
+        layer=_find_layer(wait) if wait else None,
         nearest=_to_nearest(wait, find_nearest) if wait else None,
         models=wait.models if wait else [],
         pools=wait.pools if wait else [],
     )
+
+
+def _find_layer(wait: PodWait) -> Layer | None:
+    """Find the layer of a wait; by the code of the obstacle where an older worker has not written it."""
+    layer: Layer | None = wait.layer or find_layer_of_code(wait.code)  # type: ignore[assignment]
+    return layer
 
 
 def _to_main_obstacle(wait: PodWait) -> MainObstacle | None:

@@ -20,6 +20,8 @@ from tests.support.harness.index_filling import NOW, Filling, a_finding, an_atte
 
 NAMESPACE = f"api-reports-{uuid.uuid4().hex[:8]}"
 """Namespace for each worker of a test run, which share one index."""
+SLOW, QUICK = {"queue": 3600.0, "nodes": 3600.0, "start": 5.0}, {"gate": 30.0, "nodes": 30.0, "start": 5.0}
+"""Seconds in each layer of two placed pods: of two hours, and of a minute."""
 MEMORY, NUMA, CONTENTION = "CardInsufficientMemory", "NumaNotFit", "node lock contention"
 
 
@@ -82,8 +84,8 @@ def filled(filling: Filling) -> Filling:
         a_waiting_attempt("three", 1, 2, NUMA),
     )
     filling.index_placements(
-        a_placed_pod("slow", 4, timedelta(hours=2), MEMORY, NUMA),
-        a_placed_pod("quick", 1, timedelta(seconds=60), MEMORY),
+        a_placed_pod("slow", 4, timedelta(hours=2), MEMORY, NUMA).model_copy(update={"layer_seconds": SLOW}),
+        a_placed_pod("quick", 1, timedelta(seconds=60), MEMORY).model_copy(update={"layer_seconds": QUICK}),
         a_placed_pod("at-once", 1, timedelta(seconds=0)),
         # Placed before the range, and gone an hour after its beginning.
         a_placed_pod("left", 2, timedelta(0)).model_copy(
@@ -92,6 +94,27 @@ def filled(filling: Filling) -> Filling:
     )
     filling.index_findings(a_finding(f"{NAMESPACE}/one"), a_finding(f"{NAMESPACE}/two"))
     return filling
+
+
+def test_waits_by_layer_add_up_to_those_of_the_pods(filled: Filling, api: Served) -> None:
+    report = api.get("/api/v1/reports/failures", namespace=NAMESPACE, since="24h").json()
+    layers = {layer["layer"]: (layer["placed_pods"], layer["placed_seconds"]) for layer in report["layers"]}
+    assert layers == {"queue": (1, 3600), "gate": (1, 30), "nodes": (2, 3630), "start": (2, 10)}
+    assert sum(seconds for _, seconds in layers.values()) == 2 * 3600 + 5 + 60 + 5
+    (nodes,) = [layer for layer in report["layers"] if layer["layer"] == "nodes"]
+    assert nodes["waiting_pods"] == 3
+    assert nodes["waiting_seconds"] == pytest.approx(6 * 3600, abs=600)
+    trends = api.get("/api/v1/trends", by="layer", namespace=NAMESPACE, since="24h").json()
+    assert (trends["count"], trends["other"]) == ("waited_seconds", None)
+    assert {series["key"]: series["total"] for series in trends["items"]} == {
+        "nodes": 3630, "queue": 3600, "gate": 30, "start": 10,
+    }  # fmt: skip
+    assert [series["key"] for series in trends["items"]][:2] == ["nodes", "queue"], "the largest first"
+    (queue,) = api.get("/api/v1/trends", by="layer", key="queue", namespace=NAMESPACE, since="24h").json()["items"]
+    assert (queue["total"], sum(queue["values"])) == (3600, 3600)
+    refused = api.get("/api/v1/trends", by="layer", count="attempts")
+    assert refused.status_code == 400
+    assert "by=layer counts waited_seconds" in refused.text
 
 
 def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None:

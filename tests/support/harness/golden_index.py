@@ -1,5 +1,6 @@
 """An index that holds what the golden records say, and answers each of the API's searches with all that fit it."""
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -133,6 +134,9 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
     group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times, "reasons": reasons}
     group |= {name: {"value": 1} for name in ("workloads", "namespaces")}
     group |= {"devices": {"value": 2.0}, "devices_seconds": {"value": 2 * 1776824142.349712}, "waited": {"value": 1.0}}
+    if '"field": "layer"' in json.dumps(body.get("aggs", {}).get("groups")):
+        obstacles = {"buckets": [{"key": "CardInsufficientMemory", "doc_count": 1}]}
+        group |= {"key": "nodes", "obstacles": obstacles, "began": times}
     node: Json = {"kinds": kinds, "latest": everything}
     node["key"] = {"node": "node3"} if "composite" in str(body) else "node3"
     if "node_reasons" in str(body.get("aggs")):
@@ -146,6 +150,8 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
         "placement": one_second,
         "start": one_second,
         "findings": {"buckets": [{"key": "Overcommitted", "doc_count": 1}]},
+        "layers": {"buckets": [{"key": "nodes", "doc_count": 1, "began": times}]},
+        "nodes_wait": {"doc_count": 1, "total": {"value": 1.0}, "times": over_time},
         "times": over_time,
         "series": {"buckets": [{"key": "CardInsufficientMemory", "total": {"value": 1.0}, "times": over_time}]},
         "kinds": kinds,

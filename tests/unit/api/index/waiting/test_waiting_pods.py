@@ -90,10 +90,8 @@ def test_a_pod_without_an_attempt_has_no_link_to_one() -> None:
 
 def test_waits_are_counted_by_layer() -> None:
     buckets = [
-        {"key": "KueueHolds", "doc_count": 2, "began": {"value": (NOW.timestamp() - 60) * 1000}},
-        {"key": "QueueFull", "doc_count": 1, "began": {"value": (NOW.timestamp() - 30) * 1000}},
-        {"key": "CardInsufficientMemory", "doc_count": 5, "began": {"value": (NOW.timestamp() - 10) * 1000}},
-        {"key": "", "doc_count": 9, "began": {"value": None}},
+        {"key": "queue", "doc_count": 3, "began": {"value": (NOW.timestamp() - 50) * 1000}},
+        {"key": "nodes", "doc_count": 5, "began": {"value": (NOW.timestamp() - 10) * 1000}},
     ]
     layers = {
         name: (layer.pods, layer.waited_seconds) for name, layer in parse_layers({"buckets": buckets}, NOW).items()
