@@ -125,6 +125,8 @@ TRENDS: Final = Index(
 NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "ended_at"}}]}}
 """Query for placements that have not ended."""
 
+LAYERS: Final = ("queue", "gate", "nodes", "bind", "start")
+"""Layers in which a pod waits, in the order in which it passes them; each has a field, as only fields are summed."""
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
     description="Placements: one document for each, with pod, node, devices, beginning and end",
@@ -148,11 +150,7 @@ OCCUPANCY: Final = Index(
         "placement_seconds": SECONDS,
         "start_seconds": SECONDS,
         # The parts of the wait by the layer that held the pod; they add up to one of the two above.
-        "queue_wait_seconds": SECONDS,
-        "gate_wait_seconds": SECONDS,
-        "nodes_wait_seconds": SECONDS,
-        "bind_wait_seconds": SECONDS,
-        "start_wait_seconds": SECONDS,
+        **{f"{layer}_wait_seconds": SECONDS for layer in LAYERS},
         # The facts behind the placement: a process that starts anywhere in the topics continues from these (decision
         # 0014).
         "known": STORED,

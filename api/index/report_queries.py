@@ -25,9 +25,9 @@ from schemas.answers.reports import (
 )
 from schemas.answers.waiting import LayerWaiting
 from schemas.codec.records import format_rfc3339
-from schemas.documents.placements import LAYERS
 from schemas.documents.pod_states import WAITING
 from schemas.events import NodeStateChanged, PodWait
+from schemas.indices import LAYERS
 from schemas.json_types import Json
 
 _PERCENTS: Final = (50, 90, 99)
@@ -131,14 +131,14 @@ def parse_layer_waits(placed: Json, waiting: Json, moment: datetime) -> list[Lay
     """Parse the answers to both searches into a row for each layer in which a pod waited or waits."""
     sums = placed.get("aggregations", {})
     now = parse_layers(waiting.get("aggregations", {}).get("layers", {}), moment)
-    nobody = LayerWaiting(pods=0, waited_seconds=0)
+    no_pods = LayerWaiting(pods=0, waited_seconds=0)
     rows = [
         LayerWaited(
             layer=layer,
             placed_pods=sums.get(name_layer_sum(layer), {}).get("doc_count", 0),
             placed_seconds=round(sums.get(name_layer_sum(layer), {}).get("total", {}).get("value") or 0, 3),
-            waiting_pods=now.get(layer, nobody).pods,
-            waiting_seconds=now.get(layer, nobody).waited_seconds,
+            waiting_pods=now.get(layer, no_pods).pods,
+            waiting_seconds=now.get(layer, no_pods).waited_seconds,
         )
         for layer in get_args(Layer)
     ]

@@ -11,8 +11,7 @@ from api.index.report_queries import name_layer_sum, sum_layer
 from engine.summaries.change_points import find_change_points
 from schemas.answers.trends import TrendChange, Trends, TrendSeries
 from schemas.codec.records import format_rfc3339
-from schemas.documents.placements import LAYERS
-from schemas.indices import OCCUPANCY, TRENDS
+from schemas.indices import LAYERS, OCCUPANCY, TRENDS
 from schemas.json_types import Json
 
 _OF_ALL: Final = {"namespace": "namespace", "result": "result"}
@@ -184,8 +183,8 @@ def _to_series_answer(answer: Json) -> Json:
 async def _read_layer_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime) -> Trends:
     span = query.derive_range(now)
     answers = [
-        _to_series_answer(await index.search(OCCUPANCY.alias, build_layers_query(cluster, query, each)))
-        for each in (span, span.before)
+        _to_series_answer(await index.search(OCCUPANCY.alias, build_layers_query(cluster, query, part)))
+        for part in (span, span.before)
     ]
     is_complete = span.before.since >= now - OCCUPANCY.retention
     return parse_trends(query, span, answers[0], answers[1] if is_complete else None)

@@ -17,8 +17,7 @@ from deploy.dashboards.panels import (
 )
 from deploy.dashboards.saved_objects import SavedObject
 from deploy.dashboards.searches import LASTING, WAITING
-from schemas.documents.placements import LAYERS
-from schemas.indices import ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES, TRENDS
+from schemas.indices import ATTEMPTS, FINDINGS, LAYERS, OCCUPANCY, POD_STATES, TRENDS
 
 _PERCENTILES: Final = (50, 90, 99)
 

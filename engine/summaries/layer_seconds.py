@@ -13,7 +13,6 @@ from engine.summaries.pod_facts import LayerMark
 NODES: Final = "nodes"
 BIND: Final = "bind"
 START: Final = "start"
-LAYERS: Final = ("queue", "gate", NODES, BIND, START)
 MAX_MARKS: Final = 64
 """Limit of the marks of one pod: of more, those that repeat the one before go first, then the oldest."""
 

@@ -1,14 +1,12 @@
 """The documents of the occupancy index: one for each placement of a pod on a node."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from ..codec.records import Rejected, format_rfc3339, read
+from ..indices import LAYERS
 from ..placements import PodPlacement
 from .attempts import build_description_fields
-
-LAYERS: Final = ("queue", "gate", "nodes", "bind", "start")
-"""Layers in which a pod waits; each has a field of its own, as only such fields are summed."""
 
 
 def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> dict[str, Any]:

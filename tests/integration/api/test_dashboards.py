@@ -101,6 +101,7 @@ def a_placement(
         ended_at=None if ended is None else to_time(ended),
         scheduler="hami-scheduler",
         attempt_id=PLACED.attempt_id,
+        layer_seconds={"nodes": waited * 60, "start": 120} if waited else {},
         allocations=[DeviceAllocation(uuid=device, container="main", memory_mib=1000) for device in devices],
     )
 
@@ -170,6 +171,8 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     ],
     # Hour, seconds at 50, 90 and 99 %.
     "schedulerlog-time-to-placement": [(0, (60, 60, 60)), (1, (300, 300, 300))],
+    # Hour, seconds in queue, gate, nodes, bind, start.
+    "schedulerlog-waits-by-layer": [(0, 0, 0, 60, 0, 120), (1, 0, 0, 300, 0, 120)],
     # Namespace, placements, seconds to the bind, seconds to the start.
     "schedulerlog-waits-by-namespace": [
         ("panels-a", 1, (300, 300, 300), (420, 420, 420)),
