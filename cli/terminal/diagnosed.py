@@ -39,7 +39,8 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
         screen.print_line("Also in the way", "bold")
         for other in others:
             screen.print_line(other["sentence"]["en"], indent=2)
-            if is_wide:
+            # What only an administrator can repair is a problem of its own, whatever is done about the first.
+            if is_wide or other["who_acts"] == ["administrator"]:
                 screen.print_line(other["remedy"]["en"], "dim", indent=4)
     _show_notes(screen, diagnosis.get("notes") or ())
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)

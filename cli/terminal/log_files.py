@@ -115,8 +115,11 @@ def _show_answers(rows: list[Json], *, is_wide: bool) -> None:
     """Show the answers about a few pods, pods with the same sentence once."""
     if not _has_few_questions(rows):
         return
-    questions = {row["diagnosis"]["sentence"]["en"]: row for row in reversed(rows) if row["diagnosis"]["obstacle"]}
-    for row in reversed(list(questions.values())):
+    questions: dict[str, Mapping[str, Any]] = {}
+    for row in list_pods(rows)[0]:
+        if row["diagnosis"]["obstacle"]:
+            questions.setdefault(row["diagnosis"]["sentence"]["en"], row)
+    for row in questions.values():
         if len(rows) > 1:
             Screen().print_line(f"{row['diagnosis']['namespace']}/{row['diagnosis']['name']}", "bold")
         _show_answer(row, is_wide=is_wide)
@@ -127,7 +130,7 @@ def _show_workloads(case: "ClusterCase", unmade: list[Json], *, is_wide: bool) -
         show_workload(Screen(), answer, lambda diagnosis: suggest(case, diagnosis), is_wide=is_wide)
 
 
-def _show_answer(row: Json, *, is_wide: bool) -> None:
+def _show_answer(row: Mapping[str, Any], *, is_wide: bool) -> None:
     screen, diagnosis = Screen(), row["diagnosis"]
     show_diagnosis(screen, diagnosis, row["suggestions"], is_wide=is_wide)
     show_scores(screen, row["scores"])

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from engine.cases.pod_facts import CaseFacts
-from engine.cases.unmade_causes import explain_without_workload, find_cause
+from engine.cases.unmade_causes import explain_without_workload, find_cause, find_misplaced_queue
 from engine.cases.unmade_pods import build_unmade_pod
 from engine.cases.workload_words import KUEUE_WORKLOAD, VOLCANO_GROUP
 from engine.cases.workloads import CaseWorkload, count_wanted, is_suspended, list_family
@@ -155,12 +155,15 @@ def _diagnose_silence(
     if key.kind == VOLCANO_GROUP and (obstacle := _quote_scheduler(objects, key, facts.now)):
         return _build(facts, obstacle)
     if not is_held and _is_manifest(objects, key):
-        words: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}
-        words["namespace"] = key.namespace or "default"
-        return _build(facts, FoundObstacle("NotFromCluster", words))
+        manifest: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}
+        manifest["namespace"] = key.namespace or "default"
+        return _build(facts, FoundObstacle("NotFromCluster", manifest))
     code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
-    return _build(facts, FoundObstacle(code, {"workload": str(key), "count": count}, evidence=evidence))
+    words: dict[str, Word] = {"workload": str(key), "count": count}
+    misplaced = find_misplaced_queue(objects, family) if is_held else {}
+    clauses = ["misplaced"] if misplaced else []
+    return _build(facts, FoundObstacle(code, words | misplaced, evidence=evidence, clauses=clauses))
 
 
 def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -> FoundObstacle | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Final
 
 from engine.cases.workload_words import CRON_JOB, JOB, KUEUE_WORKLOAD
@@ -16,6 +17,8 @@ from runtime.kubernetes.object_fields import Fields, get_object, get_text, itera
 
 _STATEFUL_SET: Final = "StatefulSet.apps"
 _DAEMON_SET: Final = "DaemonSet.apps"
+_NEAR: Final = 0.85
+"""Likeness of a key that is meant to be another."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _ON_PURPOSE: Final = ("CronJobSuspended", "CronJobStillRuns", "JobFailed")
 """Obstacles of workloads that wait for nothing: they are not listed among those that do."""
@@ -137,6 +140,18 @@ def explain_without_workload(
             clauses = ["missing"] if is_missing else []
             return FoundObstacle("KueueNotSeen", words, evidence=evidence, clauses=clauses)
     return None
+
+
+def find_misplaced_queue(objects: CaseObjects, family: Iterable[CaseWorkload]) -> dict[str, Word]:
+    """Find a queue of Kueue that a suspended workload names by an annotation, or by a misspelled label."""
+    for key in family:
+        metadata = get_object(objects.find(key.kind, key.name, key.namespace), "metadata")
+        for field in ("annotations", "labels"):
+            for name, queue in get_object(metadata, field).items():
+                is_near = get_close_matches(name, [QUEUE_LABEL], cutoff=_NEAR)
+                if is_near and (field, name) != ("labels", QUEUE_LABEL):
+                    return {"queue": str(queue), "key": name, "field": field[:-1], "label": QUEUE_LABEL}
+    return {}
 
 
 def list_unmade(objects: CaseObjects, *, with_purpose: bool = True) -> list[CaseWorkload]:

@@ -19,6 +19,8 @@ pod_steps        does it exist, does it wait, is it held back, can its node star
 scheduler_steps  is its scheduler the right one, does it run, does it look at the pod
 cluster_steps    claims, quotas, open nodes, registered devices
 judged_steps     would a node take it, by the cluster's objects
+missing_resources
+                 resources that the scheduler counted and no node offers
 attempt_steps    did the filter run, did a node pass, and why did the others not
 bind_steps       was the node locked, may the scheduler bind, is the pod bound
 logged_steps     what the lines of a log around a verdict explain

@@ -4,16 +4,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from engine.diagnosis.bind_steps import build_lock_obstacle
 from engine.diagnosis.cluster_steps import check_registered_devices
 from engine.diagnosis.device_numbers import Numbers, collect_numbers, compare_with_largest, list_models, select_rows
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.log_ends import find_unfinished
 from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
+from engine.diagnosis.missing_resources import describe_missing_resource
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
 from engine.diagnosis.texts import find_obstacle_of_error, find_taint_obstacle, write_phrase
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
+from engine.hami.node_lock import find_locked_node, is_contention
 from engine.hami.quantities import parse_whole
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from engine.hami.vendor_catalog import is_share_resource
@@ -114,6 +117,8 @@ def _list_unregistered(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) ->
 def _derive_error_obstacle(
     facts: DiagnosisFacts, attempt: AttemptSummarized, attempt_evidence: Evidence
 ) -> FoundObstacle:
+    if (locked := find_locked_node(attempt.error)) and is_contention(attempt.error):
+        return build_lock_obstacle(facts, locked, [attempt_evidence])
     code = find_obstacle_of_error(attempt.error)
     # The errors of claims begin alike; that of a claim which is lost or being deleted is not that it is missing.
     is_other_claim = code == "ClaimMissing" and "not found" not in attempt.error
@@ -163,6 +168,8 @@ def _derive_obstacle(
         "words": quote(shorten_list(group.details).en),
     }
     code = "ManagedResourceCounted" if _is_booked_by_extender(group) else _choose_code(group)
+    if code == _INSUFFICIENT and (missing := describe_missing_resource(group, facts, total)):
+        return missing._replace(evidence=[to_attempt_evidence(attempt)])
     if code == _INSUFFICIENT and _is_beyond_nodes(groups, facts, attempt):
         code = "ResourceBeyondNodes"
     return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)

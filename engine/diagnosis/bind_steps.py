@@ -1,6 +1,7 @@
 """Questions about the bind: whether the node was locked, whether the scheduler may bind, whether the pod is bound."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
@@ -20,6 +21,10 @@ from schemas.events import AttemptSummarized, BindOutcome
 
 _FORBIDDEN: Final = " is forbidden: "
 """Text in every refusal of an API server for lack of a right (apimachinery's ``errors.NewForbidden``)."""
+_DENIED: Final = re.compile(
+    r"admission webhook \"[^\"]+\" denied the request|ValidatingAdmissionPolicy '[^']+'.* denied"
+)
+"""Refusals by rules of admission (apiserver's ``webhook`` and ``validating`` plugins)."""
 
 
 def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> Iterator[TreeStep]:
@@ -67,9 +72,9 @@ def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> 
     refused = [FoundObstacle("SchedulerForbidden", words, nodes=[bind.node], evidence=evidence)] if is_forbidden else []
     # A lock ends the bind before the scheduler makes a call that needs rights.
     yield TreeStep("SchedulerMayBind", to_answer(None if is_locked else not is_forbidden), evidence, (), refused)
-    failed = [] if is_locked or is_forbidden else [
-        FoundObstacle(ReasonCode.BINDING_FAILED, words, nodes=[bind.node], evidence=evidence)
-    ]  # fmt: skip
+    code = "BindDenied" if _DENIED.search(bind.error) else ReasonCode.BINDING_FAILED
+    failed = [FoundObstacle(code, words, nodes=[bind.node], evidence=evidence)]
+    failed = [] if is_locked or is_forbidden else failed
     yield TreeStep("Bound", "no", evidence, (), failed)
 
 
@@ -109,20 +114,29 @@ def _check_lock(facts: DiagnosisFacts, attempt: AttemptSummarized, bind: BindOut
     evidence = list(to_bind_evidence(attempt))
     if not is_locked:
         return TreeStep("NodeUnlocked", "yes", evidence)
-    words: dict[str, Word] = {"node": bind.node}
-    clauses, numbers, holder = [], {}, bind.lock_holder
-    if holder and holder.pod:
-        words["holder"] = holder.pod
+    obstacle = build_lock_obstacle(facts, bind.node, evidence, bind)
+    return TreeStep("NodeUnlocked", "no", obstacle.evidence, facts.select_unknown("nodes"), [obstacle])
+
+
+def build_lock_obstacle(
+    facts: DiagnosisFacts, node: str, evidence: Sequence[Evidence], bind: BindOutcome | None = None
+) -> FoundObstacle:
+    """Build the obstacle of a node that another pod has locked, with the lock that the bind or the node names."""
+    words: dict[str, Word] = {"node": node}
+    sources, clauses, numbers = list(evidence), [], {}
+    now = next((state for state in facts.nodes or () if state.name == node and state.lock), None)
+    lock = now.lock if now and facts.is_latest else None
+    holder = bind.lock_holder if bind else None
+    if name := (holder.pod if holder else "") or (lock.holder if lock and bind is None else ""):
+        words["holder"] = name
         clauses.append("holder")
-    if holder and holder.locked_at:
+    if bind and holder and holder.locked_at:
         held = bind.ended_at - holder.locked_at
         words["held"], numbers["held_seconds"] = describe_duration(held), max(int(held.total_seconds()), 0)
         if numbers["held_seconds"]:
             clauses.append("held")
-    now = next((state for state in facts.nodes or () if state.name == bind.node and state.lock), None)
-    if now and now.lock and facts.is_latest:
-        words["since"] = now.lock.since.strftime("%H:%M:%S UTC")
+    if now and lock:
+        words["since"] = lock.since.strftime("%H:%M:%S UTC")
         clauses.append("still")
-        evidence.append(Evidence("node", now.source.record, now.source.time, words=f"locked since {words['since']}"))
-    obstacle = FoundObstacle(CONTENTION, words, numbers, [bind.node], 1, evidence, clauses)
-    return TreeStep("NodeUnlocked", "no", evidence, facts.select_unknown("nodes"), [obstacle])
+        sources.append(Evidence("node", now.source.record, now.source.time, words=f"locked since {words['since']}"))
+    return FoundObstacle(CONTENTION, words, numbers, [node], 1, sources, clauses)

@@ -84,7 +84,8 @@ def _list_container_problems(pod: Fields) -> list[ObjectProblem]:
             reason = get_text(container, "state", "waiting", "reason")
             if since is None or reason in STARTING:
                 continue
-            words = f"container {get_text(container, 'name')}: {_describe_end(container)}"
+            name = get_text(container, "name")
+            words = f"container {name}: {_describe_end(container)}" if name else _describe_end(container)
             problems.append(ObjectProblem(reason=reason, message=words, at=since, reported_by=_KUBELET))
     return problems
 

@@ -41,6 +41,15 @@ _START_FAILURES: Final = {
 }
 """Obstacle of a pod that its node can't start, by a part of the kubelet's reason and words."""
 _EXCEEDED: Final = re.compile(r", requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<hard>[^\s\"]+)")
+_REFUSED_BY: Final = {
+    "violates PodSecurity": "PodSecurityRefused",
+    "security context constraint": "SecurityContextRefused",
+    "failed calling webhook": "WebhookUnreachable",
+    "no PriorityClass with name": "PriorityClassMissing",
+    "denied the request: ": "PodDeniedByRule",
+    "ValidatingAdmissionPolicy": "PodDeniedByRule",
+}
+"""Obstacle of a pod that the API server did not create, by a part of its words."""
 MAX_EXCEEDED: Final = 3
 _QUOTA: Final = "exceeded quota: "
 """Text that Kubernetes' admission of quotas writes before the quota's name."""
@@ -87,7 +96,8 @@ def _explain_missing(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str
     words: dict[str, Word] = names | {"workload": owner.workload, "words": quote(owner.problem.message)}
     _, is_quota, behind = owner.problem.message.partition(_QUOTA)
     if not is_quota:
-        return FoundObstacle("OwnerRefused", words, evidence=[owner.source])
+        code = next((code for text, code in _REFUSED_BY.items() if text in owner.problem.message), "OwnerRefused")
+        return FoundObstacle(code, words, evidence=[owner.source])
     quota = next((candidate for candidate in facts.quotas or () if behind.startswith(f"{candidate.name},")), None)
     # The obstacle names the resource of the quota with the largest used share.
     amounts = (

@@ -8,6 +8,7 @@ described_kinds  reads descriptions of controllers and claims back into objects
 described_objects  reads descriptions of any other kind back into their fields
 pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one
+kubectl_tables  reads tables of kubectl get: pods that do not run, sets of daemons, claims
 foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events

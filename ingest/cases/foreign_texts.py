@@ -46,10 +46,25 @@ _FOREIGN_TEXTS: Final = (
     ),
     _ForeignText(
         re.compile(
+            rb"(?:[Ff]ailed to initialize NVML|[Cc]ould not load NVML|nvml init failed|"
+            rb"Incompatible (?:strategy|platform) detected)[^\n]*"
+        ),
+        "It is the log of a device plugin{of_node} that does not reach the driver (NVML), so that the node offers no "
+        "devices: the driver is not loaded there, the plugin's container does not get its libraries and device files "
+        "(the runtime is not set to nvidia, or the path of the driver is not mounted: HAMi's "
+        "`devicePlugin.nvidiaDriverRoot`, the operator's `/run/nvidia/driver`), or it may not open them (privileged). "
+        f"It is for the administrator of the node. {_DESCRIBE_POD}",
+        re.compile(
+            rb"[Ff]ailed to initialize NVML: [^\n]+|[Cc]ould not load NVML[^\n]*|nvml init failed[^\n]*|"
+            rb"Incompatible (?:strategy|platform) detected[^\n]*"
+        ),
+    ),
+    _ForeignText(
+        re.compile(
             rb"Retr(?:ei|ie)ving plugins|Starting [FO]S watcher|[Ss]tart(?:ing)? work(?:ing)? on (?:the devices|node)"
         ),
-        "It is the log of a device plugin, which is about the devices of its node and about no pod: show it to the "
-        f"administrator of the node. {_DESCRIBE_POD}",
+        "It is the log of a device plugin{of_node}, which is about the devices of its node and about no pod: show it "
+        f"to the administrator of the node. {_DESCRIBE_POD}",
         re.compile(
             rb"No devices found[^\n]*|[Ff]ailed to initialize NVML: [^\n]+|[Cc]ould not load NVML[^\n]*|panic: [^\n]+|"
             rb"nvml [^\n]* err= ?[^\n]+"
@@ -78,12 +93,9 @@ _FOREIGN_TEXTS: Final = (
         f"It shows what devices use, and schedulers count what pods have requested: give the objects, {_OBJECTS}",
     ),
 )
-_SCHEDULERS_LOG: Final = "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
-
-
-def write_advice(lines: Iterable[bytes]) -> str:
-    """Write what to give in the place of a text without a scheduler's line, by its first lines."""
-    return find_advice(lines) or _SCHEDULERS_LOG
+_NODE: Final = re.compile(rb"\b(?:[Ss]tart(?:ing)? work(?:ing)? on node|node[Nn]ame[=:]) ?\"?(?P<node>[a-z0-9][\w.-]*)")
+"""Name of the node in the log of a program that runs on it."""
+SCHEDULERS_LOG: Final = "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
 
 
 def find_advice(lines: Iterable[bytes]) -> str:
@@ -97,6 +109,8 @@ def _fill_advice(text: _ForeignText, head: bytes) -> str:
     if match is None:
         return ""
     quote = text.quote.search(head) if text.quote else None
+    node = _NODE.search(head)
     groups = {name: group.decode("utf-8", "replace").strip() for name, group in match.groupdict().items() if group}
+    groups["of_node"] = f" of node {node['node'].decode('utf-8', 'replace')}" if node else ""
     advice = f"{text.advice.format_map(groups)}."
     return f"{advice} It says: {quote[0].decode('utf-8', 'replace').strip()}" if quote else advice

@@ -51,6 +51,7 @@ _KUBELET_ERROR: Final = re.compile(
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
+_NODE_CLAIM: Final = "NodeClaim"
 _MAX_QUOTED: Final = 60
 """Characters before a sentence in its line, such as a field's name or a quotation mark."""
 
@@ -159,9 +160,18 @@ def _parse_json(line: str) -> PastedEvent | None:
     except orjson.JSONDecodeError:
         return None
     texts = list(_list_texts(logged))
+    if claim := _find_node_claim(logged):
+        return PastedEvent("FailedLaunch", texts[0], "karpenter", kind=_NODE_CLAIM, name=claim) if texts else None
     stated = next((event for text in texts if (event := _find_sentence(text))), None)
     namespace, name = _find_logged_pod(logged)
     return stated and replace(stated, kind="Pod" if name else "", namespace=namespace, name=name)
+
+
+def _find_node_claim(logged: Any) -> str:
+    """Find the node that Karpenter could not make, by the line of an error about its claim; empty for other lines."""
+    fields = logged if isinstance(logged, dict) and str(logged.get("level")).upper() == "ERROR" else {}
+    claim = fields.get(_NODE_CLAIM)
+    return str(claim.get("name", "")) if isinstance(claim, dict) and fields.get("error") else ""
 
 
 def _list_texts(logged: Any) -> Iterator[str]:

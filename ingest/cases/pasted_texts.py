@@ -15,6 +15,7 @@ from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.described_kinds import USED_BY
 from ingest.cases.descriptions import KINDS, build_event, parse_description
+from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.object_texts import has_objects, parse_objects
 from ingest.cases.pasted_rows import PastedEvent, parse_row, parse_statement
 from ingest.errors import MistakeError
@@ -38,6 +39,7 @@ _PROMPT: Final = re.compile(
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
+_COMMAND: Final = re.compile(r"\b(?:kubectl|oc|k)\s(?:.*\s)?(?:get|describe|logs)\s")
 _DESCRIBES: Final = re.compile(r"\bdescribe\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
 _IN_NAMESPACE: Final = re.compile(r"^[^|]*?(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
 """Namespace of a kubectl command: what follows a pipe has options of its own."""
@@ -57,6 +59,9 @@ _REJECTIONS: Final = re.compile(
 )
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
 _UNFINISHED: Final = (":", ",")
+_DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
+_RULE: Final = re.compile(r"\[[\w-]+\] ")
+"""Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
 _SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
 _MAKERS: Final = {
     "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
@@ -82,6 +87,8 @@ class _PastedReading:
         self.objects: list[Any] = []
         self._events: list[PastedEvent] = []
         self._subject = "", DEFAULT_NAME
+        self._scope = ""
+        """Namespace of the latest command; empty for that of the context."""
         self._open: list[PastedEvent] = []
         """Rows of one table whose pod is not named yet."""
 
@@ -94,6 +101,15 @@ class _PastedReading:
                 part = [text.removeprefix(match["indent"]) for text in lines[position:end]]
                 self.objects += parse_description("\n".join(part), self._written_at)
                 position = end
+                continue
+            if _COMMAND.search(line):
+                scope = _IN_NAMESPACE.search(line)
+                self._scope = scope["namespace"] if scope else ""
+            parsed, count = parse_table(lines, position, self._scope, self._written_at)
+            if count:
+                self._close_table()
+                self.objects += parsed
+                position += count
                 continue
             if described := _DESCRIBES.search(line):
                 self._close_table()
@@ -111,8 +127,11 @@ class _PastedReading:
                 self._close_table()
             return 1
         count = 1
-        while event.note.rstrip().endswith(_UNFINISHED) or not event.note:
+        while True:
             following = lines[position + count].strip() if position + count < len(lines) else ""
+            is_unfinished = event.note.rstrip().endswith(_UNFINISHED) or not event.note
+            if not is_unfinished and not (_DENIED.search(event.note) and _RULE.match(following)):
+                break
             if not following or parse_row(following):
                 break
             event, count = replace(event, note=f"{event.note} {following}".strip()), count + 1
@@ -289,7 +308,7 @@ def _take_objects(lines: list[str]) -> list[Json]:
     objects: list[Json] = []
     start = 0
     for position in range(len(lines) + 1):
-        if position < len(lines) and not _FENCE.match(lines[position]):
+        if position < len(lines) and not (_FENCE.match(lines[position]) or _PROMPT.match(lines[position])):
             continue
         first = next((index for index in range(start, position) if _OBJECT_START.match(lines[index])), None)
         parsed = _parse_objects(lines[first:position]) if first is not None else []

@@ -228,7 +228,7 @@ class _CaseReading:
             if len(others) <= MAX_NAMED_FILES or error not in others:
                 yield str(error)
         if len(others) > MAX_NAMED_FILES:
-            names = ", ".join(str(error).partition(": no line")[0] for error in others[:MAX_NAMED_FILES])
+            names = ", ".join(str(error).partition(": ")[0] for error in others[:MAX_NAMED_FILES])
             yield f"{len(others):,} files hold neither objects nor a scheduler's log, such as {names}"
 
     def _add_nodes(self) -> LogFacts:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
-from ingest.cases.foreign_texts import find_advice, write_advice
+from ingest.cases.foreign_texts import SCHEDULERS_LOG, find_advice
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -106,10 +106,7 @@ class _Reading:
             hint = ": the command before the pipe wrote nothing" if self._name == NAME_OF_STANDARD_INPUT else ""
             raise MistakeError(f"{self._name} is empty{hint}")
         if not self._readers:
-            schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
-            raise UnknownLogError(
-                f"{self._name}: no line is from a scheduler that is known ({schedulers}). " + write_advice(self._head)
-            )
+            raise UnknownLogError(f"{self._name}: {find_advice(self._head) or self._describe_unknown()}")
         for reader in self._readers.values():
             self._take(reader.close())
         # Other programs of a cluster write lines that look like a scheduler's.
@@ -118,6 +115,10 @@ class _Reading:
         if self._facts.note:
             self._facts.note(LoggedFact("log ended", self._ended_at or self._reference))
         return max((reader.counts for reader in self._readers.values()), key=lambda counts: counts.lines[EVENT])
+
+    def _describe_unknown(self) -> str:
+        schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
+        return f"no line is from a scheduler that is known ({schedulers}). {SCHEDULERS_LOG}"
 
 
 def find_end(lines: Lines, zone: tzinfo) -> datetime | None:

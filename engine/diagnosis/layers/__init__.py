@@ -7,6 +7,7 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 - ``queues``, ``volcano_queues``: quotas of YuniKorn, Koordinator, the capacity plugin, KAI and Volcano
 - ``gangs``, ``group_members``, ``pod_makers``: pods that start only together, and what makes them
 - ``volumes``, ``device_claims``: PersistentVolumeClaims and ResourceClaims
+- ``components``: pods of schedulers and device plugins that do not run
 - ``slurm``, ``chosen_nodes``, ``reservations``: failures after a node was chosen
 - ``autoscalers``: whether a node is coming
 - ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.texts import write_phrase
@@ -25,6 +25,7 @@ _ADDED: Final = re.compile(r"\{(?P<group>\S+) (?P<now>\d+)->(?P<then>\d+)(?: \(m
 _NOT_ADDED: Final = re.compile(r"pod didn't trigger scale-up(?: \([^)]*\))?: ?(?P<items>.*)", re.DOTALL)
 _ITEM: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NOMINATED: Final = re.compile(r"Pod should schedule on: (?P<where>.*)")
+_CLAIM: Final = re.compile(r"\bnodeclaim/(?P<claim>[\w.-]+)")
 _REASONS: Final = (
     (re.compile(r"max node group size reached"), "scale_maximum"),
     (re.compile(r"in backoff after failed scale-up"), "scale_backoff"),
@@ -42,7 +43,7 @@ _POOL_REASONS: Final = (
     (re.compile(r"no instance type has enough resources"), "pool_amount"),
     (re.compile(r"no instance type (?:satisfied|met|which)"), "pool_requirements"),
     (re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?(?P<details>[^\s,;)]+)"), "pool_taint"),
-    (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)"), "pool_label"),
+    (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)\"?(?P<typo>[^;]*)"), "pool_label"),
 )
 """Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32."""
 
@@ -80,6 +81,10 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
 def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Word]) -> FoundObstacle:
     groups = [_describe_group(match) for match in _ADDED.finditer(event.text)]
     nominated = _NOMINATED.search(event.text)
+    if failure := _find_launch_failure(facts, event):
+        evidence = [event.evidence, failure.evidence]
+        details: dict[str, Word] = {"words": quote(failure.text), "claim": failure.reason}
+        return FoundObstacle("NodeNotLaunched", words | details, evidence=evidence)
     names = _join(groups) if groups else nominated["where"] if nominated else quote(event.text)
     time = event.evidence.time
     words |= {"groups": names, "at": time.strftime("%H:%M:%S UTC") if time else ""}
@@ -88,6 +93,18 @@ def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Wor
         words["ago"] = describe_age(time, facts)
         return FoundObstacle("AutoscalerLate", words, evidence=[event.evidence])
     return FoundObstacle("AutoscalerAdds", words, evidence=[event.evidence], clauses=clauses)
+
+
+def _find_launch_failure(facts: DiagnosisFacts, event: Statement) -> Statement | None:
+    """Find why the node claim on which Karpenter means to place the pod has no machine; its reason is the claim."""
+    claim = _CLAIM.search(event.text)
+    if claim is None or facts.objects is None:
+        return None
+    for report in facts.objects.select_events("NodeClaim", claim["claim"], "default"):
+        if report.is_warning:
+            source = Evidence("event", f"NodeClaim {claim['claim']}", report.time, report.reporter, words=report.note)
+            return Statement(report.note, source, claim["claim"])
+    return None
 
 
 def _describe_group(match: re.Match[str]) -> InBothLanguages:

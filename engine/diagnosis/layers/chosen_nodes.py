@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from engine.diagnosis.bind_steps import build_lock_obstacle
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers.statements import find_bind_failure
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.wording import get_scheduler, quote
+from engine.hami.node_lock import find_locked_node
 
 QUESTION: Final = "ChoiceHeld"
 PLUGIN_FAILED: Final = re.compile(
@@ -28,6 +30,11 @@ def check_choice(facts: DiagnosisFacts) -> Iterator[TreeStep]:
         return
     words: dict[str, Word] = {"scheduler": get_scheduler(facts), "words": quote(statement.text)}
     bind = facts.attempt.bind if facts.attempt else None
+    locked = find_locked_node(statement.text)
+    if locked and bind is None:
+        obstacle = build_lock_obstacle(facts, locked, [statement.evidence])
+        yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
+        return
     if match := _CONFLICT.search(statement.text):
         obstacle = FoundObstacle("BindConflict", words | {"object": match["object"]})
     elif match := PLUGIN_FAILED.search(statement.text):

@@ -42,8 +42,10 @@ _AFFINITY: Final = re.compile(r"flavor (?P<flavor>[^\s,;]+) doesn't match (?:nod
 _UNCOVERED: Final = re.compile(r"resource (?P<resource>[^\s,;]+) unavailable in ClusterQueue")
 _TOPOLOGY: Final = re.compile(
     r"topology \"(?P<topology>[^\"]+)\" "
-    r"(?:allows to fit only (?P<fit>\d+) out of (?P<pods>\d+) pod|doesn't allow to fit)"
+    r"(?:allows to fit only (?P<fit>-?\d+) out of (?P<pods>\d+) pod|doesn't allow to fit)"
 )
+_EXCLUDED: Final = re.compile(r"Total nodes: (?P<total>\d+); excluded: (?P<excluded>[^.]*(?:\.(?! )[^.]*)*)")
+_LEVEL: Final = re.compile(r"no topology domains? at level:? \"?(?P<level>[^\s\",;]+)")
 _MISSING: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) doesn't exist")
 _GO_TAINT: Final = re.compile(r"(?P<key>\S+) (?P<value>\S*) ?(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)\b")
 _PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
@@ -258,8 +260,15 @@ def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
     if match := _MAXIMUM.search(message):
         return FoundObstacle("KueueExceedsMaximum", {**match.groupdict(""), "resource": match["resource"]})
     if match := _TOPOLOGY.search(message):
-        clauses = ["fit"] if match["fit"] else []
-        return FoundObstacle("KueueTopology", {name: match[name] or "" for name in match.groupdict()}, clauses=clauses)
+        words: dict[str, Word] = {name: text or "" for name, text in match.groupdict().items()}
+        excluded = _EXCLUDED.search(message)
+        words |= excluded.groupdict() if excluded else {}
+        # Kueue counts below zero where pods that it did not place use the topology's nodes.
+        is_count = bool(match["fit"]) and not match["fit"].startswith("-")
+        clauses = [*(["fit"] if is_count else []), *(["excluded"] if excluded else [])]
+        return FoundObstacle("KueueTopology", words, clauses=clauses)
+    if match := _LEVEL.search(message):
+        return FoundObstacle("KueueTopologyLevel", match.groupdict())
     if match := _UNCOVERED.search(message):
         return FoundObstacle("KueueResourceUncovered", match.groupdict())
     if flavors:

@@ -6,6 +6,7 @@ from typing import Final
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers.autoscalers import check_autoscaler
 from engine.diagnosis.layers.chosen_nodes import check_choice
+from engine.diagnosis.layers.components import PLUGIN_DOWN, PLUGIN_WITHOUT_NODE, check_components
 from engine.diagnosis.layers.device_claims import ELSEWHERE, check_device_claims
 from engine.diagnosis.layers.gangs import check_gang
 from engine.diagnosis.layers.kueue import check_flavor
@@ -23,9 +24,12 @@ _BEFORE_NODES: Final[tuple[Check, ...]] = (
     check_queues,
     check_gang,
     check_flavor,
+    check_components,
 )
 _AFTER_CHOICE: Final[tuple[Check, ...]] = (check_reservation, check_slurm, check_choice)
-_NEXT_TO_NODES: Final = frozenset((OUT_OF_REACH, NOT_AVAILABLE, "ClaimUnbound", ELSEWHERE))
+_NEXT_TO_NODES: Final = frozenset(
+    (OUT_OF_REACH, NOT_AVAILABLE, "ClaimUnbound", ELSEWHERE, PLUGIN_DOWN, PLUGIN_WITHOUT_NODE)
+)
 """Obstacles after which the scheduler's verdicts on nodes still say more."""
 
 
@@ -50,6 +54,6 @@ def answer_layer_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 def explains_wait(steps: Iterable[TreeStep]) -> bool:
     """Tell whether a layer explains the wait: then neither the scheduler nor its verdicts on nodes are in question."""
-    autoscaler = ("AutoscalerAdds", "AutoscalerLate", "AutoscalerCannot", "AutoscalerFailed")
+    autoscaler = ("AutoscalerAdds", "AutoscalerLate", "AutoscalerCannot", "AutoscalerFailed", "NodeNotLaunched")
     codes = {obstacle.code for step in steps for obstacle in step.obstacles}
     return bool(codes - _NEXT_TO_NODES - set(autoscaler))

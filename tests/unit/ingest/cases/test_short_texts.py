@@ -143,7 +143,7 @@ def test_an_event_without_counts_does_not_hide_the_counts_of_the_next_one() -> N
         ),
         (
             'incompatible with nodepool "a", incompatible requirements, label "pool" does not have known values',
-            "NodePool a does not offer what the pod's selector or affinity names pool",
+            "NodePool a does not offer the label that the pod's selector or affinity names: pool",
         ),
     ],
 )

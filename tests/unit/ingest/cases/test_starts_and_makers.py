@@ -155,7 +155,7 @@ def test_a_described_controller_that_may_not_make_its_pods_is_answered(kind: str
     (group,) = answer.groups
     assert (answer.name, answer.kind.partition(".")[0]) == ("fit", kind)
     assert group.obstacle
-    assert group.obstacle.code == "OwnerRefused"
+    assert group.obstacle.code == "PodSecurityRefused"
     assert FORBIDDEN in group.obstacle.sentence.en
     assert answer.waiting == 2
 
@@ -179,7 +179,7 @@ def test_a_table_of_events_names_the_controller_that_makes_no_pod(kind: str) -> 
     assert (answer.name, answer.kind.partition(".")[0].lower()) == ("fit", kind)
     (group,) = answer.groups
     assert group.obstacle
-    assert group.obstacle.code == "OwnerRefused"
+    assert group.obstacle.code == "PodSecurityRefused"
 
 
 def test_a_described_claim_explains_the_pod_that_uses_it() -> None:

@@ -110,7 +110,7 @@ def test_a_webhook_that_refuses_pods_of_a_deployment_is_quoted_from_its_replica_
     words = 'admission webhook "policy.example" denied the request: no team label'
     case = read(deployment, replica_set, an_event("ReplicaSet", "web-1", "FailedCreate", f"Error creating: {words}"))
     answer = ask(case, "deploy", "web")
-    assert list_codes(answer) == [("not made", 2, "OwnerRefused")]
+    assert list_codes(answer) == [("not made", 2, "PodDeniedByRule")]
     assert "no team label" in answer.sentence.en
     assert "ReplicaSet/web-1" in answer.sentence.en
 

@@ -1,0 +1,112 @@
+"""Tables of `kubectl get` in pasted texts: pods that do not run, sets of daemons, and claims of volumes.
+
+A table has no reason of a pod that waits, and healthy pods say nothing; what it shows of a cluster's own parts explains
+why others wait. Rows of pods are recognised without their header too, which a search (`grep`) leaves out.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from schemas.json_types import Json
+
+_HEADER: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +[A-Z]+(?: [A-Z]+)? +[A-Z]")
+_COLUMN: Final = re.compile(r"\S+(?: \S+)*")
+_POD_ROW: Final = re.compile(
+    r"^\s*(?:(?P<namespace>[a-z0-9][a-z0-9-]*)\s+)?(?:pods?/)?(?P<name>[a-z0-9][a-z0-9.-]*)\s+(?P<ready>\d+/\d+)\s+"
+    r"(?P<status>[A-Z][\w.:/-]*)\s+(?P<restarts>\d+)(?: \([^)]* ago\))?\s+\S*\d[smhdy]\S*"
+    r"(?:\s+\S+\s+(?P<node>[a-z]\S*))?"
+)
+_NOT_STARTED: Final = re.compile(
+    r"(?:Init:)?(?:CrashLoopBackOff|ImagePullBackOff|ErrImagePull|ErrImageNeverPull|InvalidImageName|RunContainerError|"
+    r"Create(?:Container|ContainerConfig)Error|StartError|ContainerCannotRun)"
+)
+_ENDED_BADLY: Final = re.compile(r"(?:Init:)?(?:Error|OOMKilled)")
+_REJECTED: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|OutOf\S+|Evicted|NodeAffinity")
+_UNKNOWN_NODE: Final = "?"
+
+
+def parse_table(lines: Sequence[str], start: int, namespace: str, written_at: datetime) -> tuple[list[Json], int]:
+    """Parse the table that begins in a line, and count its lines; none where no table begins there.
+
+    ``namespace``: that of the command before it; a column of the table comes first. ``written_at``: when kubectl ran.
+    """
+    if row := _parse_pod_row(lines[start], namespace, f"{written_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"):
+        return row, 1
+    if not _HEADER.match(lines[start]):
+        return [], 0
+    columns = [(match.start(), match[0]) for match in _COLUMN.finditer(lines[start])]
+    build = _choose_builder({name for _, name in columns})
+    end = start + 1
+    objects: list[Json] = []
+    while build and end < len(lines) and lines[end].strip() and not lines[end].lstrip().startswith(("$", "#", "```")):
+        fields = _divide(lines[end], columns)
+        if len(fields) < len(columns) - 1:
+            break
+        objects += build({"NAMESPACE": namespace, **fields})
+        end += 1
+    return objects, end - start if objects else 0
+
+
+def _divide(line: str, columns: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """Divide a row by the columns of its header, below which kubectl aligns the cells."""
+    ends = [*(begin for begin, _ in columns[1:]), len(line)]
+    cells = {name: line[begin:end].strip() for (begin, name), end in zip(columns, ends, strict=True)}
+    return {name: cell for name, cell in cells.items() if cell}
+
+
+def _choose_builder(names: set[str]) -> Callable[[Mapping[str, str]], list[Json]] | None:
+    if {"READY", "DESIRED", "NODE SELECTOR"} <= names:
+        return _build_daemons
+    if {"STATUS", "VOLUME", "STORAGECLASS"} <= names:
+        return _build_claim
+    return None
+
+
+def _parse_pod_row(line: str, namespace: str, time: str) -> list[Json] | None:
+    """Parse the row of a pod; an empty list for one that runs or waits, None for another line."""
+    match = _POD_ROW.match(line)
+    if match is None:
+        return None
+    status, reason = match["status"], match["status"].removeprefix("Init:")
+    metadata = {"name": match["name"], "namespace": match["namespace"] or namespace or "default"}
+    node = match["node"] or _UNKNOWN_NODE
+    if _REJECTED.fullmatch(status):
+        state: dict[str, Any] = {"phase": "Failed", "reason": status, "message": ""}
+    elif _NOT_STARTED.fullmatch(status) or _ENDED_BADLY.fullmatch(status):
+        container: dict[str, Any] = {"restartCount": int(match["restarts"])}
+        waits = "CrashLoopBackOff" if _ENDED_BADLY.fullmatch(status) else reason
+        container["state"] = {"waiting": {"reason": waits}}
+        if waits == "CrashLoopBackOff":
+            container["lastState"] = {"terminated": {"reason": reason, "startedAt": time}}
+        kind = "initContainerStatuses" if status.startswith("Init:") else "containerStatuses"
+        state = {"phase": "Pending", "startTime": time, kind: [container]}
+    else:
+        return []
+    return [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": node}, "status": state}]
+
+
+def _build_daemons(fields: Mapping[str, str]) -> list[Json]:
+    """Build a set of daemons that wants no pod; others say nothing."""
+    selector = dict(pair.split("=", 1) for pair in fields.get("NODE SELECTOR", "").split(",") if "=" in pair)
+    if fields.get("DESIRED") != "0":
+        return []
+    return [
+        {
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _build_metadata(fields),
+            "spec": {"template": {"spec": {"containers": [], "nodeSelector": selector}}},
+            "status": {"desiredNumberScheduled": 0},
+        }
+    ]  # fmt: skip
+
+
+def _build_claim(fields: Mapping[str, str]) -> list[Json]:
+    spec = {"storageClassName": fields.get("STORAGECLASS", ""), "volumeName": fields.get("VOLUME", "")}
+    status = {"phase": fields["STATUS"]}
+    metadata = _build_metadata(fields)
+    return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec, "status": status}]
+
+
+def _build_metadata(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {"name": fields["NAME"], "namespace": fields["NAMESPACE"] or "default"}
