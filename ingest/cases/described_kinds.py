@@ -12,6 +12,8 @@ from schemas.json_types import Json
 USED_BY: Final = "usedBy"
 """Field of a described claim that no stored one has: names of the pods that use it."""
 _COUNT: Final = re.compile(r"\d+(?= desired)")
+_MADE: Final = re.compile(r"(\d+) (?:current|total)")
+_JOB_PODS: Final = re.compile(r"(\d+) (Active|Succeeded|Failed)")
 DESCRIBED: Final = {
     "Job": (("Parallelism", "Pods Statuses"), "batch/v1"),
     "DaemonSet": (("Desired Number of Nodes Scheduled",), "apps/v1"),
@@ -25,8 +27,10 @@ DESCRIBED: Final = {
 
 def find_kind(sections: dict[str, Section]) -> str:
     """Find the kind of a described object; empty for one that is not known by its fields."""
+    if read_field(sections, "API Version"):
+        return read_field(sections, "Kind")
     named = (kind for kind, (fields, _) in DESCRIBED.items() if all(name in sections for name in fields))
-    return read_field(sections, "Kind") or next(named, "")
+    return next(named, "")
 
 
 def to_described(kind: str, name: str, sections: dict[str, Section]) -> Json:
@@ -57,12 +61,19 @@ def to_described(kind: str, name: str, sections: dict[str, Section]) -> Json:
             "nodeSelector": _divide_selector(sections, parts),
         },
     }
-    status = {}
+    status = _count_pods(sections)
     if (desired := read_field(sections, "Desired Number of Nodes Scheduled")).isdecimal():
         status["desiredNumberScheduled"] = int(desired)
     return {
         "apiVersion": DESCRIBED[kind][1], "kind": kind, "metadata": metadata, "spec": spec, "status": status,
     }  # fmt: skip
+
+
+def _count_pods(sections: dict[str, Section]) -> dict[str, int]:
+    """Count the pods that exist, by the names that the status of the kind has for them."""
+    jobs = {name.lower(): int(count) for count, name in _JOB_PODS.findall(read_field(sections, "Pods Statuses"))}
+    made = _MADE.search(read_field(sections, "Replicas"))
+    return jobs | ({"replicas": int(made[1])} if made else {})
 
 
 def _divide_selector(*described: dict[str, Section]) -> dict[str, str]:

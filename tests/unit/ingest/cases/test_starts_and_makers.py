@@ -205,3 +205,21 @@ def test_a_reporter_may_begin_with_a_digit() -> None:
     row = parse_row("  Normal  Scheduled  73s  2nd-scheduler  Successfully assigned nlp/fit-0 to n-7")
     assert row
     assert row.reporter == "2nd-scheduler"
+
+
+def test_the_pods_that_a_described_controller_has_made_are_counted() -> None:
+    text = (
+        "Name:           fit\nNamespace:      nlp\nParallelism:    3\nCompletions:    3\nLabels:         a=b\n"
+        "Pods Statuses:  2 Active (1 Ready) / 1 Succeeded / 0 Failed\nEvents:         <none>\n"
+    )
+    (job,) = parse_descriptions(text, WRITTEN)
+    assert job["apiVersion"] == "batch/v1"
+    assert job["status"] == {"active": 2, "succeeded": 1, "failed": 0}
+
+
+def test_a_kind_of_another_group_keeps_its_version() -> None:
+    text = (
+        "Name:         fit\nNamespace:    nlp\nAPI Version:  batch.example/v1\nKind:         Job\nSpec:\n  Tasks:  1\n"
+    )
+    (job,) = parse_descriptions(text, WRITTEN)
+    assert (job["apiVersion"], job["kind"]) == ("batch.example/v1", "Job")
