@@ -84,10 +84,10 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     elif is_node:
         yield _to_node(name, sections)
         yield from _list_pods_on_node(name, sections)
-    elif kind in DESCRIBED:
-        yield to_described(kind, name, sections)
     elif read_field(sections, "API Version") and kind:
         yield _to_object(name, sections, part)
+    elif kind in DESCRIBED:
+        yield to_described(kind, name, sections)
     kind = "Pod" if is_pod else "Node" if is_node else kind
     namespace = read_field(sections, "Namespace")
     for line in sections.get("Events", Section()).lines if kind else ():
