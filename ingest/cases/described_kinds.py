@@ -12,7 +12,7 @@ from schemas.json_types import Json
 USED_BY: Final = "usedBy"
 """Field of a described claim that no stored one has: names of the pods that use it."""
 _COUNT: Final = re.compile(r"\d+(?= desired)")
-_MADE: Final = re.compile(r"(\d+) (?:current|total)")
+_EXISTING: Final = re.compile(r"(\d+) (?:current|total)")
 _JOB_PODS: Final = re.compile(r"(\d+) (Active|Succeeded|Failed)")
 DESCRIBED: Final = {
     "Job": (("Parallelism", "Pods Statuses"), "batch/v1"),
@@ -72,8 +72,8 @@ def to_described(kind: str, name: str, sections: dict[str, Section]) -> Json:
 def _count_pods(sections: dict[str, Section]) -> dict[str, int]:
     """Count the pods that exist, by the names that the status of the kind has for them."""
     jobs = {name.lower(): int(count) for count, name in _JOB_PODS.findall(read_field(sections, "Pods Statuses"))}
-    made = _MADE.search(read_field(sections, "Replicas"))
-    return jobs | ({"replicas": int(made[1])} if made else {})
+    existing = _EXISTING.search(read_field(sections, "Replicas"))
+    return jobs | ({"replicas": int(existing[1])} if existing else {})
 
 
 def _divide_selector(*described: dict[str, Section]) -> dict[str, str]:

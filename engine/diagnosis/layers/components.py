@@ -50,7 +50,7 @@ def check_components(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     if not facts.attempt or find_obstacle_of_error(facts.attempt.error) == _EXTENDER:
         obstacle = _find_scheduler(facts)
     else:
-        obstacle = _find_plugin(facts) if _lacks_devices(facts) else None
+        obstacle = _find_plugin(facts) if _has_too_few_devices(facts) else None
     if obstacle:
         yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
 
@@ -70,7 +70,7 @@ def _find_scheduler(facts: DiagnosisFacts) -> FoundObstacle | None:
     return None
 
 
-def _lacks_devices(facts: DiagnosisFacts) -> bool:
+def _has_too_few_devices(facts: DiagnosisFacts) -> bool:
     """Tell whether nodes were refused because they lack a resource of devices, or have registered none."""
     refused = facts.attempt.refused_nodes if facts.attempt else {}
     reasons = (find_obstacle_of_reason(reason) for reason in refused)
