@@ -172,6 +172,9 @@ def _derive_obstacle(
         return missing._replace(evidence=[to_attempt_evidence(attempt)])
     if code == _INSUFFICIENT and _is_beyond_nodes(groups, facts, attempt):
         code = "ResourceBeyondNodes"
+    elif code == _INSUFFICIENT and facts.nodes is None and "/" in group.details[0]:
+        # A scheduler writes the same of a node that has no such device.
+        code = "ResourceShortOrMissing"
     return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
 
 
@@ -232,9 +235,6 @@ def _build_obstacle(
         clauses.append("wanted")
     if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
         clauses.append("cause")
-    if code == _INSUFFICIENT and facts.nodes is None and "/" in group.details[0]:
-        # A scheduler writes the same of a node that has no such device.
-        clauses.append("none_offered")
     # kube-scheduler only counts the nodes that its extender refused.
     if code in _EXTENDER_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
         clauses.append("in_extender")

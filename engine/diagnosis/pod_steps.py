@@ -46,6 +46,7 @@ _REFUSED_BY: Final = {
     "security context constraint": "SecurityContextRefused",
     "failed calling webhook": "WebhookUnreachable",
     "no PriorityClass with name": "PriorityClassMissing",
+    'webhook "vgpu.hami.io" denied': "PodDeniedByHami",
     "denied the request: ": "PodDeniedByRule",
     "ValidatingAdmissionPolicy": "PodDeniedByRule",
 }

@@ -249,4 +249,7 @@ def _match_beginning(text: str, table: Mapping[str, str], otherwise: str) -> tup
     if text in read_catalogue():
         return text, ""
     begin = next((begin for begin in table if text.startswith(begin)), None)
-    return (otherwise, text) if begin is None else (table[begin], text.removeprefix(begin).strip(" .:"))
+    if begin is None:
+        return otherwise, text
+    # Up to 1.21 kube-scheduler ends a sentence behind the taint.
+    return table[begin], text.removeprefix(begin).removesuffix(", that the pod didn't tolerate").strip(" .:")

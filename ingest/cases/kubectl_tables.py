@@ -79,7 +79,7 @@ def _parse_pod_row(line: str, namespace: str, time: str) -> list[Json] | None:
         waits = "CrashLoopBackOff" if _ENDED_BADLY.fullmatch(status) else reason
         container["state"] = {"waiting": {"reason": waits}}
         if waits == "CrashLoopBackOff":
-            container["lastState"] = {"terminated": {"reason": reason, "startedAt": time}}
+            container["lastState"] = {"terminated": {"reason": "Error", "startedAt": time}}
         kind = "initContainerStatuses" if status.startswith("Init:") else "containerStatuses"
         state = {"phase": "Pending", "startTime": time, kind: [container]}
     else:

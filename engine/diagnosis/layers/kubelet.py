@@ -36,7 +36,7 @@ _PREFIX: Final = "Pod was rejected: "
 _CHOICE_MATTERS: Final = frozenset(
     (
         "KubeletLacksDevices", "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
-        "KubeletOutOfResource", "KubeletOffersNone", "KubeletRefusedPod", "KubeletTopology",
+        "KubeletOutOfResource", "KubeletOffersNone", "KubeletUnregistered", "KubeletRefusedPod", "KubeletTopology",
     )
 )  # fmt: skip
 """Obstacles that may come from a scheduler that does not count what runs on the node."""
@@ -46,6 +46,7 @@ _DEVICES: Final = re.compile(
     r"Requested: (?P<asked>\d+), Available: (?P<free>\d+)"
 )
 _UNHEALTHY: Final = re.compile(r"cannot allocate unhealthy devices (?P<resource>[^\s,]+)")
+_UNREGISTERED: Final = re.compile(r"can't allocate unregistered device (?P<resource>[^\s,]+)")
 _UNBOUND: Final = re.compile(
     r"no binding pod found on node|binding pod not found|no pod (?:is )?in (?:phase )?allocating"
 )
@@ -175,6 +176,10 @@ def _explain_unhealthy(match: re.Match[str], _words: str, _pod: PodOnCluster) ->
     return "KubeletUnhealthyDevices", match.groupdict(), []
 
 
+def _explain_unregistered(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletUnregistered", match.groupdict(), []
+
+
 def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:
     """Explain the words of HAMi's device plugin, which serves only pods that HAMi's scheduler has bound."""
     return (
@@ -221,6 +226,7 @@ def _explain_limit(match: re.Match[str], words: str, _pod: PodOnCluster) -> Expl
 _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCluster], Explained]], ...]] = (
     (_DEVICES, _explain_devices),
     (_UNHEALTHY, _explain_unhealthy),
+    (_UNREGISTERED, _explain_unregistered),
     (_UNBOUND, _explain_unbound),
     (_OUT_OF, _explain_out_of),
     (_LOCALITY, _explain_topology),

@@ -381,7 +381,7 @@ def test_the_answers_about_a_few_pods_are_shown_without_a_name(run: Run, tmp_pat
     )
     (tmp_path / "events.txt").write_text(table, "utf-8")
     result = run("explain", str(tmp_path / "events.txt"))
-    assert result.output.count("Cause (InsufficientResource)") == 1
+    assert result.output.count("Cause (ResourceShortOrMissing)") == 1
     assert result.output.count("Cause (NodeCordoned)") == 1
     assert result.output.count("Cause (OwnerRefused)") == 1
     assert "Why one of them: schedulerlog explain" in result.output

@@ -155,9 +155,9 @@ def test_an_owner_that_was_refused_for_another_reason() -> None:
         if event["reason"] == "FailedCreate":
             event["note"] = 'Error creating: admission webhook "vgpu.hami.io" denied the request: pod has node assigned'
     diagnosis = answer("train-x", api=api)
-    assert get_code(diagnosis) == "PodDeniedByRule"
+    assert get_code(diagnosis) == "PodDeniedByHami"
     assert diagnosis.sentence.en == (
-        "ReplicaSet/train could not make the pod, because a rule of admission denies it: Error creating: "
+        "ReplicaSet/train could not make the pod, because HAMi's webhook denies it: Error creating: "
         'admission webhook "vgpu.hami.io" denied the request: pod has node assigned.'
     )
 

@@ -39,7 +39,7 @@ def test_a_device_plugin_that_does_not_run_is_why_nodes_lack_its_resource(search
     assert get_obstacle(diagnosis).code == "DevicePluginDown"
     assert "card-system/card-device-plugin-x7" in diagnosis.sentence.en
     assert "CrashLoopBackOff" in diagnosis.sentence.en
-    assert [other.code for other in diagnosis.other_obstacles] == ["InsufficientResource"]
+    assert [other.code for other in diagnosis.other_obstacles] == ["ResourceShortOrMissing"]
 
 
 def test_a_device_plugin_does_not_matter_to_a_pod_that_lacks_memory() -> None:
@@ -124,6 +124,20 @@ def test_a_counted_resource_that_no_node_offers_is_not_waited_for() -> None:
     assert "wait" not in obstacle.who_acts
 
 
+def test_a_taint_is_quoted_without_the_rest_of_its_sentence() -> None:
+    words = "0/1 nodes are available: 1 node(s) had taint {team: blue}, that the pod didn't tolerate."
+    diagnosis = diagnose_text(a_refusal(words), "default/fit-0")
+    assert diagnosis.sentence.en.endswith(": {team: blue}.")
+
+
+def test_a_device_that_no_plugin_registered_is_not_the_plugins_refusal() -> None:
+    words = "Allocate failed due to can't allocate unregistered device mthreads.com/vgpu, which is unexpected"
+    text = f"Events:\n  Warning  UnexpectedAdmissionError  9s  kubelet, n-1  {words}\n"
+    diagnosis = diagnose_text(text, "default/pod")
+    assert (diagnosis.state, get_obstacle(diagnosis).code) == ("rejected", "KubeletUnregistered")
+    assert "no device plugin had registered mthreads.com/vgpu" in diagnosis.sentence.en
+
+
 @pytest.mark.parametrize("limit", ["5 minutes", "5m0s"])
 def test_a_rejected_bind_names_the_pod_that_holds_the_lock(limit: str) -> None:
     words = f"binding rejected: node n-1 has been locked within {limit}"
@@ -158,6 +172,7 @@ def test_a_bind_that_a_rule_denies_is_not_waited_for() -> None:
         ('Internal error occurred: failed calling webhook "w.io": failed to call webhook: EOF', "WebhookUnreachable"),
         ('pods "a" is forbidden: no PriorityClass with name gold was found', "PriorityClassMissing"),
         ('admission webhook "rules.local" denied the request: no owner label', "PodDeniedByRule"),
+        ('admission webhook "vgpu.hami.io" denied the request: pod has node assigned', "PodDeniedByHami"),
         ('pods "a" is forbidden: error looking up service account nlp/x', "OwnerRefused"),
     ],
 )
@@ -233,3 +248,12 @@ def test_the_log_of_a_plugin_without_its_driver_names_the_node() -> None:
     )
     assert "device plugin of node n-7" in advice
     assert "Failed to initialize NVML: X." in advice
+
+
+def test_a_refusal_whose_nodes_were_not_read_sends_nobody_to_wait() -> None:
+    obstacle = get_obstacle(diagnose_text(a_refusal(REFUSED), "default/fit-0"))
+    assert obstacle.code == "ResourceShortOrMissing"
+    assert obstacle.who_acts == ["you", "administrator"]
+    assert "Allocatable" in obstacle.remedy.en
+    memory = get_obstacle(diagnose_text(a_refusal("0/2 nodes are available: 2 Insufficient memory."), "default/fit-0"))
+    assert memory.code == "InsufficientResource"

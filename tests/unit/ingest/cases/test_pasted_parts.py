@@ -190,7 +190,7 @@ def test_a_table_whose_names_were_replaced_is_read_by_its_gaps(tmp_path: Path) -
     )
     case = read_case([table])
     assert list(list_pod_names(case)) == ["default/x"]
-    assert find_code(case) == "InsufficientResource"
+    assert find_code(case) == "ResourceShortOrMissing"
 
 
 def find_code(case: ClusterCase) -> str:

@@ -47,7 +47,7 @@ def test_volcanos_text_on_a_pod_names_the_member_that_fits_nowhere_and_its_nodes
         an_event("FailedScheduling", COUNTS.replace("available", "unavailable"), pod="ring-4", reporter="volcano"),
         name="ring-4",
     )
-    assert get_code(member) == "InsufficientResource"
+    assert get_code(member) == "ResourceShortOrMissing"
 
 
 def test_the_number_of_members_explains_a_group_text_without_a_member_to_blame() -> None:
@@ -137,7 +137,7 @@ def test_a_pod_that_gave_its_node_back_points_at_the_member_that_had_none(words:
 )
 def test_the_member_that_is_to_blame_does_not_wait_for_itself(words: str) -> None:
     diagnosis = refuse(words, **LABEL)
-    assert get_code(diagnosis) == "InsufficientResource"
+    assert get_code(diagnosis) == "ResourceShortOrMissing"
     assert diagnosis.sentence.en.startswith("3 of 5 nodes have too little nvidia.com/gpu left")
     assert [other.code for other in diagnosis.other_obstacles] == ["TaintNotTolerated"]
 
