@@ -44,6 +44,8 @@ def iterate_reasons(facts: DiagnosisFacts, text: str) -> Iterator[FoundObstacle]
     for match in sorted(matches, key=lambda item: -int(item["count"][:9])):
         count = int(match["count"][:9])
         code, details = find_obstacle_of_reason(match["reason"])
+        if code == "InsufficientResource" and facts.nodes is None and "/" in details:
+            code = "ResourceShortOrMissing"
         words: dict[str, Word] = {
             "refused": count,
             "of": total,

@@ -250,7 +250,7 @@ def test_the_log_of_a_plugin_without_its_driver_names_the_node() -> None:
     assert "Failed to initialize NVML: X." in advice
 
 
-def test_a_refusal_whose_nodes_were_not_read_sends_nobody_to_wait() -> None:
+def test_a_refusal_whose_nodes_were_not_read_does_not_advise_to_wait() -> None:
     obstacle = get_obstacle(diagnose_text(a_refusal(REFUSED), "default/fit-0"))
     assert obstacle.code == "ResourceShortOrMissing"
     assert obstacle.who_acts == ["you", "administrator"]
