@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from cli.terminal.commands import QUESTIONS
+from cli.terminal.exit_codes import complain_of_interruption
 from runtime.cli.installation import VERSION, write_install_command
 from runtime.cli.lazy_commands import LazyCommand, create_lazy_application
 
@@ -67,6 +68,10 @@ def run() -> None:
     """Run the command that the process was started with. One that lacks a package names the extra that brings it."""
     try:
         app(prog_name="schedulerlog")
+    except SystemExit as end:
+        if any(word in QUESTIONS for word in sys.argv[1:]):
+            complain_of_interruption(end)
+        raise
     except ModuleNotFoundError as error:
         absent = (error.name or "").partition(".")[0]
         if not absent or (Path(__file__).parents[1] / absent).is_dir():

@@ -13,23 +13,30 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 
 def main() -> None:
     """Run the command line."""
-    _find_packages()
-    # Found only now.
-    from cli.command import run
+    try:
+        _find_packages()
+        # Found only now.
+        from cli.command import run
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        _end_interrupted()
 
 
 def run_kubectl() -> None:
     """Run ``kubectl schedulerlog``."""
-    _find_packages()
-    from cli.terminal.kubectl import run
+    try:
+        _find_packages()
+        from cli.terminal.kubectl import run
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        _end_interrupted()
 
 
 def complete_kubectl() -> None:
@@ -38,6 +45,14 @@ def complete_kubectl() -> None:
     from cli.terminal.kubectl import complete
 
     complete(sys.argv[1:])
+
+
+def _end_interrupted() -> NoReturn:
+    """End the process after Ctrl-C while modules are imported, as a command ends that is interrupted later."""
+    sys.stderr.write("Interrupted.\n")
+    sys.stderr.flush()
+    # Without Python's end, which would run half-imported modules' handlers.
+    os._exit(130)
 
 
 def _find_packages() -> None:

@@ -77,6 +77,8 @@ class ProxiedKubectl:
             return Unreachable(f"the API server has not answered within {TIMEOUT_SECONDS} s", "Is it reachable?")
         except (OSError, http.client.HTTPException):
             response = None
+            if self._process is None:
+                return Unreachable("the reading was stopped", "")
         if response and response[0] == http.client.OK:
             return response[1]
         # Of an error without an answer of the API server, such as a login that failed, kubectl knows the words.
@@ -150,6 +152,8 @@ def _start_until_closed(folder: Path, command: Sequence[str]) -> subprocess.Pope
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        # Ctrl-C reaches this process only: a proxy that ended first would let every request start a kubectl of its own.
+        process_group=0,
     )
 
 

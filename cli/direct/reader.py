@@ -64,13 +64,17 @@ class ObjectReader:
     def list_kinds(self, listed: Iterable[ListedKind]) -> ReadObjects:
         """List the objects of several kinds at the same time."""
         read = ReadObjects()
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        try:
             parts = pool.map(self._list_kind, listed)
             if prepare := self._prepare:
                 self._prepare = None
                 prepare()
             for part in parts:
                 read.add(part)
+        finally:
+            # After Ctrl-C the lists that are on their way are not waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
         return read
 
     def _list_kind(self, listed: ListedKind) -> ReadObjects:

@@ -15,6 +15,7 @@ simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis 
 alerts         the alerts that fire
 watching       every change, over the ends of single watches, and a line for each
 log_files      ``explain``: pods from a scheduler's log file, without any server
+progress       a line while a long file is read
 log_rows       the rows of ``explain``: a diagnosis each, with what helps, scores and findings
 answers        from the API to the screen: problems end the command, ``-o`` prints JSON, YAML, names
 diagnosed      a diagnosis on the screen

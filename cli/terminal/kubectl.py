@@ -9,6 +9,7 @@ from contextlib import redirect_stdout, suppress
 from typing import Final
 
 from cli.terminal.commands import QUESTIONS
+from cli.terminal.exit_codes import complain_of_interruption
 from runtime.cli.lazy_commands import create_lazy_application
 
 PROGRAM: Final = "kubectl schedulerlog"
@@ -25,7 +26,11 @@ app = create_lazy_application(_DESCRIPTION, QUESTIONS)
 
 def run() -> None:
     """Run the command that the process was started with."""
-    app(prog_name=PROGRAM)
+    try:
+        app(prog_name=PROGRAM)
+    except SystemExit as end:
+        complain_of_interruption(end)
+        raise
 
 
 def complete(words: Sequence[str]) -> None:

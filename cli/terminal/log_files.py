@@ -11,6 +11,7 @@ from cli.terminal.details import show_details, show_findings, show_scores
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
 from cli.terminal.log_rows import build_rows, suggest, write_pod
+from cli.terminal.progress import ReadingProgress
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.subjects import Subject, parse_subject
 from cli.terminal.values import format_time
@@ -157,10 +158,15 @@ def _read_files(paths: list[Path], nodes: Path | None, timezone: str) -> "Cluste
     from ingest.sources.log_facts import parse_zone, read_node_list
     from ingest.sources.pieces import UnreadableFileError
 
+    progress = ReadingProgress()
     try:
-        case = read_case(paths, LogFacts(read_node_list(nodes, bytes) if nodes else b"", parse_zone(timezone)))
+        facts = LogFacts(read_node_list(nodes, bytes) if nodes else b"", parse_zone(timezone))
+        case = read_case(paths, facts._replace(show_progress=progress.show))
     except (MistakeError, UnreadableFileError) as error:
+        progress.erase()
         _stop(str(error), USAGE)
+    finally:
+        progress.erase()
     for problem in case.problems:
         complain(problem)
     return case

@@ -12,7 +12,7 @@ from cli.client.problems import Problem
 from cli.client.requests import build_pod_path
 from cli.client.transport import Transport
 from cli.terminal.answers import end_with
-from cli.terminal.exit_codes import PLACED, WAITING
+from cli.terminal.exit_codes import INTERRUPTED, PLACED, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit
 from cli.terminal.values import to_status_word
@@ -33,12 +33,13 @@ def watch(
       schedulerlog watch deepseek-0 -n llm --until-placed
       schedulerlog watch -n llm -o json
     """
-    transport, code = asking.create_transport(), WAITING
+    transport, code = asking.create_transport(), INTERRUPTED
     if not pod:
         query = {"namespace": "" if all_namespaces else transport.get_namespace()}
         for change in _iterate_changes(follow(transport, "/pending", query)):
             show_change(asking, change)
-        raise typer.Exit(PLACED)
+            code = PLACED
+        raise typer.Exit(code)
     for change in _iterate_changes(follow(transport, build_pod_path(*asking.parse_pod(pod), "schedulerlog"), {})):
         show_change(asking, change)
         code = PLACED if change.object.get("status") == "succeeded" else WAITING

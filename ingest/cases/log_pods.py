@@ -9,7 +9,7 @@ from engine.diagnosis.logged_facts import LoggedFact, LoggedFacts, UnfinishedAtt
 from engine.summaries.fold import AttemptFold
 from runtime.bounded_cache import BoundedCache
 from schemas.answers.attempts import DeviceLog
-from schemas.codec.records import decode, encode
+from schemas.codec.records import Rejected, decode, encode
 from schemas.events import (
     DEFAULT_CLUSTER,
     AttemptConcluded,
@@ -55,16 +55,22 @@ class StatesInLog:
 class AttemptInLog:
     """One attempt, as far as the log reports it."""
 
-    fold: AttemptFold = field(default_factory=AttemptFold)
+    _events: list[AttemptEvent] = field(default_factory=list)
+    """Events that the summary is made of. They are folded when somebody asks: a pod may be tried thousands of times."""
     devices: list[DevicesJudged] = field(default_factory=list)
     states: dict[_StateKey, NodeStateChanged] = field(default_factory=dict)
     """The node states that ``devices`` refer to."""
     findings: list[FindingReported] = field(default_factory=list)
     is_unfinished: bool = False
-    """The log has no verdict of it; the fold's conclusion holds only the requests."""
+    """The log has no verdict of it; its conclusion holds only the requests."""
 
     def summarize(self) -> AttemptSummarized:
-        summary = self.fold.summarize()
+        fold = AttemptFold()
+        for event in self._events:
+            decoded = _decode(event)
+            if isinstance(decoded, AttemptEvent):
+                fold.add(decoded)
+        summary = fold.summarize()
         if not self.is_unfinished:
             return summary
         reports = [report.model_copy(update={"ended_at": None}) for report in summary.reports]
@@ -72,11 +78,12 @@ class AttemptInLog:
         return summary.model_copy(update={**unfinished, "missing": "the log has no verdict of the attempt"})
 
     def add(self, event: AttemptEvent, states: StatesInLog) -> None:
-        # Encoded and decoded, so that the answer is the one that a consumer of the topic would give.
-        record = encode(event)
-        decoded = decode(record.value, record.headers)
+        if not isinstance(event, DevicesJudged | FindingReported):
+            self._events.append(event)
+            return
+        decoded = _decode(event)
         if isinstance(decoded, AttemptEvent):
-            self.fold.add(decoded)
+            self._events.append(decoded)
         if isinstance(decoded, DevicesJudged):
             self.devices.append(decoded)
             self.states |= states.select(decoded)
@@ -88,6 +95,12 @@ class AttemptInLog:
         for record in self.devices:
             for row in record.iterate_devices(lambda node, revision: self.states.get((node, revision))):
                 yield DeviceLog(container=record.request.container, **row._asdict())
+
+
+def _decode(event: AttemptEvent) -> Event | Rejected:
+    """Encode and decode an event, so that the answer is the one that a consumer of the topic would give."""
+    record = encode(event)
+    return decode(record.value, record.headers)
 
 
 @dataclass(slots=True)

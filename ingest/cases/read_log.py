@@ -15,7 +15,7 @@ from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.copies import restore_order
 from ingest.lines.framing import Framing, read_time
-from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, WaitingReader
+from ingest.readers.registry import LOG_SOURCES, NO_FACTS, LogFacts, LogSource, ShowProgress, WaitingReader
 from ingest.reading.protocol import EVENT, Counts, collect_garbage_seldom
 from ingest.sources.follow import STANDARD_INPUT, Reached, read_file
 from ingest.sources.pieces import BLOCK_BYTES, HEAD_BYTES, UnreadableFileError, is_packed
@@ -43,10 +43,10 @@ def read_log(
     """
     collect_garbage_seldom()
     if str(file) == STANDARD_INPUT:
-        return _read(NAME_OF_STANDARD_INPUT, _read_standard_input(head), take, facts)
+        return _read(NAME_OF_STANDARD_INPUT, _read_standard_input(head, facts.show_progress), take, facts)
     if file.is_dir():
         raise MistakeError(f"{file} is a directory: name a log in it, or an archive of it (tar)")
-    return _read(str(file), _read_file(file), take, facts)
+    return _read(str(file), _read_file(file, facts.show_progress), take, facts)
 
 
 def read_log_text(text: str, take: Callable[[Iterable[Event]], None], facts: LogFacts = NO_FACTS) -> None:
@@ -131,18 +131,24 @@ def find_end(lines: Lines, zone: tzinfo) -> datetime | None:
     return None
 
 
-def _read_file(path: Path) -> Iterator[Lines]:
-    for lines, _, _ in read_file(path, Reached()):
+def _read_file(path: Path, show_progress: ShowProgress | None = None) -> Iterator[Lines]:
+    for lines, _, position in read_file(path, Reached()):
         yield lines
+        if show_progress:
+            show_progress(path, position)
 
 
-def _read_standard_input(head: bytes) -> Iterator[Lines]:
+def _read_standard_input(head: bytes, show_progress: ShowProgress | None) -> Iterator[Lines]:
     head = head or read_standard_input(HEAD_BYTES)
     if is_packed(head):
         yield from _unpack(head)
         return
     framing = Framing(Origin(STANDARD_INPUT))
+    position = 0
     for data in chain([head] if head else [], iter(_read_bytes, b"")):
+        position += len(data)
+        if show_progress:
+            show_progress(Path(STANDARD_INPUT), position)
         framing.origin = Origin(STANDARD_INPUT, datetime.now(UTC))
         if lines := framing.feed(data):
             yield lines

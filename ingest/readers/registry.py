@@ -6,10 +6,14 @@ log is from one scheduler, and a command that reads one log would otherwise wait
 
 from collections.abc import Callable
 from datetime import UTC, tzinfo
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from ingest.lines import klog
 from ingest.reading.protocol import LogReader, NoteFact
+
+ShowProgress = Callable[[Path, int], None]
+"""Takes a file and the number of its bytes read so far."""
 
 
 class LogFacts(NamedTuple):
@@ -21,6 +25,8 @@ class LogFacts(NamedTuple):
     """Time zone of the log; klog writes none."""
     note: NoteFact | None = None
     """Takes the facts that lines hold without being a verdict; None where only events are wanted."""
+    show_progress: ShowProgress | None = None
+    """Shows how much of a log was read; None where nobody looks."""
 
 
 NO_FACTS: Final = LogFacts()
