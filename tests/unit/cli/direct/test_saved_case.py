@@ -11,9 +11,9 @@ from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 from ingest.cases.answers import explain_pod
 from ingest.cases.read_case import list_pod_names, read_case
+from tests.support.fakes.logging_cluster import LOG, SCHEDULER, LoggingCluster
+from tests.support.fakes.logging_cluster import POD as LOGGED_POD
 from tests.support.fakes.small_cluster import DIAGNOSIS, SmallCluster
-from tests.unit.cli.direct.test_scheduler_logs import LOG, SCHEDULER, Server
-from tests.unit.cli.direct.test_scheduler_logs import POD as LOGGED_POD
 
 NAMES = {
     "train-0": "pod-1", "train": "job-1", "n0": "node-1", "n1": "node-2", "n2": "node-3", "ml": "namespace-1",
@@ -47,7 +47,7 @@ def test_a_file_that_exists_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_the_attempts_of_the_schedulers_log_are_answered_from_the_archive_too(tmp_path: Path) -> None:
-    server = Server(LOG, [LOGGED_POD, SCHEDULER])
+    server = LoggingCluster(LOG, [LOGGED_POD, SCHEDULER])
     transport = DirectTransport(ObjectReader(server.fetch), lambda: "ml", lambda _: None)
     live = transport.get("/namespaces/ml/pods/trainer/diagnosis")
     assert isinstance(live, dict)
