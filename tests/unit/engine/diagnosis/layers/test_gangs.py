@@ -38,7 +38,7 @@ def test_volcanos_text_on_a_pod_names_the_member_that_fits_nowhere_and_its_nodes
     assert diagnosis.sentence.en == (
         "The pod waits for its gang and was not judged itself (group ring); 6 of its pods have to start together (2 "
         "Pending, 4 Running); ring-4 fits nowhere: 3 of 5 nodes have too little nvidia.com/gpu "
-        "left; 2 of 5 nodes have a "
+        "left, or none is offered; 2 of 5 nodes have a "
         "taint that the pod does not tolerate."
     )
     # The member itself has the nodes' reasons, and no gang stands before them.
@@ -123,7 +123,7 @@ def test_a_pod_that_gave_its_node_back_points_at_the_member_that_had_none(words:
     assert not diagnosis.other_obstacles
     assert diagnosis.sentence.en == (
         "This pod had found a node and gave it back, because another member of its pod group found none (group ring): "
-        "ring-4: 3 of 5 nodes have too little nvidia.com/gpu left; 2 of 5 nodes have a taint that the pod does not "
+        "ring-4: 3 of 5 nodes have too little nvidia.com/gpu left, or none is offered; 2 of 5 nodes have a taint that the pod does not "
         "tolerate."
     )
 
