@@ -123,7 +123,8 @@ def test_a_pod_that_gave_its_node_back_points_at_the_member_that_had_none(words:
     assert not diagnosis.other_obstacles
     assert diagnosis.sentence.en == (
         "This pod had found a node and gave it back, because another member of its pod group found none (group ring): "
-        "ring-4: 3 of 5 nodes have too little nvidia.com/gpu left, or none is offered; 2 of 5 nodes have a taint that the pod does not "
+        "ring-4: 3 of 5 nodes have too little nvidia.com/gpu left, or none is offered; "
+        "2 of 5 nodes have a taint that the pod does not "
         "tolerate."
     )
 
