@@ -9,6 +9,8 @@ from schemas.json_types import Json
 
 WHO: Final = {"you": "you", "administrator": "an administrator", "wait": "waiting"}
 SHOWN_SUGGESTIONS: Final = 5
+WRITTEN_BY_OTHERS: Final = ("attempt", "bind", "event", "pod", "workload", "owner")
+"""Kinds of evidence whose words are those of a scheduler, a kubelet, a controller or the API server."""
 SHOWN_WORDS: Final = 2
 """Limit of the texts of evidence that are quoted."""
 MAX_WORDS: Final = 800
@@ -69,9 +71,10 @@ def show_obstacle(screen: Screen, obstacle: dict[str, Any]) -> None:
 
 
 def _list_words(obstacle: dict[str, Any]) -> list[str]:
-    """List the words of the evidence that the sentence does not quote, such as a scheduler's counts."""
+    """List what other programs wrote, where the sentence does not quote it, such as a scheduler's counts."""
     sentence = obstacle["sentence"]["en"]
-    texts = (" ".join((evidence.get("words") or "").split()) for evidence in obstacle["evidence"])
+    written = (evidence for evidence in obstacle["evidence"] if evidence.get("kind") in WRITTEN_BY_OTHERS)
+    texts = (" ".join((evidence.get("words") or "").split()) for evidence in written)
     listed = dict.fromkeys(text for text in texts if text and text.rstrip(".") not in sentence)
     return [_shorten(text) for text in list(listed)[:SHOWN_WORDS]]
 

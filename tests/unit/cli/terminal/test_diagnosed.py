@@ -38,9 +38,14 @@ def test_the_words_of_the_evidence_are_shown_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str, words: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    evidence = {"record": "7f", "words": "0/2 nodes are available:\n1 Insufficient cpu, 1 ports."}
+    evidence = {"kind": "attempt", "record": "7f", "words": "0/2 nodes are available:\n1 Insufficient cpu, 1 ports."}
     texts = {"sentence": {"en": sentence}, "likely_cause": {"en": "A cause."}, "remedy": {"en": "A remedy."}}
     obstacle = {**texts, "code": "C", "who_acts": ["you"], "evidence": [evidence, evidence]}
+    obstacle["evidence"] = [
+        evidence,
+        evidence,
+        {"kind": "node", "record": "n-1", "words": "a check"},
+    ]
     show_obstacle(Screen(), obstacle)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[lines.index("Evidence: 7f, 7f") + 1 :] == words
+    assert lines[lines.index("Evidence: 7f, 7f, n-1") + 1 :] == words
