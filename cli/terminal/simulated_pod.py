@@ -47,6 +47,9 @@ def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime)
     path = Path(pods.name)
     workloads = read_workloads(pods.text, path, pods.namespace)
     simulated, notes = build_described_cluster(cluster)
+    if not simulated.node_count:
+        problem = "describes 0 nodes, write the output of `kubectl get nodes,pods -A -o yaml`"
+        raise ManifestError(Path(cluster.name), None, problem)
     try:
         return simulate_workloads(simulated, workloads, pods.copies, SimulationSetting(now, notes=notes))
     except PodRejectedError as error:

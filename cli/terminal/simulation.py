@@ -78,9 +78,9 @@ def simulate(
     pods = read_input("--filename", file)
     if cluster or moment:
         text = read_input("--cluster", cluster) if cluster else _fetch_recorded(asking, moment)
-        name = str(cluster) if cluster else RECORDED
+        name = _name_input(cluster) if cluster else RECORDED
         table = _Table(device_config_file, hami_version)
-        simulation = _simulate_here(text, name, table, pods, str(file), asking.namespace, count)
+        simulation = _simulate_here(text, name, table, pods, _name_input(file), asking.namespace, count)
     else:
         if device_config_file or hami_version:
             fail("--device-config-file, --hami-version: the API has its own; name a file with --cluster", USAGE)
@@ -97,6 +97,10 @@ def read_input(flag: str, file: Path) -> bytes:
     except OSError as error:
         complain(f"{flag}: {file}: {error.strerror}")
         raise typer.Exit(USAGE) from None
+
+
+def _name_input(file: Path) -> str:
+    return "standard input" if str(file) == "-" else str(file)
 
 
 def _fetch_recorded(asking: Asking, moment: str) -> bytes:

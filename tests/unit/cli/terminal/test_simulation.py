@@ -77,3 +77,13 @@ def test_a_pod_that_asks_for_no_device_is_judged_by_the_filters_where_nodes_are_
 def test_a_file_that_is_wrong_is_named(run: Run, words: list[str], text: str) -> None:
     done = run("simulate", *words)
     assert (done.exit_code, text in done.stderr, done.stdout) == (2, True, ""), done.output
+
+
+def test_a_cluster_without_nodes_and_an_empty_input_have_their_own_messages(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("apiVersion: v1\nkind: List\nitems: []\n")
+    words = ["simulate", "-f", "examples/pods/1-gpu-pod.yaml", "--cluster", str(tmp_path / "cluster.yaml")]
+    done = run(*words)
+    assert (done.exit_code, "describes 0 nodes, write the output of `kubectl get nodes" in done.stderr) == (2, True)
+    (tmp_path / "empty.yaml").write_text("")
+    done = run("simulate", "-f", str(tmp_path / "empty.yaml"), "--cluster", "examples/cluster.yaml")
+    assert (done.exit_code, "empty.yaml: describes 0 pods" in done.stderr) == (2, True), done.stderr
