@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
@@ -50,6 +51,7 @@ from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
 from api.http.openapi_page import list_document_routes
 from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, describe_path
+from api.index.hami_releases import read_releases
 from api.index.namespaces import NamespacesInIndex
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
@@ -96,6 +98,7 @@ def export(
 
 log = logging.getLogger(__name__)
 
+INDEX_ERRORS: Final = (IndexDownError, IndexRefusedError)
 _CONNECTIONS: Final = 100
 """Maximum number of connections to each node of OpenSearch."""
 
@@ -190,7 +193,7 @@ def create_app(
         lifespan=_lifespan(
             [
                 topic,
-                NodeStatesTopic(settings, devices, recent_states),
+                NodeStatesTopic(settings, devices, recent_states, partial(read_releases, index), INDEX_ERRORS),
                 AlertsTopic(settings, alerts),
                 *([namespaces] if checks.reviewer else []),
             ],

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,12 +12,15 @@ from typing import Any, Final
 
 from api.memory.lru import Lru
 from api.memory.topic_replay import replay
+from engine.fit.device_config import follow_release
 from engine.fit.devices.as_of import put
 from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.releases import LATEST, HamiRelease, choose_rules
 from engine.hami.vendors import ONLY_NVIDIA, Vendors
 from runtime.kafka.record import record_time
 from runtime.log_once import LoggedProblem
 from runtime.settings.kafka_connection import KafkaConnection
+from runtime.signals import end
 from schemas.codec.records import Rejected, decode, decode_value
 from schemas.events import NodeStateChanged
 from schemas.events.node_states import StateRank, rank_state
@@ -49,6 +52,10 @@ class RecentStates:
 
 log = logging.getLogger(__name__)
 
+OBSERVE_SECONDS: Final = 60.0
+"""Interval at which releases are observed: HAMi is upgraded rarely."""
+ReadReleases = Callable[[], Awaitable[Mapping[str, HamiRelease]]]
+"""Reads the release of HAMi of each cluster; those that nobody reports are left out."""
 WRITTEN_AGAIN: Final = timedelta(hours=25)
 """Time within which a valid state is written again: once a day, and an hour more for a slow writer."""
 
@@ -60,6 +67,8 @@ class ClusterDevices:
     vendors: Vendors = ONLY_NVIDIA
     columns: dict[str, ClusterColumns] = field(default_factory=dict)
     """Columns by cluster."""
+    releases: dict[str, HamiRelease] = field(default_factory=dict)
+    """Releases of HAMi by cluster, whose rules decide there; v2.10 in all others."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_caught_up: bool = False
     """True once all records that the topic had at the start have been read."""
@@ -73,6 +82,27 @@ class ClusterDevices:
         """Find the present devices of a cluster; None if they are not known yet."""
         # During the replay, nodes that are still missing would count as full.
         return self.columns.get(cluster) if self.is_caught_up else None
+
+    def get_vendors(self, cluster: str) -> Vendors:
+        """Get the table of vendors with the rules of the cluster's release."""
+        return follow_release(self.vendors, self.releases.get(cluster, LATEST))
+
+    def follow(self, releases: Mapping[str, HamiRelease]) -> bool:
+        """Follow these releases. Returns true if rules changed: then all states have to be taken again."""
+        clusters = {*releases, *self.releases}
+        before, after = (
+            {cluster: choose_rules(chosen.get(cluster, LATEST)) for cluster in clusters}
+            for chosen in (self.releases, releases)
+        )
+        self.releases = dict(releases)
+        return before != after
+
+    def forget(self) -> None:
+        """Forget all states, which are read again."""
+        self.is_caught_up = False
+        self.revisions.update(self.columns.keys())
+        for states in (self.columns, self.lost, self._ranks):
+            states.clear()
 
     def take(self, state: NodeStateChanged, recorded_at: datetime) -> None:
         """Replace the state of its node, unless that is newer. ``recorded_at``: the broker's time of the record."""
@@ -88,19 +118,50 @@ class ClusterDevices:
         self.revisions[state.cluster] += 1
         lost = self.lost.setdefault(state.cluster, set())
         (lost.discard if state.uuid else lost.add)(state.node)
-        put(self.columns.setdefault(state.cluster, ClusterColumns(self.vendors)), state)
+        put(self.columns.setdefault(state.cluster, ClusterColumns(self.get_vendors(state.cluster))), state)
 
 
 class NodeStatesTopic:
     """Consumer that fills ``devices`` and ``recent`` from the compacted topic, at every start from its beginning."""
 
-    def __init__(self, kafka: KafkaConnection, devices: ClusterDevices, recent: RecentStates) -> None:
+    def __init__(
+        self,
+        kafka: KafkaConnection,
+        devices: ClusterDevices,
+        recent: RecentStates,
+        read_releases: ReadReleases,
+        unavailable: tuple[type[Exception], ...],
+    ) -> None:
+        """Fill ``devices`` and ``recent``. ``unavailable``: errors of ``read_releases`` that change nothing."""
         self._kafka, self._devices, self._recent = kafka, devices, recent
+        self._read_releases, self._unavailable = read_releases, unavailable
         self._rejects = LoggedProblem(partial(log.warning, "node states: %s; the first: %s"))
 
     async def follow(self) -> None:
-        """Read until cancelled; after a failure, again from the beginning."""
-        await replay(self._kafka, NODE_STATES, self._take_all, self._note_caught_up)
+        """Read until cancelled; after a failure, or when HAMi's rules have changed, again from the beginning."""
+        await self._observe()
+        while True:
+            replaying = asyncio.create_task(replay(self._kafka, NODE_STATES, self._take_all, self._note_caught_up))
+            try:
+                while not await self._observe():
+                    await asyncio.wait({replaying}, timeout=OBSERVE_SECONDS)
+                    if replaying.done():
+                        replaying.result()
+            finally:
+                await end([replaying])
+            async with self._devices.lock:
+                self._devices.forget()
+
+    async def _observe(self) -> bool:
+        """Observe the releases, and tell whether their rules are others than before."""
+        try:
+            releases = await self._read_releases()
+        except self._unavailable:
+            return False
+        has_changed = self._devices.follow(releases)
+        if has_changed:
+            log.info("devices are judged by the rules of HAMi %s", ", ".join(sorted({*map(str, releases.values())})))
+        return has_changed
 
     def _note_caught_up(self) -> None:
         self._devices.is_caught_up = True

@@ -1,6 +1,7 @@
 """``schedulerlog explain PATH… [POD]``: the pods in logs, objects and folders of both, without any server."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
@@ -57,6 +58,10 @@ def explain(
         Path | None, typer.Option(metavar="FILE", help="File for the answer as a page that needs no other file.")
     ] = None,
     language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Language of the page.")] = "en",
+    hami_version: Annotated[
+        str,
+        typer.Option(metavar="VERSION", help="Release of HAMi, such as 2.8; default: that of the objects, or 2.10."),
+    ] = "",
 ) -> None:
     """Explain from files why pods wait, or why they are where they are; needs no server.
 
@@ -80,6 +85,10 @@ def explain(
     from ingest.cases.answers import explain_emptiness
 
     subject, case = parse_subject(pod), _read_files(paths, nodes, timezone)
+    if hami_version:
+        from cli.terminal.simulation import parse_hami_version
+
+        case.objects = replace(case.objects, hami_release=parse_hami_version(hami_version))
     if subject.word and not _has_pod(case, pod):
         raise typer.Exit(_explain_workload(case, subject, _name_source(paths), output))
     names = _select(case, paths, pod if subject.word else _name_subject(subject))

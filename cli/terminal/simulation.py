@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -22,6 +22,9 @@ from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain
 from runtime.cli.cli import fail
 from schemas.json_types import Json
+
+if TYPE_CHECKING:
+    from engine.hami.releases import HamiRelease
 
 RECORDED: Final = "the recorded cluster"
 _STATES: Final = {"fits": PLACED, "refused": WAITING, "open": WAITING}
@@ -110,6 +113,14 @@ def _fetch_recorded(asking: Asking, moment: str) -> bytes:
     return text
 
 
+def parse_hami_version(version: str) -> "HamiRelease":
+    """Parse ``--hami-version``; ends the command for a text that is none."""
+    from engine.hami.releases import parse_release
+
+    release = parse_release(version)
+    return release or fail(f"--hami-version: {version!r} is no version, write 2.8 or v2.10.0", USAGE)
+
+
 class _Table(NamedTuple):
     file: Path | None
     version: str
@@ -121,11 +132,8 @@ def _simulate_here(
     from cli.terminal.simulated_pod import DescribedCluster, DescribedPods, simulate_pods
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.manifests import ManifestError
-    from engine.hami.releases import parse_release
 
-    release = parse_release(table.version)
-    if table.version and release is None:
-        fail(f"--hami-version: {table.version!r} is no version, write 2.8 or v2.10.0", USAGE)
+    release = parse_hami_version(table.version) if table.version else None
     described = DescribedCluster(cluster, cluster_name, table.file, release)
     wanted = DescribedPods(pods, pods_name, namespace or "default", count)
     try:

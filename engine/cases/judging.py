@@ -188,7 +188,7 @@ def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:
 def build_case_cluster(objects: CaseObjects) -> SimulationCluster:
     """Build the simulated cluster of a case, as the release of HAMi that runs there reads it."""
     manifest = build_manifest(objects)
-    release = observe_release(manifest.pods.values()) or LATEST
+    release = objects.hami_release or observe_release(manifest.pods.values()) or LATEST
     return build_cluster(manifest, device_config.read_shipped(release), release)
 
 

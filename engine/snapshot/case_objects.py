@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from engine.hami.releases import HamiRelease
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
 
@@ -60,6 +61,8 @@ class CaseObjects:
     """Kinds of which some or all objects could not be read."""
     listed: frozenset[str] = frozenset()
     """Kinds of which all objects were listed, also those that have none."""
+    hami_release: HamiRelease | None = None
+    """Release of HAMi whose rules decide; None for the one that the pods show."""
 
     def find(self, kind: str, name: str, namespace: str = "") -> Fields | None:
         """Find an object by its kind and name."""

@@ -179,7 +179,9 @@ _BUFFERED_RUNS: Final = 2
 """Messages that wait for the agent before reading pauses."""
 
 
-def create_app(settings: WorkerSettings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
+def create_app(
+    settings: WorkerSettings, member: str, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]
+) -> App:
     """Create an app whose one agent feeds ``fold``; it calls ``revoke`` before revoked partitions go to other workers.
 
     Faust needs a ``folder``, and keeps nothing of value in it.
@@ -196,7 +198,9 @@ def create_app(settings: WorkerSettings, folder: Path, fold: Fold, revoke: Calla
         topic_disable_leader=True,
         web_enabled=False,
         # Static membership: a killed worker gets its partitions back in 2 s, not after its session (60 s in Faust).
-        consumer_group_instance_id=settings.instance_id,
+        # With the number of partitions: to a member that returns Kafka gives its old partitions, and nobody would read
+        # those that were added while it was away.
+        consumer_group_instance_id=member,
         consumer_auto_offset_reset="earliest",
         consumer_metadata_max_age_ms=METADATA_MS,
         broker_session_timeout=settings.session_seconds,

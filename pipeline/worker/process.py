@@ -116,6 +116,8 @@ class Worker:
             tracing=tracing,
         )
         self._app: faust_app.App | None = None
+        self._partitions = 0
+        """Partitions of decisions at the start."""
         self._rebalanced_at: list[float] = []
         self._writing: asyncio.Task[None] | None = None
         self._watch()
@@ -169,12 +171,14 @@ class Worker:
         """Return when Kafka answers and has the topics of this version."""
         self._state.not_ready = "waiting for Kafka"
         backoff = Backoff("Kafka", self._settings.max_backoff_seconds)
-        await wait_for_topics(self._settings, [topic.name for topic in _TOPICS], backoff)
+        counts = await wait_for_topics(self._settings, [topic.name for topic in _TOPICS], backoff)
+        self._partitions = counts[topics.DECISIONS.name]
 
     async def _read(self) -> None:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
         while True:
-            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._on_revoked)
+            member = f"{self._settings.instance_id}-of-{self._partitions}"
+            app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
             try:
                 await app.start()
                 self._app = app

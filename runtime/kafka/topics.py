@@ -43,8 +43,8 @@ async def list_topic_names(kafka: KafkaConnection) -> list[str]:
         return list(await admin.list_topics())
 
 
-async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff: Backoff) -> None:
-    """Wait until Kafka answers and has these topics.
+async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff: Backoff) -> Mapping[str, int]:
+    """Wait until Kafka answers and has these topics. Returns the number of partitions of every topic.
 
     Raises ``NotProvisionedError`` if it lacks one, or one has fewer partitions than the topic it is partitioned as.
     """
@@ -61,7 +61,7 @@ async def wait_for_topics(kafka: KafkaConnection, wanted: Iterable[str], backoff
             names = list(wanted)
             require(names, partition_counts)
             _require_partitions(names, partition_counts)
-            return
+            return partition_counts
 
 
 async def list_partitions(

@@ -48,7 +48,8 @@ def main() -> int:
 
 def _order_faults(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
     """Order the faults randomly: with several brokers those of a broker first, then those that have not been run."""
-    able = [name for name in names if (brokers >= 3 or name != THREE_BROKERS) and (can_mount() or name != FULL_SPOOL)]
+    unable = (THREE_BROKERS if brokers < 3 else frozenset()) | (frozenset() if can_mount() else {FULL_SPOOL})
+    able = [name for name in names if name not in unable]
     shuffled = chance.sample(able, len(able))
     return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from schemas.codec.records import EncodedRecord
+from tests.chaos.changed_topics import add_partitions, lose_clock_topic, truncate_logs
 from tests.chaos.exhaustion import (
     exhaust_descriptors,
     fill_spool,
@@ -322,7 +323,10 @@ FAULTS: Final[dict[str, Fault]] = {
     "1 to 3 to 1 index writers": _scale_index,
     **{f"{name} stands still {s} s": _stop(what, s) for what, name in _STOPPABLE.items() for s in (5, 15, 90)},
     "OpenSearch is down, the API answers": _stop_index(15),
+    "partitions added": add_partitions,
+    "topic of the clock deleted and made again": lose_clock_topic,
     "one of three brokers is down": _stop_one_broker,
+    "logs of one of three brokers truncated": truncate_logs,
 }
-THREE_BROKERS: Final = "one of three brokers is down"
-"""Fault that needs three brokers: with only one, nothing is answered while it is down."""
+THREE_BROKERS: Final = frozenset(name for name in FAULTS if "of three brokers" in name)
+"""Faults that need three brokers: with only one, nothing is answered while it is down, and nobody else has its logs."""

@@ -4,10 +4,10 @@ import base64
 import json
 from typing import Any
 
-from tests.conformance.__main__ import COMMITTED
-from tests.conformance.difference import Case
+from tests.conformance.__main__ import COMMITTED, SECOND
+from tests.conformance.difference import Case, Difference
 from tests.conformance.kinds import KINDS, judge
-from tests.conformance.rules import KNOWN_NAMES, WIDE_SUMS
+from tests.conformance.rules import KNOWN_NAMES, STABLE_ORDER, VENDOR_FILTER, WIDE_SUMS
 
 _VENDORS = {"device_config": "chart"}
 
@@ -78,3 +78,50 @@ def test_a_namespace_that_kubernetes_does_not_allow_is_judged_under_another_name
     assert (verdict.agrees, verdict.rules) == (False, (KNOWN_NAMES,))
     other = {**json.loads(text), "out_per_node": {}, "out_best_nodes": ["nowhere"]}
     assert judge(kind, other).is_wrong
+
+
+def find_unstable_case() -> tuple[Case, str]:
+    """Find a recorded case with a node of more than 12 devices, on which HAMi's choice depends on their order."""
+    kind = KINDS["filter"]
+    for case in kind.read(SECOND / kind.source):
+        names = case["node_names"]
+        is_unstable = len(names) == 1 and case["out_per_node"].get(names[0], {}).get("alt_results")
+        if is_unstable and judge(kind, case).agrees:
+            return case, names[0]
+    raise LookupError("no case has such a node")
+
+
+def test_d2_a_node_that_hami_refuses_in_one_order_and_takes_in_another_is_explained() -> None:
+    case, node = find_unstable_case()
+    answer, reason = case["out_per_node"][node], "16/16 CardInsufficientMemory"
+    ours = answer["annotations_v2_10_0"]["hami.io/vgpu-devices-allocated"]
+    reply = {**case["out_wire_reply"], "NodeNames": None, "FailedNodes": {node: reason}}
+    refused: Case = {
+        **case, "out_wire_reply": reply, "out_best_nodes": [], "out_pod_annotations": {}, "out_pod_labels": {},
+        "out_per_node": {node: {"fit": False, "reason": reason, "alt_results": [ours]}},
+    }  # fmt: skip
+    assert judge(KINDS["filter"], refused).rules == (STABLE_ORDER,)
+    other = {node: {"fit": False, "reason": reason, "alt_results": ["GPU-other,NVIDIA,1,0:;"]}}
+    assert judge(KINDS["filter"], {**refused, "out_per_node": other}).is_wrong
+
+
+def covers(ours: str, theirs: str, running: list[Any], *devices: dict[str, Any]) -> bool:
+    case: Case = {
+        "nodes": [{"name": "n1", "annotations": {"hami.io/node-neuron-register": json.dumps(devices)}}],
+        "out_per_node": {"n1": {"fit": True}},
+        "running_pods": running,
+    }
+    rule = next(rule for rule in VENDOR_FILTER if rule.name == STABLE_ORDER)
+    return rule.covers(case, Difference("n1", "hami.io/neuron-devices-allocated", ours, theirs), lambda _: [])
+
+
+def test_d2_another_vendors_equal_devices_keep_no_order_either() -> None:
+    devices = [{"id": f"neuron-{number}", "index": number, "devmem": 96, "type": "inf2"} for number in range(17)]
+    ours, theirs = "neuron-15,Neuron,96,0:;", "neuron-3,Neuron,96,0:;"
+    assert covers(ours, theirs, [], *devices)
+    assert not covers(ours, theirs, [], *devices[4:]), "a device that is not registered"
+    assert not covers(ours, theirs, [], *devices[:12]), "the sort is stable"
+    assert not covers(ours, "neuron-3,Neuron,48,0:;", [], *devices), "another amount"
+    assert not covers(ours, theirs, [{"annotations": {"x": "neuron-3,Neuron,96,0"}}], *devices), "a device in use"
+    devices[3]["devmem"] = 48
+    assert not covers(ours, theirs, [], *devices), "a device of another size"

@@ -13,6 +13,7 @@ from ingest.readers.hami.devices import RegisteredDevices
 from ingest.readers.hami.gaps import list_gaps
 from ingest.readers.hami.states import derive_states
 from ingest.readers.hami.tables import (
+    add_rows_by_elimination,
     build_refusal_table,
     build_requests,
     collect_nodes,
@@ -101,7 +102,7 @@ class _EventBuilder:
         # HAMi judges nodes in goroutines and so prints them in any order; sorted, two readings give the same records.
         self._names = sorted(self._lines)
         self._requests = build_requests(attempt)
-        self._rows = group_rows(attempt)
+        self._rows = add_rows_by_elimination(group_rows(attempt), self._lines, by_node)
         self._states = derive_states(attempt, self._rows, registered, by_node)
         complete_keys = find_complete_rows(self._lines, self._rows)
         self._devices = DeviceRecords(self._requests, self._lines, self._rows, complete_keys, self._states)

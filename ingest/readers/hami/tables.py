@@ -1,7 +1,7 @@
 """An attempt as the tables of events: nodes, refusals, requests, and the rows of devices."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -147,6 +147,24 @@ def group_rows(attempt: HamiAttempt) -> Rows:
             taken = rows.setdefault((container, attempt.chosen), {})
             taken |= {uuid: DeviceLine(PICKED, attempt.chosen, "") for uuid in uuids}
     return rows
+
+
+def add_rows_by_elimination(rows: Rows, nodes: Mapping[str, NodeLine], by_node: Mapping[str, Sequence[str]]) -> Rows:
+    """Add the rows of devices without a line where only one reason is left for all of them.
+
+    HAMi's line about a quota names no device, and the node's own reason counts them: with `5/8 ResourceQuotaNotFit`,
+    and lines about three of its eight devices, the other five are those. ``by_node``: the UUIDs of each node.
+    """
+    added = dict(rows)
+    for name, node in nodes.items():
+        key, counts = (node.container, name), parse_refusal(node).counts if node.verdict == REFUSED else {}
+        lines = rows.get(key, {})
+        left = Counter(counts) - Counter(line.verdict for line in lines.values())
+        unnamed = [uuid for uuid in by_node.get(name, ()) if uuid not in lines]
+        if node.container != UNKNOWN and len(left) == 1 and left.total() == len(unnamed):
+            [code] = left
+            added[key] = {**lines, **{uuid: DeviceLine(code, name, "") for uuid in unnamed}}
+    return added
 
 
 def find_complete_rows(nodes: Mapping[str, NodeLine], rows: Rows) -> Keys:

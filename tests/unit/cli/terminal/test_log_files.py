@@ -24,6 +24,7 @@ from cli.command import app
 from page.log_file import render_log_file
 from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start, write_unfit
 from tests.support.builders.kai_lines import print_lines
+from tests.support.builders.kube_objects import a_container, a_device, a_node, a_pod
 from tests.unit.cli.terminal.conftest import Run
 
 HAMI = "tests/conformance/cases/logs/042.log"
@@ -458,3 +459,27 @@ def test_a_placed_pod_names_its_devices_by_its_annotations(run: Run) -> None:
     sentence = json.loads(run("explain", "examples/cluster.yaml", "batch/solver-1", "-o", "json").stdout)["sentence"]
     assert sentence["en"].startswith("The pod is on node node9, with GPU-c4f15529-a5f1-5d3e-a119-0bf3b9a8792d")
     assert sentence["en"].count("(NVIDIA A40): 41,912 MiB, 100 % of its compute") == 4
+
+
+def write_sidecar_case(folder: Path) -> Path:
+    """Write a pod whose sidecar and container ask for a device each, and a node with one device that takes one."""
+    pod = a_pod("mesh", [a_container()], namespace="ml")
+    pod["spec"] |= {
+        "schedulerName": "hami-scheduler",
+        "initContainers": [a_container("proxy") | {"restartPolicy": "Always"}],
+    }
+    objects = [a_node("n1", [a_device("GPU-0", count=1)]), pod | {"status": {"phase": "Pending"}}]
+    file = folder / "objects.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    return file
+
+
+def test_the_release_of_hami_that_is_named_decides(run: Run, tmp_path: Path) -> None:
+    """Since v2.11 a sidecar holds its devices next to the other containers."""
+    file = str(write_sidecar_case(tmp_path))
+    before, since = (run("explain", file, "mesh", "--hami-version", version).stdout for version in ("2.10", "v2.11.0"))
+    assert run("explain", file, "mesh").stdout == before != since
+    assert "CardTimeSlicingExhausted" in since
+    wrong = run("explain", file, "mesh", "--hami-version", "new")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "'new' is no version, write 2.8 or v2.10.0" in wrong.stderr

@@ -86,6 +86,12 @@ def test_type_and_uuid_lists_refuse_devices() -> None:
     assert get_reason(decide_on(columns, pod)) == "1/2 CardTypeMismatch, 1/2 CardUuidMismatch"
 
 
+def test_d5_a_type_list_of_separators_only_refuses_every_device() -> None:
+    """A template with empty values writes it, and HAMi finds no word that a device has."""
+    pod = a_pod(annotations={"nvidia.com/use-gputype": " , "})
+    assert get_reason(decide_on(a_cluster(), pod)) == "1/1 CardTypeMismatch"
+
+
 def test_a_whole_device_is_not_given_while_someone_uses_it() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,100,0:;")])
     assert (
