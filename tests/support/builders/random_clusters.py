@@ -105,7 +105,9 @@ def _build_node(random: Random, name: str) -> Json:
         {"key": key, **({"value": value} if value else {}), "effect": random.choice(("NoSchedule", "PreferNoSchedule"))}
         for key, value in random.sample(_TAINTS, random.choice((0, 0, 0, 1, 2)))
     ]
-    spec: Json = {"taints": taints} | ({"unschedulable": True} if random.random() < 0.15 else {})
+    # The API server refuses two taints of one key with the same effect.
+    unique = {(taint["key"], taint["effect"]): taint for taint in taints}
+    spec: Json = {"taints": [*unique.values()]} | ({"unschedulable": True} if random.random() < 0.15 else {})
     return {
         "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
         "spec": spec,
