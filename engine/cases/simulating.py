@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from engine.cases.judging import build_case_cluster
+from engine.cases.judging import build_case_cluster, build_case_judge
 from engine.fit.manifests import ManifestError
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.simulate import simulate_workloads
@@ -15,6 +15,7 @@ from engine.simulation.workloads import read_workloads
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from schemas.answers.diagnosis import Diagnosis
+from schemas.codec.records import encode_value
 from schemas.json_types import Json
 
 _PODS: Final = Path("the pods")
@@ -39,12 +40,8 @@ def suggest_changes(objects: CaseObjects, diagnosis: Diagnosis, now: datetime) -
     """
     pod = objects.find(kinds.POD, diagnosis.name, diagnosis.namespace)
     refused = any(step.step == NODES_OPEN and step.answer == "no" for step in diagnosis.steps)
-    if pod is None or not refused or not objects.has_read(kinds.NODE):
+    if pod is None or not refused:
         return None
-    try:
-        suggestions: Json | None = simulate_on_case(objects, orjson.dumps(pod), diagnosis.namespace, None, now)[
-            "suggestions"
-        ]
-    except ManifestError:
-        return None
-    return suggestions if suggestions and suggestions["state"] == "refused" else None
+    judge = build_case_judge(objects, now)
+    suggestions = judge.suggest(pod, diagnosis.cluster) if judge else None
+    return orjson.loads(encode_value(suggestions)) if suggestions else None
