@@ -25,7 +25,9 @@ from runtime.backoff import Backoff, describe_first_wait
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.reader import TopicReader
+from runtime.kafka.security import CredentialsError
 from runtime.kafka.topics import wait_for_topics
+from runtime.settings.secret_files import wait_until_changed
 from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import ServeHealth, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
@@ -178,12 +180,21 @@ class Worker:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
         while True:
             member = f"{self._settings.instance_id}-of-{self._partitions}"
-            app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
+            try:
+                app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
+            except CredentialsError as error:
+                # Certificate and key are replaced one after the other.
+                logger.warning("reading could not start: %s. Trying again.", error)
+                await asyncio.sleep(RESTART_SECONDS)
+                continue
             try:
                 await app.start()
                 self._app = app
-                await app.wait_until_stopped()
-                logger.warning("reading has ended: %r. Starting to read again.", app.crash_reason)
+                await run_until_first_ends(
+                    app.wait_until_stopped(), wait_until_changed(self._settings.credential_files)
+                )
+                cause = repr(app.crash_reason) if app.crash_reason else "the credentials for Kafka have changed"
+                logger.warning("reading has ended: %s. Starting to read again.", cause)
             except Exception as error:  # noqa: BLE001 - of any kind: a new app reads from the committed offsets, so nothing is lost
                 logger.warning("reading could not start: %r. Trying again.", error)
             finally:

@@ -12,7 +12,7 @@ def build_faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     """Build ``broker`` and ``broker_credentials``. Raises ``KafkaError`` for certificates that can't be read (any
     more).
 
-    Faust makes all its clients of them: a renewed certificate is used when the process is restarted.
+    Faust makes all its clients of them: with renewed credentials the process creates a new app.
     """
     brokers = [f"kafka://{server}" for server in kafka.kafka_bootstrap_servers.split(",")]
     return {"broker": brokers, "broker_credentials": _build_credentials(kafka)}

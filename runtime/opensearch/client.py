@@ -10,6 +10,7 @@ from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
+from runtime.opensearch.identity import Identity
 from runtime.settings.opensearch_connection import OpenSearchConnection
 
 
@@ -38,7 +39,7 @@ def create_client(connection: OpenSearchConnection, *, max_connections: int = 4)
     """Create a client that tries once: the caller decides whether and when to try again. It asks several URLs in turn.
     Raises ``SettingError`` for files that can't be read (any more), and for missing credentials of AWS.
 
-    A new client reads the certificates: a process uses renewed ones when it is restarted.
+    Each request has the password that its file has then; new connections show the certificate that its files have.
     """
     # The client logs every failed request with a stack trace; its callers log an outage once.
     logging.getLogger("opensearch").setLevel(logging.CRITICAL)
@@ -49,30 +50,24 @@ def create_client(connection: OpenSearchConnection, *, max_connections: int = 4)
         retry_on_timeout=False,
         maxsize=max_connections,
         serializer=OrjsonSerializer(),
-        **_build_tls_arguments(connection),
         **_build_identity_arguments(connection),
     )
 
 
-def _build_tls_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
+def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
     try:
         context = connection.build_opensearch_ssl_context()
     except ValueError as error:
         raise SettingError(f"TLS to OpenSearch: {error}") from None
-    return {"ssl_context": context} if context else {}
-
-
-def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
-    if connection.opensearch_username and connection.opensearch_password:
-        # In one text: the client joins a pair with a colon, which does the same.
-        return {"http_auth": (connection.opensearch_username, connection.opensearch_password.get_secret_value())}
     if connection.opensearch_aws_region:
-        signer = AWSV4SignerAsyncAuth(
+        identity: Any = AWSV4SignerAsyncAuth(
             _find_aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
         )
-        # The client's default class of connections can't sign.
-        return {"http_auth": signer, "connection_class": AsyncHttpConnection}
-    return {}
+    else:
+        identity = Identity(connection, context)
+    # The client's default class of connections asks for no headers.
+    arguments = {"http_auth": identity, "connection_class": AsyncHttpConnection}
+    return arguments | ({"ssl_context": context} if context else {})
 
 
 def _find_aws_credentials() -> Any:

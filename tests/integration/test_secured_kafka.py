@@ -19,7 +19,7 @@ from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, R
 from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
-from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
+from tests.support.secured_kafka.broker import PASSWORD, SecuredKafka, secured_kafka
 from tests.support.secured_kafka.refusals import FORBIDDEN_TO_THE_API, REFUSALS
 from tests.support.secured_kafka.rights import (
     PROVISION,
@@ -166,6 +166,32 @@ def test_every_process_proves_who_it_is_in_the_same_way(
             until(lambda name=name: list_unused(log(), name) <= SELDOM.get(name, set()))  # type: ignore[misc]
             assert list_unused(log(), name) <= SELDOM.get(name, set())
     assert {decision for decision in log() if not decision.is_allowed} == set()
+
+
+def test_a_replaced_password_is_used_without_a_restart(
+    kafka: SecuredKafka, backends: Addresses, tmp_path: Path
+) -> None:
+    """The worker's, which Faust was given at its start; the scheduler and the API go on meanwhile."""
+    ways: dict[str, Way] = dict.fromkeys(("provision", "scheduler", "worker", "api"), kafka.use_scram)
+    user = "schedulerlog-worker"
+    password_file = Path(kafka.use_scram(user)["SCHEDULERLOG_KAFKA_PASSWORD_FILE"])
+    with services(tmp_path, backends.opensearch_url, ways | {"index": kafka.use_certificate}) as running:
+
+        def pass_filter(name: str) -> None:
+            running.scheduler.filter(a_pod(name, namespace="rotated", uid=name))
+            until(lambda: running.api.get_schedulerlog(f"rotated/{name}"), lambda got: got.is_success)
+
+        pass_filter("before")
+        kafka.change_password(user, "battery-staple")
+        try:
+            # Connections of before go on; what is read now was refused with the password of the start.
+            password_file.write_text("battery-staple")
+            log = running.processes.log("worker")
+            eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)
+            pass_filter("after")
+        finally:
+            kafka.change_password(user, PASSWORD)
+            password_file.write_text(PASSWORD)
 
 
 def test_all_that_publish_what_they_read_have_the_same_rights() -> None:

@@ -23,6 +23,8 @@ from runtime.files.scratch import scratch_folder
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from runtime.settings.kafka_connection import KafkaConnection
+from runtime.settings.secret_files import wait_until_changed
+from runtime.signals import run_until_first_ends
 from schemas.topics import RAW_LOGS
 
 SETTLE_SECONDS: Final = 5.0
@@ -93,19 +95,24 @@ async def serve(
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     failed: list[BaseException] = []
     raw_logs = RawLogs(_StoppingSink(sink, failed, stop), trusted=trusted, cluster=cluster)
+
+    async def settle_until_stopped() -> None:
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLE_SECONDS):
+                    await stop.wait()
+            if not failed:
+                await raw_logs.settle()
+            metrics.note(raw_logs.to_counts())
+
     with scratch_folder("raw-logs") as folder:
-        app = create_app(kafka, folder, raw_logs, group)
-        await app.start()
-        try:
-            while not stop.is_set():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(SETTLE_SECONDS):
-                        await stop.wait()
-                if not failed:
-                    await raw_logs.settle()
-                metrics.note(raw_logs.to_counts())
-        finally:
-            await app.stop()
+        while not stop.is_set():
+            app = create_app(kafka, folder, raw_logs, group)
+            await app.start()
+            try:
+                await run_until_first_ends(settle_until_stopped(), wait_until_changed(kafka.credential_files))
+            finally:
+                await app.stop()
     if failed:
         raise failed[0]
     return raw_logs

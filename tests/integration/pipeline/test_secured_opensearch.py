@@ -42,7 +42,7 @@ from tests.support.harness.secured_opensearch import (
 )
 from tests.support.reused_backends import reused_backends
 from tests.support.stress import run_in_make_stress
-from tests.support.waiting import PATIENCE_SECONDS, eventually_async, until
+from tests.support.waiting import PATIENCE_SECONDS, eventually, eventually_async, until
 
 ROLES_API: Final = "/_plugins/_security/api/roles"
 USERS: Final = "/_plugins/_security/api/internalusers"
@@ -102,6 +102,38 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
         second = api.get("/api/v1/schedulerlogs", limit="1", **{"continue": first["continue"]}).json()
         assert {item["name"] for page in (first, second) for item in page["items"]} == {"one", "two"}
         assert [pod["name"] for pod in api.get("/api/v1/nodes/node1/occupancy").json()["pods"]] == ["one", "two"]
+
+
+def test_a_replaced_password_is_used_without_a_restart(
+    node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
+) -> None:
+    connection = connect_by_password(node, WRITER)
+    asyncio.run(provision(build_provision_settings(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
+    port = find_free_ports("index")["index"]
+    query = {"query": {"term": {"namespace": "rotated"}}}
+
+    def count() -> int:
+        node.administrator.post("/schedulerlog-attempts/_refresh")
+        number: int = node.administrator.post("/schedulerlog-attempts/_count", json=query).json().get("count", 0)
+        return number
+
+    with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
+        variables = write_environment(connection)
+        options = ("--metrics-address", port, "--group", "schedulerlog-index-rotated")
+        processes.start("index", "pipeline", "index", *options, SCHEDULERLOG_MAX_BACKOFF="1", **variables)
+        processes.wait_ready("index", f"http://127.0.0.1:{port}/readyz")
+        filling = Filling(kafka.bootstrap_servers, node.url)
+        filling.publish(an_attempt("rotated/before", chosen="node1", bound=True, devices=["GPU-0"]))
+        assert until(count, lambda number: number == 1)
+        try:
+            assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": "another-Horse-8-x"})])
+            filling.publish(an_attempt("rotated/meanwhile", chosen="node1", bound=True, devices=["GPU-0"]))
+            log = processes.log("index")
+            eventually(lambda: "401" in log.read_text(), log.read_text)
+            Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
+            assert until(count, lambda number: number == 2)
+        finally:
+            assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": PASSWORD})])
 
 
 async def test_each_role_is_enough_for_its_processes(node: SecuredOpenSearch) -> None:

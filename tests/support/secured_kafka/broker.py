@@ -6,13 +6,15 @@ anonymous user is the super user of the tests.
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from dev.embedded.installed import install_jvms
-from dev.embedded.jvm import read_settings
+from dev.embedded.jvm import Jvm, build_java_environment, read_settings
 from dev.embedded.kafka import Address, BrokerOptions, KafkaBroker
 from dev.embedded.kafka_storage import generate_id
 from dev.embedded.ports import KAFKA_PORTS, find_free_port
@@ -37,6 +39,7 @@ class SecuredKafka:
         self.authority: Authority
         self.tokens: TokenIssuer
         self.token_url: str
+        self.jvm: Jvm
 
     def use_scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
         """Write the settings of a process that is known by a password."""
@@ -44,6 +47,16 @@ class SecuredKafka:
             "SCHEDULERLOG_KAFKA_USERNAME": user,
             "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._write_file(f"{user}-{password}.password", password)),
         }
+
+    def change_password(self, user: str, password: str) -> None:
+        """Change the password by which the broker knows the user from now on, by Kafka's own tool."""
+        change = ("--alter", "--entity-type", "users", "--entity-name", user)
+        options = (*change, "--add-config", f"SCRAM-SHA-512=[iterations=4096,password={password}]")
+        # Without the cache of the broker's classes, which this class has no part in.
+        jvm = replace(self.jvm, flags=tuple(flag for flag in self.jvm.flags if not flag.startswith("-XX:AOT")))
+        command = jvm.build_command("kafka.admin.ConfigCommand", "--bootstrap-server", self.plain, *options)
+        environment = build_java_environment(os.environ)
+        subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
 
     def use_plain_password(self, user: str) -> dict[str, str]:
         """Write the settings of a process that sends its password as it is."""
@@ -104,11 +117,11 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     jwks.write_text(json.dumps(tokens.build_key_set()))
     options = _options(folder, authority, ports, jwks, users)
     with closing(ParentWatch()) as watch:
-        broker = KafkaBroker(
-            folder / "kafka", [Address(0, ports[0], ports[1])], 0, generate_id(),
-            install_jvms(read_settings(os.environ))["kafka"], watch, options=options,
-        )  # fmt: skip
+        jvm = install_jvms(read_settings(os.environ))["kafka"]
+        addresses = [Address(0, ports[0], ports[1])]
+        broker = KafkaBroker(folder / "kafka", addresses, 0, generate_id(), jvm, watch, options=options)
         kafka = SecuredKafka(folder, broker, ports[2], ports[3], users)
+        kafka.jvm = jvm
         kafka.authority, kafka.tokens = authority, tokens
         try:
             with token_server(tokens, PASSWORD) as kafka.token_url:
