@@ -10,7 +10,7 @@ from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
-from runtime.opensearch.identity import Identity
+from runtime.opensearch.identity import RenewedIdentity
 from runtime.settings.opensearch_connection import OpenSearchConnection
 
 
@@ -64,7 +64,7 @@ def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any
             _find_aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
         )
     else:
-        identity = Identity(connection, context)
+        identity = RenewedIdentity(connection, context)
     # The client's default class of connections asks for no headers.
     arguments = {"http_auth": identity, "connection_class": AsyncHttpConnection}
     return arguments | ({"ssl_context": context} if context else {})

@@ -7,7 +7,7 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.secret_files import read_version, reveal_secret
 
 
-class Identity:
+class RenewedIdentity:
     """Headers of each request, and the certificates of the next connection."""
 
     def __init__(self, connection: OpenSearchConnection, context: ssl.SSLContext | None) -> None:

@@ -1,7 +1,7 @@
 """Secrets from files: for a secret ``NAME``, ``NAME_FILE`` names a file that holds it.
 
 A line break at its end is left out: editors and ``echo`` write one. The file is read again when it changes: a kubelet
-writes it anew when its Secret changes.
+writes it again when its Secret changes.
 """
 
 import asyncio

@@ -171,7 +171,7 @@ def test_every_process_proves_who_it_is_in_the_same_way(
 def test_a_replaced_password_is_used_without_a_restart(
     kafka: SecuredKafka, backends: Addresses, tmp_path: Path
 ) -> None:
-    """The worker's, which Faust was given at its start; the scheduler and the API go on meanwhile."""
+    """The worker's, which Faust was given at its start; the scheduler and the API continue meanwhile."""
     ways: dict[str, Way] = dict.fromkeys(("provision", "scheduler", "worker", "api"), kafka.use_scram)
     user = "schedulerlog-worker"
     password_file = Path(kafka.use_scram(user)["SCHEDULERLOG_KAFKA_PASSWORD_FILE"])
@@ -184,7 +184,7 @@ def test_a_replaced_password_is_used_without_a_restart(
         pass_filter("before")
         kafka.change_password(user, "battery-staple")
         try:
-            # Connections of before go on; what is read now was refused with the password of the start.
+            # Older connections continue; a new one would be refused with the password of the start.
             password_file.write_text("battery-staple")
             log = running.processes.log("worker")
             eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)

@@ -1,4 +1,4 @@
-"""What OpenSearch hears of who we are, by a server that notes it."""
+"""Identity of this process, as a server hears it with each request."""
 
 import ssl
 from base64 import b64encode
@@ -95,7 +95,7 @@ async def test_a_new_connection_shows_the_new_certificate(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://127.0.0.1:1"])
-async def test_without_a_user_nothing_is_said(url: str) -> None:
+async def test_without_a_user_there_is_no_header(url: str) -> None:
     async with create_client(OpenSearchConnection.model_validate({"opensearch_url": url})) as client:
         (opened,) = client.transport.connection_pool.connections
         assert opened._http_auth(method="GET", url=url, body=None, headers={}) == {}
