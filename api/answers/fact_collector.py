@@ -22,6 +22,7 @@ from api.index.clusters import build_schedulers_query
 from api.index.reading.client import IndexDownError, OpenSearch
 from engine.diagnosis.facts import Cause, DiagnosisFacts, Evidence, NodeFacts, PodOnCluster, SchedulerState, Unknown
 from engine.diagnosis.judged_steps import counts_only
+from engine.diagnosis.layers.evictions import find_winner_uid
 from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
@@ -66,6 +67,15 @@ def _create_remembered_rows() -> "TTLCache[_RowsKey, list[DeviceLog]]":
 def may_be_refused(attempt: AttemptSummarized | None) -> TypeGuard[AttemptSummarized]:
     """Tell whether there is an attempt that judged nodes without an error and placed the pod nowhere."""
     return attempt is not None and not (attempt.chosen or attempt.error)
+
+
+def _combine(live: PodOnCluster | None, observed: PodOnCluster | None) -> PodOnCluster | None:
+    """Combine the pod on the API server with its last observation, which outlives it."""
+    if live is None or not live.is_gone or observed is None:
+        return live or observed
+    return live._replace(
+        uid=observed.uid, node=observed.node, scheduler=observed.scheduler, conditions=observed.conditions
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,7 @@ class FactCollector:
         )
         unknown += live.unknown
         nodes = live.nodes or await self._read_live_nodes(pod, now, unknown)
-        state = live.pod or observed
+        state = _combine(live.pod, observed)
         if attempt and state and state.uid and attempt.pod.uid not in ("", state.uid):
             # Two pods had this name, one after the other: the question is about the later one.
             if live.pod is None and state.source.time and state.source.time < attempt.started_at:
@@ -140,6 +150,7 @@ class FactCollector:
             attempt,
             devices=devices if attempt else None,
             pod=state,
+            winner=await self._read_or_note("observations", self._read_winner(pod.cluster, state), unknown),
             claims=live.claims,
             quotas=live.quotas,
             events=live.events,
@@ -186,6 +197,15 @@ class FactCollector:
 
     async def _read_observed(self, pod: PodName) -> PodOnCluster | None:
         return indexed.parse_pod_state(await self.index.search(OBSERVATIONS.alias, indexed.build_pod_query(pod)))
+
+    async def _read_winner(self, cluster: str, state: PodOnCluster | None) -> tuple[str, int | None] | None:
+        """Read the pod that took the place of one that is gone; None where no record names its UID."""
+        uid = find_winner_uid(state) if state else ""
+        if not uid:
+            return None
+        return indexed.parse_winner(
+            await self.index.search(OBSERVATIONS.alias, indexed.build_winner_query(cluster, uid))
+        )
 
     async def _read_schedulers(self, cluster: str) -> list[SchedulerState]:
         observed, deciding = await asyncio.gather(

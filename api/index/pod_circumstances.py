@@ -3,7 +3,7 @@
 The pod's last observation, the nodes' registrations and checks, the schedulers, and findings about the pod.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from api.index.reading.query_dsl import combine, match_cluster, match_term, sort
 from engine.diagnosis.facts import Evidence, NodeFacts, PodOnCluster, SchedulerState
 from schemas.codec.records import Rejected, read
 from schemas.documents.observations import Observed
-from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved
+from schemas.events import Condition, NodeChecked, NodeObserved, NodeRegistered, PodObserved
 from schemas.json_types import Json
 
 MAX_NODES: Final = 500
@@ -56,10 +56,41 @@ def parse_pod_state(answer: Json) -> PodOnCluster | None:
         is_gone=latest.deleted,
         scheduler=latest.scheduler,
         created_at=latest.description.created_at if latest.description else None,
-        conditions=latest.conditions or (described[0].conditions if latest.deleted and described else []),
+        conditions=_collect_conditions(latest, described),
         problems=[problem for event in same for problem in event.problems],
         bind_phase=latest.bind_phase,
     )
+
+
+def _collect_conditions(latest: PodObserved, described: Sequence[PodObserved]) -> list[Condition]:
+    """Collect the conditions of a pod; of one that was deleted the latest of each type that were observed."""
+    if latest.conditions and not latest.deleted:
+        return latest.conditions
+    conditions: dict[str, Condition] = {}
+    for event in described if latest.deleted else ():
+        for condition in event.conditions:
+            conditions.setdefault(condition.type, condition)
+    return list(conditions.values())
+
+
+def build_winner_query(cluster: str, uid: str) -> Json:
+    """Build the search for the pod with a UID, which took the place of another."""
+    filters = [match_cluster(cluster), match_term("kind", "pod-observed"), match_term("pod_uid", uid)]
+    return {
+        "query": combine(filters),
+        "sort": [sort_latest_first("@timestamp")],
+        "size": _MAX_OBSERVATIONS,
+        "_source": ["event"],
+        "track_total_hits": False,
+    }
+
+
+def parse_winner(answer: Json) -> tuple[str, int | None] | None:
+    """Parse the pod as namespace/name, with its priority; None if it was never observed. Raises ``UnreadableError``."""
+    events = [decode_document(_decode_pod_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
+    priorities = (event.description.priority for event in events if event.description)
+    priority = next((number for number in priorities if number is not None), None)
+    return (str(events[0].pod), priority) if events else None
 
 
 def _decode_pod_event(source: Json) -> PodObserved | Rejected:

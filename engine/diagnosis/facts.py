@@ -196,6 +196,8 @@ class DiagnosisFacts:
     """Facts of the scheduler's log, in the order of their times."""
     log_ended_at: datetime | None = None
     """Time of the log's last line; None where the facts do not come from a log alone. Nothing later is known."""
+    winner: "tuple[str, int | None] | None" = None
+    """Pod that took the place of this one, as namespace/name with its priority; None where no record names it."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()

@@ -47,7 +47,9 @@ def find_loss(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
 def _describe_preemption(
     facts: DiagnosisFacts, pod: PodOnCluster, condition: Condition | None, event: Statement | None
 ) -> FoundObstacle:
-    note = event.text if event else condition.message if condition else ""
+    # Kubernetes' own condition names no winner; that of a recorded event does.
+    named = pod.find_condition(_EVENT_CONDITION) or condition
+    note = event.text if event else named.message if named else ""
     match = _WINNER.match(note)
     winner = _find_winner(facts, (match["winner"] if match else "") or "")
     words: dict[str, Word] = {
@@ -74,12 +76,21 @@ def describe_next_pod(pod: PodOnCluster) -> InBothLanguages:
     return write_phrase("again_by_owner", owner=pod.owners[0]) if pod.owners else write_phrase("again_by_hand")
 
 
+def find_winner_uid(pod: PodOnCluster) -> str:
+    """Find the UID of the pod that took the place, by a recorded event; empty where none names one."""
+    condition = pod.find_condition(_EVENT_CONDITION)
+    match = _WINNER.match(condition.message) if condition else None
+    return (match["winner"] or "") if match else ""
+
+
 def _find_winner(facts: DiagnosisFacts, name: str) -> tuple[str, int | None]:
     """Find the pod that took the place by its UID or name: its name and priority."""
     for entry in facts.objects.select(kinds.POD) if facts.objects and name else ():
         full_name = f"{get_text(entry, 'metadata', 'namespace')}/{get_text(entry, 'metadata', 'name')}"
         if name in (get_text(entry, "metadata", "uid"), full_name):
             return full_name, _get_priority(entry)
+    if name and facts.winner:
+        return facts.winner
     # A UID without its pod names nobody.
     return (name, None) if "/" in name else ("", None)
 

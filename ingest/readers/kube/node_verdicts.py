@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from ingest.readers.kube.failure_messages import CUT_MARK, FailureMessage, parse_failure
@@ -23,6 +24,8 @@ class PodFacts:
     phase: str = ""
     description: PodDescription | None = None
     """Until the pod starts: events about its scheduling come before, and it takes the most memory of all this."""
+    observed_at: datetime | None = None
+    """Time of its latest observation."""
 
 
 @dataclass(slots=True)

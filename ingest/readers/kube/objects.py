@@ -71,7 +71,7 @@ def derive_pod_facts(pod: JsonView, observation: PodObserved) -> PodFacts:
     return PodFacts(
         observation.pod, tuple(list_requests(pod)), get_text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
-        observation.description if observation.phase == "Pending" else None,
+        observation.description if observation.phase == "Pending" else None, observation.observed_at,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ingest.readers.kube import objects, pod_groups
@@ -41,6 +41,7 @@ Observation = PodObserved | NodeObserved | NodeRegistered
 CONDITION_SECONDS: Final = 10.0
 """Limit of a condition's wait for the event about the same attempt."""
 
+_LATER: Final = timedelta(milliseconds=1)
 _REFUSED: Final[frozenset[EventKind]] = frozenset(("refused", "preempted"))
 _MAX_SCHEDULERS: Final = 16
 _REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
@@ -119,6 +120,9 @@ class KubeEvents:
         self._chosen.pop(pod, None)
         # A pod made again under the same name has to be observed even if it looks alike.
         self._digests.pop(f"pod {ref.uid or pod}", None)
+        # An observation has whole seconds of Kubernetes with microseconds that only order them: it may seem later.
+        if facts.observed_at:
+            deleted_at = max(deleted_at, facts.observed_at + _LATER)
         deleted = PodObserved(
             cluster=self._cluster, pod=ref, observed_at=deleted_at, phase=facts.phase, node=facts.node, deleted=True
         )

@@ -1,7 +1,7 @@
 """Attempts from the events of each scheduler: which belong together, and that none is reported twice."""
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -111,6 +111,18 @@ def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
     ]
     again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)
     assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
+
+
+def test_the_end_of_a_pod_is_later_than_everything_that_was_observed_of_it() -> None:
+    reader = KubeEvents()
+    (observed,) = (
+        event for event in read(("pod", a_pod(node="gpu-1")), reader=reader) if isinstance(event, PodObserved)
+    )
+    ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
+    # In the same second as the last change, whose microseconds only order changes.
+    (deleted,) = reader.forget_pod(ref, observed.observed_at - timedelta(microseconds=1))
+    assert isinstance(deleted, PodObserved)
+    assert deleted.observed_at > observed.observed_at
 
 
 def test_a_terminating_pod_is_observed_at_its_deletion_and_not_at_its_deadline() -> None:
