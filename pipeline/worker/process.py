@@ -25,9 +25,8 @@ from runtime.backoff import Backoff, describe_first_wait
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.reader import TopicReader
-from runtime.kafka.security import CredentialsError
+from runtime.kafka.security import CredentialsError, wait_until_changed
 from runtime.kafka.topics import wait_for_topics
-from runtime.settings.secret_files import wait_until_changed
 from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import ServeHealth, serving
 from runtime.telemetry.spans import NO_TRACING, Tracing

@@ -6,7 +6,7 @@ uses a renewed certificate; every connection reads, or asks for, its token.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +16,13 @@ from aiokafka.abc import AbstractTokenProvider
 import runtime.kafka.unpacking  # noqa: F401
 from runtime.kafka.refusals import RefusedError
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import reveal_secret
+from runtime.settings.secret_files import read_version, reveal_secret
 from runtime.settings.variables import derive_variable
 
 TOKEN_SECONDS: Final = 10.0
 """Limit of a request for a token."""
+CHANGE_SECONDS: Final = 5.0
+"""Seconds between two looks at the files of credentials."""
 _RENEW_BEFORE_SECONDS: Final = 30.0
 """Seconds before its end from which a token serves no further connection."""
 
@@ -50,6 +52,17 @@ def build_ssl_context(kafka: KafkaConnection) -> Any:
         return kafka.build_kafka_ssl_context()
     except ValueError as error:
         raise CredentialsError(f"TLS to Kafka: {error}") from None
+
+
+async def wait_until_changed(paths: Sequence[Path], poll_seconds: float = CHANGE_SECONDS) -> None:
+    """Return when one of the files has another content than at the call; never without a file."""
+    versions = [read_version(path) for path in paths]
+    while True:
+        await asyncio.sleep(poll_seconds)
+        changed = [read_version(path) for path in paths]
+        # A file that is away for a moment is about to be replaced.
+        if changed != versions and None not in changed:
+            return
 
 
 def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:

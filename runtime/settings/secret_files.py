@@ -4,11 +4,8 @@ A line break at its end is left out: editors and ``echo`` write one. The file is
 writes it again when its Secret changes.
 """
 
-import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -16,7 +13,6 @@ from pydantic.fields import FieldInfo
 from runtime.errors import SettingError
 
 SUFFIX = "_FILE"
-POLL_SECONDS: Final = 5.0
 
 Version = tuple[int, int, int] | None
 """Time of change, inode and size of a file; None without one."""
@@ -55,17 +51,6 @@ def read_version(path: Path) -> Version:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_ino, status.st_size
-
-
-async def wait_until_changed(paths: Sequence[Path], poll_seconds: float = POLL_SECONDS) -> None:
-    """Return when one of the files has another content than at the call; never without a file."""
-    versions = [read_version(path) for path in paths]
-    while True:
-        await asyncio.sleep(poll_seconds)
-        changed = [read_version(path) for path in paths]
-        # A file that is away for a moment is about to be replaced.
-        if changed != versions and None not in changed:
-            return
 
 
 def is_secret(field: FieldInfo) -> bool:

@@ -22,8 +22,8 @@ from ingest.reading.trusted_containers import TrustedContainers
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
+from runtime.kafka.security import wait_until_changed
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import wait_until_changed
 from runtime.signals import run_until_first_ends
 from schemas.topics import RAW_LOGS
 

@@ -1,13 +1,12 @@
 """Secrets of files that change while a process runs, as a kubelet changes them."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from runtime.errors import SettingError
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import FileSecret, read_secret, wait_until_changed
+from runtime.settings.secret_files import FileSecret, read_secret
 from runtime.settings.settings import read
 
 
@@ -60,17 +59,3 @@ def test_settings_keep_the_file_of_a_secret(tmp_path: Path, monkeypatch: pytest.
     replace(path, "second one")
     assert connection.kafka_password
     assert connection.kafka_password.get_secret_value() == "second one"
-
-
-async def test_a_change_of_one_of_several_files_is_noticed(tmp_path: Path) -> None:
-    paths = [tmp_path / "tls.crt", tmp_path / "tls.key"]
-    for path in paths:
-        path.write_text("old")
-    waiting = asyncio.create_task(wait_until_changed(paths, 0.01))
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    paths[1].unlink()
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    replace(paths[1], "another")
-    await asyncio.wait_for(waiting, 5)
