@@ -22,6 +22,7 @@ from engine.hami.releases import LATEST, observe_release
 from engine.simulation.admission import FOREIGN_SCHEDULERS, AdmittedPod
 from engine.simulation.answer import build_suggestions_of_verdict
 from engine.simulation.cluster import SimulationCluster, build_cluster
+from engine.simulation.ignored_words import find_excluding_reason
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.proved_changes import find_changes
 from engine.simulation.setting import SimulationSetting
@@ -157,9 +158,12 @@ class CaseJudge:
         attempt = verdict.attempt
         if attempt is None or attempt.chosen:
             return []
-        facts = DiagnosisFacts(
-            DEFAULT_CLUSTER, attempt.pod.namespace, attempt.pod.name, self._now, attempt, is_latest=False
-        )
+        names = attempt.pod.namespace, attempt.pod.name
+        reason = find_excluding_reason(verdict.pod, self._cluster.vendors, self._cluster.columns)
+        # Words about devices of another vendor than the pod asks for exclude nothing.
+        if not any(reason in refusal.counts for refusal in attempt.refusals):
+            reason = ""
+        facts = DiagnosisFacts(DEFAULT_CLUSTER, *names, self._now, attempt, is_latest=False, excluded_by=reason)
         steps = answer_attempt_questions(facts, attempt, {})
         return [obstacle._replace(evidence=()) for step in steps for obstacle in step.obstacles]
 

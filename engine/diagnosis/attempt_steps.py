@@ -86,7 +86,7 @@ def answer_attempt_questions(
         waits = FoundObstacle("WaitsForVictims", {"node": node}, nodes=[node], evidence=[attempt_evidence])
         yield TreeStep("NodePassed", "no", [attempt_evidence], (), [waits], is_end=True)
         return
-    groups = group_refused_nodes(attempt)
+    groups = group_refused_nodes(attempt, facts.excluded_by)
     unregistered = _list_unregistered(groups, facts)
     # Verdicts on nodes of which nothing is known now, or that have changed since, are the attempt's own.
     node_codes = _SHOWN_BY_NODES & {state.code for state in closed.values()}

@@ -198,6 +198,9 @@ class DiagnosisFacts:
     """Time of the log's last line; None where the facts do not come from a log alone. Nothing later is known."""
     winner: "tuple[str, int | None] | None" = None
     """Pod that took the place of this one, as namespace/name with its priority; None where no record names it."""
+    excluded_by: str = ""
+    """Reason for which no device of the cluster suits the pod, whatever else its nodes refuse it for; empty if there is
+    none, or if it is not known."""
     findings: Sequence[Evidence] = ()
     """Contradictions in the pod's attempts and placements; ``kind`` is ``finding``."""
     unknown: Sequence[Unknown] = ()

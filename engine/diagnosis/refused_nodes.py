@@ -117,11 +117,14 @@ def is_about_devices(code: str) -> bool:
     return code in _CHECK_ORDER or code == ReasonCode.NODE_INSUFFICIENT_DEVICE
 
 
-def group_refused_nodes(attempt: AttemptSummarized) -> list[RefusedNodes]:
+def group_refused_nodes(attempt: AttemptSummarized, excluded_by: str = "") -> list[RefusedNodes]:
     """Group the refused nodes, each reason once for each different request; the most important first: by kind, then by
-    number of nodes."""
+    number of nodes. excluded_by: reason that stands for those of all devices, as none of them suits the pod for it."""
     groups: dict[tuple[str, str, str], list[RefusedNodes]] = {}
     for group in (*_group_judged(attempt), *_list_unregistered(attempt)):
+        if excluded_by and group.has_devices:
+            # HAMi names the first check that a device fails: one that is repaired fails the next one.
+            group = replace(group, code=excluded_by)
         separator = group.details[0] if group.code in _SEPARATE and group.details else ""
         groups.setdefault((group.code, separator, _encode_request(group)), []).append(group)
     joined = (_join_groups(members, count_judged_nodes(attempt)) for members in groups.values())

@@ -12,6 +12,7 @@ from engine.diagnosis.texts import write_phrase, write_sentence
 from engine.diagnosis.tree import diagnose_judged, rank_obstacles
 from engine.diagnosis.wording import shorten_list
 from engine.hami.annotations import DEVICE_POLICY
+from engine.hami.reason_codes import ReasonCode
 from engine.simulation.picked_devices import TriedDevice
 from engine.simulation.proved_changes import ProvedChanges
 from engine.simulation.setting import Note
@@ -25,6 +26,8 @@ from schemas.answers.suggestions import Suggestions
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.json_types import Json
 
+_REASONS: Final = {"uuid": ReasonCode.CARD_UUID_MISMATCH, "type": ReasonCode.CARD_TYPE_MISMATCH}
+"""Reasons of devices for what a pod's annotations exclude."""
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _CLOSED_CODES: Final = frozenset(
     (
@@ -79,6 +82,7 @@ def diagnose_verdict(verdict: PodVerdict, changes: ProvedChanges, cluster: str, 
     attempt = verdict.attempt
     if verdict.outcome is not PodOutcome.REFUSED and attempt is None:
         return None
+    excluded_by = _REASONS.get(changes.excluded_by[0], "") if len(changes.excluded_by) == 1 else ""
     facts = DiagnosisFacts(
         attempt.cluster if attempt else cluster,
         get_text(verdict.pod, "metadata", "namespace"),
@@ -88,6 +92,7 @@ def diagnose_verdict(verdict: PodVerdict, changes: ProvedChanges, cluster: str, 
         is_latest=False,
         cluster_nodes=verdict.total,
         vendors=verdict.vendors,
+        excluded_by=excluded_by,
     )
     passing = len(verdict.decision.node_names) if verdict.decision else len(verdict.fitting)
     diagnosis = diagnose_judged(facts, verdict.obstacles, changes.excluded_by, passing)

@@ -15,6 +15,7 @@ from engine.diagnosis.wording import shorten_list
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami import annotations as hami
 from engine.hami import vendor_annotations
+from engine.hami.reason_codes import ReasonCode
 from engine.hami.vendors import Family, Vendor, Vendors
 from engine.simulation.setting import Note
 from engine.simulation.workloads import PodTemplate
@@ -82,6 +83,22 @@ def describe_values(pod: Mapping[str, Any], vendors: Vendors, columns: ClusterCo
     for vendor in vendors:
         yield from _describe_models(annotations, vendor, [model for _, model in devices])
         yield from _describe_uuids(annotations, vendor, frozenset(uuid for uuid, _ in devices))
+
+
+def find_excluding_reason(pod: Mapping[str, Any], vendors: Vendors, columns: ClusterColumns) -> str:
+    """Find the reason for which no registered device suits the pod's annotations; empty if one does, or none is
+    registered."""
+    annotations = get_object(pod, "metadata", "annotations")
+    devices = list(_iterate_devices(columns))
+    uuids, models = {uuid for uuid, _ in devices}, {model.upper() for _, model in devices}
+    for vendor in vendors if devices else ():
+        wanted = _split(annotations.get(vendor.pod.use_uuid)) if vendor.pod.use_uuid else []
+        if wanted and uuids.isdisjoint(wanted):
+            return ReasonCode.CARD_UUID_MISMATCH
+        words = _split(annotations.get(vendor.pod.use_type)) if vendor.pod.use_type else []
+        if words and not any(word.upper() in model for word in words for model in models):
+            return ReasonCode.CARD_TYPE_MISMATCH
+    return ""
 
 
 def _iterate_devices(columns: ClusterColumns) -> Iterator[tuple[str, str]]:
