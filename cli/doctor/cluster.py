@@ -15,6 +15,7 @@ from cli.doctor.workloads import (
     check_secret,
     collect_secrets,
     list_config_maps,
+    list_optional_secrets,
 )
 from runtime.cli.installation import VERSION
 from runtime.kubernetes.client import Client
@@ -134,20 +135,22 @@ class _Cluster:
         # Those that may not be listed are not missing.
         if maps is not None:
             self._findings += check_config_maps(list_config_maps(at_work), settings)
-        for name, keys in sorted(collect_secrets(at_work, settings).items()):
-            await self._check_secret(name, keys)
+        optional = {name: await self._list_keys(name) or () for name in list_optional_secrets(at_work)}
+        for name, keys in sorted(collect_secrets(at_work, settings, optional).items()):
+            try:
+                self._findings += check_secret(name, keys, await self._list_keys(name))
+            except KubeApiError as error:
+                self._skipped.append(f"Secret {name}: {error}")
 
-    async def _check_secret(self, name: str, keys: Mapping[str, str]) -> None:
+    async def _list_keys(self, name: str) -> list[str] | None:
+        """List the keys of a Secret, never their values; None if it is missing. Raises ``KubeApiError``."""
         try:
             secret = await self._client.get(f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
         except KubeApiError as error:
             if error.is_missing:
-                self._findings += check_secret(name, keys, None)
-            else:
-                self._skipped.append(f"Secret {name}: {error}")
-            return
-        # Only which keys there are: their values are nobody's business here.
-        self._findings += check_secret(name, keys, list(secret.get("data") or ()))
+                return None
+            raise
+        return list(secret.get("data") or ())
 
     async def _list_config_maps(self, namespace: str) -> list[Json] | None:
         return await self._list(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")

@@ -1,6 +1,6 @@
 """Pods of the installation that do not start: what they wait for, and missing Secrets and settings. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.doctor.findings import Fault
@@ -51,28 +51,71 @@ Wanted = Mapping[str, Mapping[str, str]]
 """By Secret: its keys that pods need, and a pod that does; the key "" is the Secret itself."""
 
 
-def collect_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]]) -> Wanted:
-    """Collect the Secrets of the pods' volumes and variables. ``settings``: data of ConfigMaps, which name files."""
+Keys = Mapping[str, Collection[str]]
+"""By Secret that is there: its keys."""
+
+
+def list_optional_secrets(pods: Iterable[JsonView]) -> list[str]:
+    """List the Secrets without which a pod starts: it needs one of those that have the file which a setting names."""
+    sources = (
+        source for pod in pods for volume in pod["spec"].get("volumes") or () for source in _iterate_sources(volume)
+    )
+    return sorted({_get_name(source) for source in sources if source.get("optional")})
+
+
+def collect_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]], optional: Keys) -> Wanted:
+    """Collect the Secrets of the pods' volumes and variables. ``settings``: data of ConfigMaps, which name files.
+    ``optional``: the Secrets that are there of those that need not be."""
     secrets: dict[str, dict[str, str]] = {}
     for pod in pods:
-        for secret, key in _iterate_secrets(pod["spec"], settings):
+        files = list(_iterate_files(pod["spec"], settings))
+        wanted = (*_iterate_secrets(pod["spec"], files), *_iterate_chosen(pod["spec"], files, optional))
+        for secret, key in wanted:
             secrets.setdefault(secret, {}).setdefault(key, pod["metadata"]["name"])
     return secrets
 
 
-def _iterate_secrets(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    files = list(_iterate_files(spec, settings))
+def _iterate_chosen(spec: JsonView, files: Sequence[str], optional: Keys) -> Iterator[tuple[str, str]]:
+    """Iterate over the optional Secrets that have files which settings name; of files that none has, over the first
+    that could."""
     for volume in spec.get("volumes") or ():
-        mounted = {
-            mount["mountPath"]
-            for container in spec["containers"]
-            for mount in container.get("volumeMounts") or ()
-            if mount["name"] == volume["name"]
-        }
+        sources = [source for source in _iterate_sources(volume) if source.get("optional")]
+        folders = _list_folders(spec, volume)
+        for path in files:
+            folder, _, file = path.rpartition("/")
+            candidates = [(_get_name(source), key) for source in sources if (key := _get_key(source, file))]
+            if folder in folders and candidates:
+                has_file = ((name, key) for name, key in candidates if key in optional.get(name, ()))
+                name, key = next(has_file, candidates[0])
+                yield from ((name, ""), (name, key))
+
+
+def _get_key(source: JsonView, file: str) -> str:
+    """Return the key that becomes the file; empty if none does."""
+    items = source.get("items")
+    return file if items is None else next((str(item["key"]) for item in items if item.get("path") == file), "")
+
+
+def _get_name(source: JsonView) -> str:
+    return str(source.get("secretName") or source["name"])
+
+
+def _list_folders(spec: JsonView, volume: JsonView) -> set[str]:
+    return {
+        mount["mountPath"]
+        for container in spec["containers"]
+        for mount in container.get("volumeMounts") or ()
+        if mount["name"] == volume["name"]
+    }
+
+
+def _iterate_secrets(spec: JsonView, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for volume in spec.get("volumes") or ():
+        mounted = _list_folders(spec, volume)
         for source in _iterate_sources(volume):
             if source.get("optional"):
                 continue
-            name = str(source.get("secretName") or source["name"])
+            name = _get_name(source)
             yield name, ""
             if items := source.get("items"):
                 yield from ((name, item["key"]) for item in items)

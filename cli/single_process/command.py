@@ -12,7 +12,7 @@ import typer
 from prometheus_client import disable_created_metrics
 
 from api.server import ListenError, check_cluster, describe_address, listen
-from cli.single_process.parts import NAMES, Choice, build_parts
+from cli.single_process.parts import NAMES, OUR_SCHEDULER, Choice, build_parts
 from cli.single_process.settings import SingleProcessSettings
 from ingest.errors import KafkaUnavailableError, MistakeError
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
@@ -45,6 +45,10 @@ def run_all(
     kai_log: Annotated[
         str | None, typer.Option(help="Pod of KAI's scheduler, whose log is followed: NAMESPACE/NAME[/CONTAINER].")
     ] = None,
+    events_of: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Scheduler whose decisions become events of pods; repeatable. Default: {OUR_SCHEDULER}."),
+    ] = None,
     rules: Annotated[Path, typer.Option(help="A file of rules for alerts, as docs/alerting.md describes.")] = DEFAULTS,
     provision: Annotated[
         bool, typer.Option(help="Make topics and index templates first, or correct them, as `pipeline provision`.")
@@ -74,6 +78,7 @@ def run_all(
             excluded=excluded,
             hami_log=hami_log,
             kai_log=kai_log,
+            events_of=tuple(events_of or (OUR_SCHEDULER,)),
         )
         asyncio.run(_run(settings, choice, wait if provision else None))
     # A consumer thread that still waits for a broker must not keep a process that has ended.

@@ -42,6 +42,8 @@ class Choice:
     hami_log: str | None = None
     """Pod of HAMi's scheduler whose log is read: NAMESPACE/NAME[/CONTAINER]."""
     kai_log: str | None = None
+    events_of: Collection[str] = (OUR_SCHEDULER,)
+    """Schedulers whose decisions become events of their pods; others write events of their own."""
 
 
 NAMES: Final = (
@@ -60,7 +62,7 @@ def build_parts(settings: SingleProcessSettings, choice: Choice) -> list[Process
     ]
     if choice.has_cluster:
         parts.append(ProcessPart("kube-events", partial(read_cluster, settings), _READING))
-        parts.append(ProcessPart("events", partial(_write_events, settings), _STORING))
+        parts.append(ProcessPart("events", partial(_write_events, settings, choice.events_of), _STORING))
     if choice.hami_log:
         parts.append(ProcessPart("hami-log", partial(follow_hami_log, settings, choice.hami_log), _READING))
     if choice.kai_log:
@@ -98,7 +100,9 @@ async def _evaluate_rules(settings: SingleProcessSettings, rules: list[Rule], se
     await process.work(process.Settings(settings, ALERTS_GROUP, rules, None, settings.session_seconds), serve_health)
 
 
-async def _write_events(settings: SingleProcessSettings, serve_health: ServeHealth) -> None:
+async def _write_events(
+    settings: SingleProcessSettings, schedulers: Collection[str], serve_health: ServeHealth
+) -> None:
     from pipeline.kube_events import process
     from pipeline.kube_events.event_writer import EventPolicy
     from runtime.kubernetes.credentials import choose_loader
@@ -112,8 +116,7 @@ async def _write_events(settings: SingleProcessSettings, serve_health: ServeHeal
             EVENTS_BURST,
             EVENTS_LINGER_SECONDS,
             None,
-            # Schedulers of others write events of their own.
-            EventPolicy(settings.cluster_name, frozenset({OUR_SCHEDULER})),
+            EventPolicy(settings.cluster_name, frozenset(schedulers)),
         ),
         serve_health,
     )

@@ -106,6 +106,8 @@ def _build_command(stack: Stack, service: str) -> list[str]:
             port,
             "--listen",
             stack.ports["api"],
+            "--events-of",
+            "hami-scheduler",
         ],
     }
     return commands[service]

@@ -130,7 +130,9 @@ def read_settings(objects: list[Json]) -> dict[str, str]:
 def make_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
     """Make the files of the Secret twice by the Job's command: the second time they are there."""
     (job,) = [item for item in select_kinds(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
-    arguments = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    # As the kubelet writes the variables of a container into its arguments.
+    words = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    arguments = [word.replace("$(POD_NAMESPACE)", NAMESPACE) for word in words]
     write_token(cluster, NAMESPACE, "schedulerlog-certificate", folder / "certificate")
     kubeconfig = a_kubeconfig(folder / "certificate", cluster)
     command = [sys.executable, "-m", *arguments, "--kubeconfig", str(kubeconfig)]

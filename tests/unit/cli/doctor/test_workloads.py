@@ -13,6 +13,7 @@ from cli.doctor.workloads import (
     check_secret,
     collect_secrets,
     list_config_maps,
+    list_optional_secrets,
 )
 
 DEPLOY = Path(__file__).parents[4] / "deploy/kustomize"
@@ -116,7 +117,26 @@ MOUNTED = {"envFrom": [{"configMapRef": {"name": "settings"}}], "volumeMounts": 
     ],
 )
 def test_the_secrets_of_a_pod_are_those_of_its_volumes_and_variables(pod: Any, wanted: Any) -> None:
-    assert {name: {*keys} for name, keys in collect_secrets([pod], SETTINGS).items()} == wanted
+    assert {name: {*keys} for name, keys in collect_secrets([pod], SETTINGS, {}).items()} == wanted
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        # None has the file: the first could.
+        ({}, {"kafka": {"", "ca.crt"}}),
+        ({"kafka": ["password"]}, {"kafka": {"", "ca.crt"}}),
+        ({"kafka": ["ca.crt"]}, {"kafka": {"", "ca.crt"}}),
+        ({"cluster-ca": ["ca.pem"]}, {"cluster-ca": {"", "ca.pem"}}),
+    ],
+)
+def test_of_optional_secrets_one_has_to_have_the_file_of_a_setting(there: Any, wanted: Any) -> None:
+    items = [{"key": "ca.pem", "path": "ca.crt"}]
+    sources = [{"name": "kafka", "optional": True}, {"name": "cluster-ca", "optional": True, "items": items}]
+    volume = {"name": "k", "projected": {"sources": [{"secret": source} for source in sources]}}
+    pod = a_pod(container=MOUNTED, volumes=[volume])
+    assert list_optional_secrets([pod]) == ["cluster-ca", "kafka"]
+    assert {name: {*keys} for name, keys in collect_secrets([pod], SETTINGS, there).items()} == wanted
 
 
 def test_a_secret_that_is_missing_or_lacks_a_key_is_a_finding() -> None:
