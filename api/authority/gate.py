@@ -184,7 +184,8 @@ class Gate:
         if scope["path"] in FOR_EVERY_CALLER:
             access.allow_every_caller()
         is_held_back = False
-        is_document = scope["path"] in FOR_EVERY_CALLER or scope["path"].startswith(PUBLIC_FILES)
+        # The login repeats the address that its caller asked for, and says nothing of the cluster.
+        is_document = scope["path"] in (*FOR_EVERY_CALLER, *PUBLIC) or scope["path"].startswith(PUBLIC_FILES)
         if access.is_checked and not is_document:
             send = RedactedAnswer(send, access, self._namespaces, scope).send
 

@@ -261,7 +261,11 @@ def test_parts_of_devices_that_kai_gives_have_a_reason_for_each_device(world: Wo
             create(client, f"/api/v1/namespaces/{RESERVATIONS}/pods", reservation)
         create_refused_share(cluster)
         attempt = world.read_attempt(f"{namespace}/infer-0")
-        answer = world.diagnose(f"{namespace}/infer-0")
+        # Until the API has read the nodes and pods of now, it answers by the records.
+        answer = until(
+            lambda: world.diagnose(f"{namespace}/infer-0"),
+            lambda read: read["obstacle"]["code"] == "KaiShareInUse",
+        )
         page = world.read_page(f"{namespace}/infer-0")
     assert attempt["detail"]["reconstruction"]["agreement"] == "equal"
     assert list_reasons(attempt) == {"kai-0": "2/2 CardInsufficientMemory"}
