@@ -164,9 +164,7 @@ def _divide_counted(counted: RefusedNodes, named: Sequence[RefusedNodes]) -> lis
     names: dict[str, RowNames] = {}
     for group in named:
         names[group.code] = names[group.code].join(group.names) if group.code in names else group.names
-    # The texts about HAMi's devices name its resources, which KAI's pods do not have.
-    codes = {code: counted.code if code in _CHECK_ORDER else code for code in names}
-    return [replace(counted, code=codes[code], count=len(rows), names=rows) for code, rows in names.items()]
+    return [replace(counted, code=code, count=len(rows), names=rows) for code, rows in names.items()]
 
 
 def _encode_request(group: RefusedNodes) -> str:
