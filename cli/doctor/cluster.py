@@ -1,7 +1,7 @@
 """The cluster: version and clock of its API server, rights of our accounts, settings of schedulers."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -135,22 +135,26 @@ class _Cluster:
         # Those that may not be listed are not missing.
         if maps is not None:
             self._findings += check_config_maps(list_config_maps(at_work), settings)
-        optional = {name: await self._list_keys(name) or () for name in list_optional_secrets(at_work)}
-        for name, keys in sorted(collect_secrets(at_work, settings, optional).items()):
-            try:
-                self._findings += check_secret(name, keys, await self._list_keys(name))
-            except KubeApiError as error:
-                self._skipped.append(f"Secret {name}: {error}")
+        names = list_optional_secrets(at_work, settings)
+        keys = await self._read_secrets(names)
+        wanted = collect_secrets(at_work, settings, {name: there for name, there in keys.items() if there})
+        keys |= await self._read_secrets(sorted(wanted.keys() - {*names}))
+        for name in sorted(wanted.keys() & keys.keys()):
+            self._findings += check_secret(name, wanted[name], keys[name])
 
-    async def _list_keys(self, name: str) -> list[str] | None:
-        """List the keys of a Secret, never their values; None if it is missing. Raises ``KubeApiError``."""
-        try:
-            secret = await self._client.get(f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
-        except KubeApiError as error:
-            if error.is_missing:
-                return None
-            raise
-        return list(secret.get("data") or ())
+    async def _read_secrets(self, names: Iterable[str]) -> dict[str, list[str] | None]:
+        """Read the keys of the Secrets that may be read, never their values; None for one that is missing."""
+        keys: dict[str, list[str] | None] = {}
+        for name in names:
+            try:
+                secret = await self._client.get(f"/api/v1/namespaces/{self._namespace}/secrets/{name}")
+                keys[name] = list(secret.get("data") or ())
+            except KubeApiError as error:
+                if error.is_missing:
+                    keys[name] = None
+                else:
+                    self._skipped.append(f"Secret {name}: {error}")
+        return keys
 
     async def _list_config_maps(self, namespace: str) -> list[Json] | None:
         return await self._list(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")

@@ -55,12 +55,15 @@ Keys = Mapping[str, Collection[str]]
 """By Secret that is there: its keys."""
 
 
-def list_optional_secrets(pods: Iterable[JsonView]) -> list[str]:
-    """List the Secrets without which a pod starts: it needs one of those that have the file which a setting names."""
-    sources = (
-        source for pod in pods for volume in pod["spec"].get("volumes") or () for source in _iterate_sources(volume)
+def list_optional_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """List the optional Secrets that could have a file which a setting names: one of them has to."""
+    candidates = (
+        candidate
+        for pod in pods
+        for candidates in _iterate_candidates(pod["spec"], list(_iterate_files(pod["spec"], settings)))
+        for candidate in candidates
     )
-    return sorted({_get_name(source) for source in sources if source.get("optional")})
+    return sorted({name for name, _ in candidates})
 
 
 def collect_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str, str]], optional: Keys) -> Wanted:
@@ -78,6 +81,14 @@ def collect_secrets(pods: Iterable[JsonView], settings: Mapping[str, Mapping[str
 def _iterate_chosen(spec: JsonView, files: Sequence[str], optional: Keys) -> Iterator[tuple[str, str]]:
     """Iterate over the optional Secrets that have files which settings name; of files that none has, over the first
     that could."""
+    for candidates in _iterate_candidates(spec, files):
+        has_file = ((name, key) for name, key in candidates if key in optional.get(name, ()))
+        name, key = next(has_file, candidates[0])
+        yield from ((name, ""), (name, key))
+
+
+def _iterate_candidates(spec: JsonView, files: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
+    """Iterate over the files that settings name: the optional Secrets that could have each, with the key."""
     for volume in spec.get("volumes") or ():
         sources = [source for source in _iterate_sources(volume) if source.get("optional")]
         folders = _list_folders(spec, volume)
@@ -85,9 +96,7 @@ def _iterate_chosen(spec: JsonView, files: Sequence[str], optional: Keys) -> Ite
             folder, _, file = path.rpartition("/")
             candidates = [(_get_name(source), key) for source in sources if (key := _get_key(source, file))]
             if folder in folders and candidates:
-                has_file = ((name, key) for name, key in candidates if key in optional.get(name, ()))
-                name, key = next(has_file, candidates[0])
-                yield from ((name, ""), (name, key))
+                yield candidates
 
 
 def _get_key(source: JsonView, file: str) -> str:

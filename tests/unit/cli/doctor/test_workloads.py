@@ -135,7 +135,7 @@ def test_of_optional_secrets_one_has_to_have_the_file_of_a_setting(there: Any, w
     sources = [{"name": "kafka", "optional": True}, {"name": "cluster-ca", "optional": True, "items": items}]
     volume = {"name": "k", "projected": {"sources": [{"secret": source} for source in sources]}}
     pod = a_pod(container=MOUNTED, volumes=[volume])
-    assert list_optional_secrets([pod]) == ["cluster-ca", "kafka"]
+    assert list_optional_secrets([pod], SETTINGS) == ["cluster-ca", "kafka"]
     assert {name: {*keys} for name, keys in collect_secrets([pod], SETTINGS, there).items()} == wanted
 
 
