@@ -57,14 +57,16 @@ class RefusalJudge:
 
     def note_refusal(self, refusal: SchedulingEvent) -> None:
         """Note the cluster at the time at which a refusal is read, unless the objects are not those of its attempt."""
+        if noted := self._take_refusal(refusal):
+            self._refusals.put((str(refusal.pod), refusal.time), noted)
+            self._forget_before(noted.moment.revision - MAX_MOMENTS)
+
+    def _take_refusal(self, refusal: SchedulingEvent) -> _Refusal | None:
         pod = self._objects.find_waiting(refusal.pod.namespace, refusal.pod.name)
         is_other = bool(pod and refusal.pod.uid and get_text(pod, "metadata", "uid") != refusal.pod.uid)
         if pod is None or is_other or self._objects.find_problem() or self._clock() - refusal.time > MAX_AGE:
-            return
-        moment = self._objects.take_moment()
-        siblings = tuple(self._objects.list_siblings(pod))
-        self._refusals.put((str(refusal.pod), refusal.time), _Refusal(moment, pod, siblings))
-        self._forget_before(moment.revision - MAX_MOMENTS)
+            return None
+        return _Refusal(self._objects.take_moment(), pod, tuple(self._objects.list_siblings(pod)))
 
     def _forget_before(self, revision: int) -> None:
         for key in list(self._refusals):
@@ -74,12 +76,13 @@ class RefusalJudge:
             self._refusals.pop(key)
 
     def judge(self, refusal: SchedulingEvent, counts: Mapping[str, int], message: str) -> JudgedRefusal | None:
-        """Judge the pod of a refusal; None if it was not noted.
+        """Judge the pod of a refusal; None if it was not noted and cannot be noted now.
 
         A gang is tried as a whole: if the scheduler's ``counts`` are those of the nodes next to the other members, each
         on the first node that takes it, the verdicts are these.
         """
-        noted = self._refusals.pop((str(refusal.pod), refusal.time))
+        # The watches of pods and objects run side by side with that of events, which may be the first to tell of a pod.
+        noted = self._refusals.pop((str(refusal.pod), refusal.time)) or self._take_refusal(refusal)
         if noted is None:
             return None
         judged = self._judge(noted, refusal.time, ())

@@ -113,6 +113,16 @@ def test_no_pod_is_judged_on_objects_that_may_be_outdated() -> None:
     assert len(attempt.nodes) == 0
 
 
+def test_a_pod_that_is_read_after_its_refusal_is_judged() -> None:
+    cluster = a_cluster()
+    cluster.reader.read_object("event", an_event("FailedScheduling", FULL), 0.0)
+    cluster.objects.put(kinds.POD, "v1", a_pod())
+    cluster.reader.read_object("pod", a_pod(), 0.5)
+    (attempt,) = list_attempts(cluster.reader.settle(60.0))
+    assert attempt.reconstruction
+    assert attempt.reconstruction.agreement == "equal"
+
+
 def test_pods_on_nodes_count_and_those_that_wait_or_have_ended_do_not() -> None:
     cluster = WatchedCluster()
     cluster.put(a_node("n1", 8))
