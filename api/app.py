@@ -56,10 +56,13 @@ from api.index.namespaces import NamespacesInIndex
 from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.index.reading.probe import IndexProbe
 from api.memory.alert_memory import AlertMemory, AlertsTopic
-from api.memory.attempts_consumer import AttemptsTopic, TopicState
-from api.memory.change_log import create_change_log
+from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.change_log import ChangeLog, bound_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
 from api.memory.latest_attempts import LatestAttempts
+from api.memory.pods_consumer import PodsTopic
+from api.memory.topic_follower import TopicFollower, TopicState
+from api.memory.wait_log import WaitLog
 from api.metrics import Metrics
 from api.routes import list_routes
 from api.settings import Settings
@@ -89,8 +92,8 @@ def export(
     metrics.watch("topic_records", lambda: topic.records)
     metrics.watch("topic_rejected_records", lambda: topic.rejected)
     metrics.watch("watches", lambda: len(watching.streams))
-    metrics.watch("watchable_changes", lambda: len(watching.log))
-    metrics.watch("watchable_bytes", lambda: watching.log.size_bytes)
+    metrics.watch("watchable_changes", lambda: len(watching.log) + len(watching.waits))
+    metrics.watch("watchable_bytes", lambda: watching.log.size_bytes + watching.waits.size_bytes)
     metrics.watch("watches_cut_off", lambda: watching.streams.cut_off)
     metrics.watch("opensearch_refused_requests", lambda: index.refused)
     metrics.watch("watch_objects", lambda: watching.shared.objects_made)
@@ -122,8 +125,11 @@ def create_app(
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cache_size)
-    changes = create_change_log(settings.api_cached_pods, settings.api_cache_size)
-    topic = AttemptsTopic(settings, latest, settings.api_replayed_records, metrics.observe_delay, tracing, changes)
+    bounds = bound_log(settings.api_cached_pods, settings.api_cache_size)
+    changes, waits = ChangeLog(*bounds), WaitLog(*bounds)
+    records = settings.api_replayed_records
+    topic = AttemptsTopic(settings, latest, records, metrics.observe_delay, tracing, changes, waits)
+    pods_topic = PodsTopic(settings, waits, latest.namespaces, records)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = client or create_client(settings, max_connections=_CONNECTIONS)
     index_seconds = settings.opensearch_timeout.total_seconds()
@@ -148,7 +154,7 @@ def create_app(
         settings.api_cached_pods,
         settings.api_cache_size // SHARE_OF_MEMORY,
     )
-    watching = WatchHandlers(attempts, changes, SharedEvents(), Streams(settings.api_watches))
+    watching = WatchHandlers(attempts, changes, waits, pods_topic.state, SharedEvents(), Streams(settings.api_watches))
     waiting = PendingList(index, devices)
     facts = FactCollector(index, objects, settings.cluster_name, ObjectLists(objects, latest.namespaces))
     change_search = ChangeSearch(index, objects, settings.cluster_name)
@@ -193,6 +199,7 @@ def create_app(
         lifespan=_lifespan(
             [
                 topic,
+                pods_topic,
                 NodeStatesTopic(settings, devices, recent_states, partial(read_releases, index), INDEX_ERRORS),
                 AlertsTopic(settings, alerts),
                 *([namespaces] if checks.reviewer else []),
@@ -213,15 +220,15 @@ def create_app(
     )
     app.router.routes.extend(pages_of_ui)
     app.state.default_cluster = settings.cluster_name
-    app.state.latest, app.state.topic = latest, topic.state
-    app.state.devices, app.state.changes, app.state.alerts = devices, changes, alerts
+    app.state.latest, app.state.topic, app.state.pods_topic = latest, topic.state, pods_topic.state
+    app.state.devices, app.state.changes, app.state.waits, app.state.alerts = devices, changes, waits, alerts
     app.state.ready_answer, app.state.namespaces_in_index = ready.answer, namespaces
     app.state.registry, app.state.authorities = metrics.registry, checks.authorities
     return app
 
 
 def _lifespan(
-    readers: Sequence[AttemptsTopic | NodeStatesTopic | AlertsTopic | NamespacesInIndex],
+    readers: Sequence[TopicFollower | NodeStatesTopic | AlertsTopic | NamespacesInIndex],
     client: AsyncOpenSearch,
     checks: CallerChecks,
     object_api: ObjectApi | None,
@@ -249,7 +256,7 @@ def _log_failure(task: "asyncio.Task[None]") -> None:
     # The API still answers, but from an aging memory: for attempts, /readyz and the metrics show that too.
     if not task.cancelled() and task.exception():
         log.error(
-            "a consumer of attempts, node states, alerts or namespaces failed; restart the API",
+            "a consumer of attempts, pods, node states, alerts or namespaces failed; restart the API",
             exc_info=task.exception(),
         )
 

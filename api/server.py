@@ -81,6 +81,7 @@ class ServerWithCertificate(PatientServer):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Watches never end by themselves: without this, every shutdown would take the maximum time.
         self.app.state.changes.close()
+        self.app.state.waits.close()
         await super().shutdown(sockets)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:

@@ -8,8 +8,8 @@ from typing import Final
 from api.index.attempts.attempt_queries import PodName
 from api.index.attempts.attempt_reader import read_attempt, read_latest_attempt
 from api.index.reading.client import IndexDownError, OpenSearch
-from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import CachedAttempt, LatestAttempts
+from api.memory.topic_follower import TopicState
 from api.metrics import Metrics
 from schemas.events import AttemptSummarized
 

@@ -24,6 +24,8 @@ from api.http.watch_query import EVENT_STREAM, LINES, WatchParameters, parse_off
 from api.index.attempts.attempt_queries import PodName
 from api.memory.change_log import Change, ChangeLog, Key
 from api.memory.latest_attempts import CachedAttempt
+from api.memory.topic_follower import TopicState
+from api.memory.wait_log import State, WaitLog
 from api.watch.events import Watch, iterate_events, subscribe
 from api.watch.shared_events import SharedEvents
 from api.watch.streams import EventStream, Streams
@@ -43,6 +45,8 @@ _LIST_FILTERS: Final = ("namespace", "workload", "queue", "reason")
 class WatchHandlers:
     attempts: AttemptLookup
     log: ChangeLog
+    waits: WaitLog
+    pods_topic: TopicState
     shared: SharedEvents
     streams: Streams
 
@@ -80,7 +84,7 @@ class WatchHandlers:
         since, is_sse = parse_offsets(request, query), wants_event_stream(request)
         if request.method == "HEAD":
             return Response(media_type=EVENT_STREAM if is_sse else LINES)
-        self._require_current()
+        log = self._choose_log(view)
         self.streams.refuse_more(access.caller_name)
         wanted = query.model_dump(include={*filters} - {"namespace"}, exclude_none=True)
         watch = Watch(
@@ -92,15 +96,15 @@ class WatchHandlers:
             is_for_all=right == list_pods(),
             filters=wanted,
         )
-        subscription = await subscribe(self.log, key, since, watch)
+        subscription = await subscribe(log, key, since, watch)
         try:
             initial = await self._list_initial(key, view) if since is None and query.send_initial_events else None
         except BaseException:
-            self.log.unsubscribe(subscription)
+            log.unsubscribe(subscription)
             raise
 
         async def iterate_allowed() -> AsyncGenerator[bytes]:
-            events = iterate_events(self.log, self.shared, watch, subscription, initial, self._find)
+            events = iterate_events(log, self.shared, watch, subscription, initial, self._find)
             if not access.is_checked:
                 async for batch in events:
                     yield batch
@@ -112,23 +116,27 @@ class WatchHandlers:
                     yield batch
 
         def close() -> None:
-            self.log.unsubscribe(subscription)
+            log.unsubscribe(subscription)
 
         return EventStream(self.streams, access.caller_name, iterate_allowed(), close, is_sse=is_sse)
 
-    def _require_current(self) -> None:
-        if not self.attempts.topic.is_following(time.monotonic()):
-            raise UnavailableError(
-                "this process does not follow the topic of attempts now, so it can't watch changes",
-                "Try again; GET /readyz shows when it does.",
-            )
+    def _choose_log(self, view: ViewName) -> ChangeLog | WaitLog:
+        """Choose the log that the view reads. Raises ``UnavailableError`` while this process does not follow it."""
+        now = time.monotonic()
+        if not self.attempts.topic.is_following(now):
+            raise _to_behind_error("attempts")
+        if view != "pending":
+            return self.log
+        if not self.pods_topic.is_following(now):
+            raise _to_behind_error("pods")
+        return self.waits
 
-    async def _list_initial(self, key: Key, view: ViewName) -> Sequence[CachedAttempt]:
-        """List the attempts before the first change."""
+    async def _list_initial(self, key: Key, view: ViewName) -> Sequence[State]:
+        """List what is there before the first change."""
         if view == "pod":
             latest = await self.attempts.find_latest(PodName(*key))
             return [_to_cached(latest)] if latest else []
-        return self.attempts.memory.list_attempts(*key)
+        return self.waits.list_waiting(*key) if view == "pending" else self.attempts.memory.list_attempts(*key)
 
     async def _find(self, change: Change) -> CachedAttempt | None:
         """Find the change's attempt in the index."""
@@ -140,6 +148,13 @@ class WatchHandlers:
                     return _to_cached(attempt)
                 await asyncio.sleep(_INDEX_SECONDS / 10)
         return None
+
+
+def _to_behind_error(topic: str) -> UnavailableError:
+    return UnavailableError(
+        f"this process does not follow the topic of {topic} now, so it can't watch changes",
+        "Try again; GET /readyz shows when it does.",
+    )
 
 
 def _to_cached(attempt: StoredAttempt) -> CachedAttempt:

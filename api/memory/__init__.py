@@ -1,8 +1,11 @@
 """Memory of the API: the latest attempts of the latest pods, the devices of the clusters, and alerts.
 
 ==================  ==========================================================================
-attempts_consumer   reads the topic into memory and measures the delay of decisions
+topic_follower      reads the last records of a topic, then every new one
+attempts_consumer   reads the topic of attempts into memory and measures the delay of decisions
+pods_consumer       reads the topic of pods for what waits without attempts
 change_log          latest changes in their order, and their subscribers
+wait_log            changes of pods that wait, from attempts and observations
 known_namespaces    namespaces with a record, by which answers are redacted
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from api.memory.latest_attempts import CachedAttempt, Taken
 
@@ -22,7 +22,7 @@ _CHANGES_OF_POD: Final = 5
 """Number of changes in the log for each pod that memory may have."""
 _SHARE_OF_MEMORY: Final = 4
 """Divisor of memory's size for the changes' attempts, most of which are in memory anyway."""
-_CHANGE_BYTES: Final = 500
+CHANGE_BYTES: Final = 500
 """Size of a change without its attempt."""
 
 
@@ -30,21 +30,33 @@ class OffsetsGoneError(Exception):
     """Failure to find offsets: the log does not reach back to them, or the topic never had them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """Change as the log needs it: its place in the order, its pod, and its size."""
+
     number: int
     partition: int
+    """Lane of the record's partition: the partition itself where the log has one topic."""
     offset: int
     offsets: Offsets
     """Position after this change."""
     pod: Key
-    attempt: CachedAttempt
     is_latest: bool
-    """True if it became the latest attempt of its pod."""
+    """True if it became the latest state of its pod."""
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(LogEntry):
+    """Change of an attempt."""
+
+    attempt: CachedAttempt
     before_id: str
     """Attempt that was the pod's latest before; empty if memory had none."""
     before_status: str
-    size_bytes: int
+
+
+Entry = TypeVar("Entry", bound=LogEntry)
 
 
 @dataclass(eq=False, slots=True)
@@ -62,12 +74,12 @@ class Subscription:
     is_closed: bool = False
     """True when the process ends."""
 
-    def wants(self, change: Change) -> bool:
+    def wants(self, change: LogEntry) -> bool:
         """Tell whether the subscription is about the change."""
         is_behind = change.partition >= len(self.since) or change.offset >= self.since[change.partition]
         return is_behind and (change.is_latest or not self.only_latest)
 
-    def offer(self, change: Change, max_waiting: int) -> None:
+    def offer(self, change: LogEntry, max_waiting: int) -> None:
         if self.wants(change) and not self.is_lost:
             if len(self.waiting) >= max_waiting:
                 self.lose()
@@ -81,17 +93,17 @@ class Subscription:
         self.arrived.set()
 
 
-class ChangeLog:
-    """Log of at most ``max_count`` changes, whose attempts have ``max_bytes`` in all."""
+class OrderedLog(Generic[Entry]):
+    """Log of at most ``max_count`` entries of ``max_bytes`` in all, read from ``topics`` topics."""
 
-    def __init__(self, max_count: int, max_bytes: int) -> None:
-        self._max_count, self._max_bytes = max_count, max_bytes
-        self._changes: dict[int, Change] = {}
+    def __init__(self, max_count: int, max_bytes: int, topics: int = 1) -> None:
+        self._max_count, self._max_bytes, self._topics = max_count, max_bytes, topics
+        self._changes: dict[int, Entry] = {}
         self._bytes, self._last = 0, 0
         self._next: dict[int, int] = {}
-        """Partition to its next offset."""
+        """Lane (``_find_lane``) to its next offset."""
         self._floor: dict[int, int] = {}
-        """Partition to the first offset from which the log has every change."""
+        """Lane to the first offset from which the log has every change."""
         self._subscriptions: dict[Key, set[Subscription]] = {}
         self.is_closed = False
 
@@ -108,28 +120,34 @@ class ChangeLog:
 
     @property
     def offsets(self) -> Offsets:
-        return tuple(offset for _, offset in sorted(self._next.items()))
+        # A lane of a partition that the other topic does not have stays 0.
+        return tuple(self._next.get(lane, 0) for lane in range(max(self._next, default=-1) + 1))
 
-    def begin(self, offsets: Mapping[int, int], jumped: Collection[int]) -> None:
+    def begin(self, offsets: Mapping[int, int], jumped: Collection[int], topic: int = 0) -> None:
         """Begin a session at ``offsets``; in the partitions ``jumped`` it does not continue the previous session."""
-        has_gap = bool(self._next.keys() - offsets.keys())
-        for partition, offset in offsets.items():
-            if partition not in self._next or partition in jumped:
-                # A new partition that is read from its beginning has no gap.
-                has_gap = has_gap or partition in self._next or offset > 0
-                self._next[partition] = self._floor[partition] = offset
+        before = {lane for lane in self._next if lane % self._topics == topic}
+        lanes = {self._find_lane(partition, topic): offset for partition, offset in offsets.items()}
+        jumps = {self._find_lane(partition, topic) for partition in jumped}
+        has_gap = bool(before - lanes.keys())
+        for lane, offset in lanes.items():
+            if lane not in self._next or lane in jumps:
+                # A new partition that is read from its beginning has no gap, and neither has a topic's first session.
+                has_gap = has_gap or lane in self._next or (offset > 0 and bool(before))
+                self._next[lane] = self._floor[lane] = offset
         if has_gap:
-            self._next = {partition: self._next[partition] for partition in offsets}
+            self._next = {lane: offset for lane, offset in self._next.items() if lane in lanes or lane not in before}
             self._forget_everything()
 
-    def read(self, partition: int, offset: int, taken: Taken | None, pod: str) -> None:
-        """Note a record; ``taken`` is its change in memory of ``pod`` (``cluster/namespace/name``)."""
-        # A session may read records of the previous session again.
-        if offset < self._next.get(partition, 0):
-            return
-        self._next[partition] = offset + 1
-        if taken:
-            self._append(partition, offset, taken, tuple(pod.split("/", 2)))
+    def _find_lane(self, partition: int, topic: int) -> int:
+        """Find the place of a partition in positions, which have the partitions of all topics in turn."""
+        return partition * self._topics + topic
+
+    def _advance(self, lane: int, offset: int) -> bool:
+        """Move the position behind a record; False for one that a previous session has read already."""
+        if offset < self._next.get(lane, 0):
+            return False
+        self._next[lane] = offset + 1
+        return True
 
     def list_subscriptions(self) -> list[Subscription]:
         return [subscription for subscribers in self._subscriptions.values() for subscription in subscribers]
@@ -160,7 +178,7 @@ class ChangeLog:
         """Tell whether this process has read up to ``offsets``, which may come from a replica that is ahead."""
         return all(offset <= position for offset, position in zip(offsets, self.offsets, strict=False))
 
-    def take(self, subscription: Subscription) -> Iterator[Change]:
+    def take(self, subscription: Subscription) -> Iterator[Entry]:
         """Take the waiting changes from the subscription. Ends when the subscription ``is_lost``."""
         while subscription.waiting:
             change = self._changes.get(subscription.waiting.popleft())
@@ -177,33 +195,21 @@ class ChangeLog:
             subscription.arrived.set()
 
     def _check(self, since: Offsets) -> None:
-        if len(since) > len(self._next):
+        # Watches of several topics: an older version gave positions of fewer lanes.
+        if len(since) > len(self.offsets) or (self._topics > 1 and len(since) < len(self.offsets)):
             raise OffsetsGoneError
         for partition, floor in self._floor.items():
             # A partition that did not exist at that position was empty.
             if (since[partition] if partition < len(since) else 0) < floor:
                 raise OffsetsGoneError
 
-    def _append(self, partition: int, offset: int, taken: Taken, pod: Key) -> None:
-        self._last += 1
-        before = taken.before
-        change = Change(
-            self._last,
-            partition,
-            offset,
-            self.offsets,
-            pod,
-            taken.attempt,
-            taken.is_latest,
-            before.attempt_id if before else "",
-            before.status if before else "",
-            taken.size_bytes + _CHANGE_BYTES,
-        )
+    def _append(self, change: Entry) -> None:
+        self._last = change.number
         self._changes[change.number] = change
         self._bytes += change.size_bytes
         while len(self._changes) > self._max_count or self._bytes > self._max_bytes:
             self._evict()
-        for key in (pod, pod[:2], pod[:1]):
+        for key in (change.pod, change.pod[:2], change.pod[:1]):
             for subscription in self._subscriptions.get(key, ()):
                 subscription.offer(change, self._max_count)
 
@@ -219,10 +225,38 @@ class ChangeLog:
             subscription.lose()
 
 
-def create_change_log(max_pods: int, max_bytes: int) -> ChangeLog:
-    """Create the log for a memory with these bounds."""
-    return ChangeLog(max_pods * _CHANGES_OF_POD, max_bytes // _SHARE_OF_MEMORY)
+class ChangeLog(OrderedLog[Change]):
+    """Log of the changes of attempts."""
+
+    def read(self, partition: int, offset: int, taken: Taken | None, pod: str) -> None:
+        """Note a record; ``taken`` is its change in memory of ``pod`` (``cluster/namespace/name``)."""
+        if self._advance(partition, offset) and taken:
+            before = taken.before
+            self._append(
+                Change(
+                    number=self._last + 1,
+                    partition=partition,
+                    offset=offset,
+                    offsets=self.offsets,
+                    pod=to_key(pod),
+                    attempt=taken.attempt,
+                    is_latest=taken.is_latest,
+                    before_id=before.attempt_id if before else "",
+                    before_status=before.status if before else "",
+                    size_bytes=taken.size_bytes + CHANGE_BYTES,
+                )
+            )
 
 
-def _is_about(change: Change, key: Key) -> bool:
+def to_key(pod: str) -> Key:
+    """Convert ``cluster/namespace/name`` into the key of its subscriptions."""
+    return tuple(pod.split("/", 2))
+
+
+def bound_log(max_pods: int, max_bytes: int) -> tuple[int, int]:
+    """Bound the count and the bytes of a log's changes for a memory with these bounds."""
+    return max_pods * _CHANGES_OF_POD, max_bytes // _SHARE_OF_MEMORY
+
+
+def _is_about(change: LogEntry, key: Key) -> bool:
     return change.pod[: len(key)] == key

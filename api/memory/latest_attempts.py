@@ -43,6 +43,11 @@ class CachedAttempt:
         return self.retry.repeats if self.retry else self.attempt_id
 
     @property
+    def waits(self) -> bool:
+        """True if the pod waits after it."""
+        return self.status != "succeeded"
+
+    @property
     def recency(self) -> tuple[float, int, str]:
         """Key that is greater for a later attempt, and for a later version of the same attempt."""
         return self.started_at, self.version, self.attempt_id

@@ -12,8 +12,19 @@ from api.http.errors import ExpiredError, UnavailableError
 from api.http.watch_query import to_version
 from api.memory.change_log import Change, ChangeLog, Offsets, OffsetsGoneError, Subscription
 from api.memory.latest_attempts import CachedAttempt
-from api.watch.shared_events import SharedEvents
-from api.watch.views import KINDS, Decoded, ViewName, encode_bookmark, encode_event, encode_object, matches
+from api.memory.wait_log import State, WaitLog
+from api.watch.shared_events import AnyChange, SharedEvents
+from api.watch.views import (
+    KINDS,
+    Decoded,
+    DecodedState,
+    ViewName,
+    decode_state,
+    encode_bookmark,
+    encode_event,
+    encode_object,
+    matches,
+)
 
 BOOKMARK_SECONDS: Final = 15.0
 """Interval of bookmarks, which also keep Server-Sent Events open behind a proxy that ends silent answers."""
@@ -23,6 +34,7 @@ BATCH_BYTES: Final = 64 * 1024
 _BEHIND_SECONDS: Final = 3.0
 _LOOK_SECONDS: Final = 0.05
 
+AnyLog = ChangeLog | WaitLog
 Find = Callable[[Change], Awaitable[CachedAttempt | None]]
 """Finds the complete attempt of a change that memory has only in part; None if the index lacks it too."""
 
@@ -46,7 +58,7 @@ class Watch:
         return encode_bookmark(KINDS[self.view], version, is_sse=self.is_sse, ends_initial=ends_initial)
 
 
-async def subscribe(log: ChangeLog, key: tuple[str, ...], since: Offsets | None, watch: Watch) -> Subscription:
+async def subscribe(log: AnyLog, key: tuple[str, ...], since: Offsets | None, watch: Watch) -> Subscription:
     """Subscribe to the log from ``since``, or from its end. Raises ``ExpiredError``, ``UnavailableError``."""
     until = time.monotonic() + min(_BEHIND_SECONDS, watch.seconds)
     # Another replica may have read further.
@@ -79,16 +91,16 @@ def to_lost_error() -> ExpiredError:
 
 
 async def iterate_events(
-    log: ChangeLog,
+    log: AnyLog,
     shared: SharedEvents,
     watch: Watch,
     subscription: Subscription,
-    initial: Sequence[CachedAttempt] | None,
+    initial: Sequence[State] | None,
     find: Find,
 ) -> AsyncIterator[bytes]:
     """Iterate over the events, one or more at a time, until the watch's time is over. Raises ``ExpiredError``.
 
-    ``initial``: attempts in memory at the subscription; None for a watch that does not begin with them.
+    ``initial``: attempts or waiting pods in memory at the subscription; None for a watch that does not begin with them.
     """
     ends_at = time.monotonic() + watch.seconds
     if initial is not None:
@@ -97,7 +109,8 @@ async def iterate_events(
             yield event
         if watch.has_bookmarks:
             yield watch.encode_bookmark(version, ends_initial=True)
-    newest = max((attempt.recency for attempt in initial or ()), default=None) if watch.view == "pod" else None
+    attempts = (state for state in initial or () if isinstance(state, CachedAttempt))
+    newest = max((attempt.recency for attempt in attempts), default=None) if watch.view == "pod" else None
     while (left := ends_at - time.monotonic()) > 0 and not subscription.is_closed:
         async for batch in _iterate_batches(log, shared, watch, subscription, newest, find):
             yield batch
@@ -112,15 +125,14 @@ async def iterate_events(
 
 
 async def _iterate_initial_events(
-    shared: SharedEvents, watch: Watch, initial: Sequence[CachedAttempt], version: str
+    shared: SharedEvents, watch: Watch, initial: Sequence[State], version: str
 ) -> AsyncIterator[bytes]:
     """Iterate over the initial events. Only the last one has a version: a client that resumes earlier begins again."""
-    held: Decoded | None = None
-    for attempt in initial:
+    held: Decoded | DecodedState | None = None
+    for state in initial:
         await shared.turn()
-        decoded = Decoded(attempt, watch.is_for_all)
-        is_listed = watch.view != "pending" or attempt.status != "succeeded"
-        if is_listed and matches(decoded.fields, watch.filters):
+        decoded = decode_state(state, is_for_all=watch.is_for_all)
+        if matches(decoded.fields, watch.filters):
             if held:
                 yield _encode_added(watch, held, "")
             held = decoded
@@ -128,13 +140,13 @@ async def _iterate_initial_events(
         yield _encode_added(watch, held, version)
 
 
-def _encode_added(watch: Watch, decoded: Decoded, version: str) -> bytes:
+def _encode_added(watch: Watch, decoded: Decoded | DecodedState, version: str) -> bytes:
     body = encode_object(watch.view, watch.cluster, decoded, version or FROM_THE_BEGINNING)
     return encode_event("ADDED", body, version, is_sse=watch.is_sse)
 
 
 async def _iterate_batches(
-    log: ChangeLog,
+    log: AnyLog,
     shared: SharedEvents,
     watch: Watch,
     subscription: Subscription,
@@ -146,7 +158,7 @@ async def _iterate_batches(
     batch: list[bytes] = []
     for change in _skip_older(log.take(subscription), newest):
         complete = change
-        if watch.view == "pod" and not change.attempt.values:
+        if isinstance(change, Change) and watch.view == "pod" and not change.attempt.values:
             attempt = await find(change)
             if attempt is None:
                 raise to_lost_error()
@@ -163,8 +175,10 @@ async def _iterate_batches(
         yield b"".join(batch)
 
 
-def _skip_older(changes: Iterator[Change], newest: tuple[float, int, str] | None) -> Iterator[Change]:
-    return (change for change in changes if newest is None or change.attempt.recency > newest)
+def _skip_older(changes: Iterator[AnyChange], newest: tuple[float, int, str] | None) -> Iterator[AnyChange]:
+    for change in changes:
+        if newest is None or not isinstance(change, Change) or change.attempt.recency > newest:
+            yield change
 
 
 async def _wait_for_arrival(subscription: Subscription, seconds: float) -> None:

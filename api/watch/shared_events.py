@@ -10,7 +10,19 @@ from cachetools import LRUCache
 from api.http.cluster import Cluster
 from api.http.watch_query import to_version
 from api.memory.change_log import Change
-from api.watch.views import Decoded, EventType, ViewName, choose_event_type, encode_event, encode_object, matches
+from api.memory.wait_log import WaitChange
+from api.watch.views import (
+    EventType,
+    ViewName,
+    choose_event_type,
+    choose_pending_type,
+    decode_state,
+    encode_event,
+    encode_object,
+    matches,
+)
+
+AnyChange = Change | WaitChange
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Size of all cached events. All watches read a change within milliseconds of each other."""
@@ -59,7 +71,7 @@ class SharedEvents:
         self,
         view: ViewName,
         cluster: Cluster,
-        change: Change,
+        change: AnyChange,
         filters: Mapping[str, str],
         *,
         is_sse: bool,
@@ -77,11 +89,16 @@ class SharedEvents:
                     shared_event = self._make(view, cluster, change, is_for_all)
                     if shared_event.size_bytes <= self._max_bytes:
                         self._events[key] = shared_event
-        kind = choose_event_type(view, change, is_wanted=matches(shared_event.fields, filters))
+        is_wanted = matches(shared_event.fields, filters)
+        if isinstance(change, WaitChange):
+            kind = choose_pending_type(change, is_wanted=is_wanted)
+        else:
+            kind = choose_event_type(view, change, is_wanted=is_wanted)
         return shared_event.to_frame(kind, is_sse=is_sse) if kind else b""
 
-    def _make(self, view: ViewName, cluster: Cluster, change: Change, is_for_all: bool) -> _SharedEvent:
+    def _make(self, view: ViewName, cluster: Cluster, change: AnyChange, is_for_all: bool) -> _SharedEvent:
         self.objects_made += 1
-        decoded = Decoded(change.attempt, is_for_all)
+        state = change.state if isinstance(change, WaitChange) else change.attempt
+        decoded = decode_state(state, is_for_all=is_for_all)
         version = to_version(change.offsets)
         return _SharedEvent(decoded.fields, encode_object(view, cluster, decoded, version), version)

@@ -14,6 +14,7 @@ from api.http.errors import ApiError, describe_problem
 from api.index.attempts.attempt_queries import to_search_item
 from api.index.waiting.waiting_pods import to_waiting_pod
 from api.memory.latest_attempts import CachedAttempt
+from api.memory.wait_log import ObservedState, State
 from engine.summaries.answer import encode_schedulerlog
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, SchedulerLog
@@ -23,6 +24,7 @@ from schemas.codec.records import encode_value, format_rfc3339
 from schemas.documents.attempts import list_reasons
 from schemas.documents.pod_states import derive_state_after_attempt
 from schemas.events import AttemptRepeated, AttemptSummarized
+from schemas.json_types import Json
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -100,6 +102,29 @@ class Decoded:
         }
 
 
+@dataclass(frozen=True)
+class DecodedState:
+    """Observed state of a pod that waits without an attempt, decoded at most once."""
+
+    state: ObservedState
+
+    @cached_property
+    def source(self) -> Json:
+        """Fields of its document."""
+        return self.state.read_fields()
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """Parameters that can narrow a watch, to the pod's values."""
+        names = ("workload", "queue")
+        return {name: self.source.get(name) or "" for name in names} | {"reason": self.source.get("reasons") or []}
+
+
+def decode_state(state: State, *, is_for_all: bool) -> Decoded | DecodedState:
+    """Prepare the object of an event. ``is_for_all``: see ``Decoded``."""
+    return DecodedState(state) if isinstance(state, ObservedState) else Decoded(state, is_for_all)
+
+
 def matches(fields: Mapping[str, Any], filters: Mapping[str, str]) -> bool:
     """Tell whether an attempt with these fields passes all filters."""
     return all(
@@ -108,14 +133,26 @@ def matches(fields: Mapping[str, Any], filters: Mapping[str, str]) -> bool:
     )
 
 
-def encode_object(view: ViewName, cluster: Cluster, decoded: Decoded, version: str) -> bytes:
+def encode_object(view: ViewName, cluster: Cluster, decoded: Decoded | DecodedState, version: str) -> bytes:
     """Encode the object of an event as JSON."""
-    event = decoded.event
-    metadata = WatchMetadata(
-        namespace=event.pod.namespace, name=event.pod.name, uid=event.pod.uid, resourceVersion=version
-    )
+    if isinstance(decoded, DecodedState):
+        source = decoded.source
+        names = source["namespace"], source["pod"], source.get("pod_uid") or ""
+        body = _answer_observed(cluster, decoded)
+    else:
+        pod = decoded.event.pod
+        names = pod.namespace, pod.name, pod.uid
+        body = _answer(view, cluster, decoded)
+    namespace, name, uid = names
+    metadata = WatchMetadata(namespace=namespace, name=name, uid=uid, resourceVersion=version)
     head = {"kind": KINDS[view], "apiVersion": API_VERSION, "metadata": metadata}
-    return encode_value(head)[:-1] + b"," + _answer(view, cluster, decoded)[1:]
+    return encode_value(head)[:-1] + b"," + body[1:]
+
+
+def _answer_observed(cluster: Cluster, decoded: DecodedState) -> bytes:
+    if decoded.state.waits:
+        return to_waiting_pod(cluster, {"_source": decoded.source}).model_dump_json().encode()
+    return encode_value(_name_pod(cluster, decoded.source["namespace"], decoded.source["pod"], ""))
 
 
 def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
@@ -124,7 +161,7 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
     event = decoded.event
     if view == "pending" and event.status == "succeeded":
         # It waits no longer: the fields of waiting pods do not apply to it.
-        return encode_value(_name_pod(cluster, event))
+        return encode_value(_name_pod(cluster, event.pod.namespace, event.pod.name, event.attempt_id))
     if view == "pending":
         state = derive_state_after_attempt(event)
         return to_waiting_pod(cluster, {"_source": state.fields}).model_dump_json().encode()
@@ -132,11 +169,11 @@ def _answer(view: ViewName, cluster: Cluster, decoded: Decoded) -> bytes:
     return item.model_dump_json().encode()
 
 
-def _name_pod(cluster: Cluster, event: AttemptSummarized | AttemptRepeated) -> dict[str, str]:
-    namespace, name = event.pod.namespace, event.pod.name
+def _name_pod(cluster: Cluster, namespace: str, name: str, attempt_id: str) -> dict[str, str]:
     paths = {
-        "attempt": cluster.link_attempt(event.attempt_id),
-        "schedulerlog": cluster.link_schedulerlog(namespace, name),
+        "attempt": cluster.link_attempt(attempt_id) if attempt_id else "",
+        # A workload without pods has no schedulerlog.
+        "schedulerlog": "" if "/" in name else cluster.link_schedulerlog(namespace, name),
     }
     return {"namespace": namespace, "name": name, **paths}
 
@@ -164,7 +201,7 @@ def _to_item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
 
 
 class ChangeOfAttempt(Protocol):
-    """Parts of a change that decide the type of its event."""
+    """Parts of a change of an attempt that decide the type of its event."""
 
     @property
     def attempt(self) -> CachedAttempt: ...
@@ -172,24 +209,35 @@ class ChangeOfAttempt(Protocol):
     def is_latest(self) -> bool: ...
     @property
     def before_id(self) -> str: ...
+
+
+class ChangeOfWait(Protocol):
+    """Parts of a change of a waiting pod that decide the type of its event."""
+
     @property
-    def before_status(self) -> str: ...
+    def state(self) -> State: ...
+    @property
+    def did_wait(self) -> bool | None: ...
 
 
 def choose_event_type(view: ViewName, change: ChangeOfAttempt, *, is_wanted: bool) -> EventType | None:
     """Choose the type of the event for a change; None if the watch has no event for it.
 
-    ``is_wanted``: the attempt passes the filters of the watch. An attempt that memory no longer has may have been sent
-    before, so the watch deletes it.
+    ``is_wanted``: the attempt passes the filters of the watch.
     """
     if view == "pod":
         return "MODIFIED" if change.before_id else "ADDED"
-    if view == "attempts":
-        is_known = change.before_id == change.attempt.attempt_id or not change.is_latest
-        if is_wanted:
-            return "MODIFIED" if is_known else "ADDED"
-        return "DELETED" if is_known else None
-    waited = change.before_status != "succeeded"
-    if is_wanted and change.attempt.status != "succeeded":
-        return "MODIFIED" if change.before_id and waited else "ADDED"
-    return "DELETED" if waited else None
+    is_known = change.before_id == change.attempt.attempt_id or not change.is_latest
+    if is_wanted:
+        return "MODIFIED" if is_known else "ADDED"
+    return "DELETED" if is_known else None
+
+
+def choose_pending_type(change: ChangeOfWait, *, is_wanted: bool) -> EventType | None:
+    """Choose the type of the event of a watch of pending pods; None if the watch has no event for the change.
+
+    A pod of which memory has no earlier state may have been sent before, so the watch deletes it.
+    """
+    if is_wanted and change.state.waits:
+        return "MODIFIED" if change.did_wait else "ADDED"
+    return None if change.did_wait is False else "DELETED"

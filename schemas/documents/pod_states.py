@@ -57,8 +57,13 @@ def derive_state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> Po
         "attempts": event.attempts or None,
         **(_wait_fields(event.wait, first) if event.wait else {}),
     }
-    version = count_microseconds(event.started_at) * 4 + _RANKS[event.status]
+    version = derive_attempt_version(count_microseconds(event.started_at), event.status)
     return PodStateDocument(build_pod_key(event.cluster, event.pod), version, fields)
+
+
+def derive_attempt_version(started_microseconds: int, status: str) -> int:
+    """Derive the version of a pod's state after an attempt."""
+    return started_microseconds * 4 + _RANKS[status]
 
 
 def _wait_fields(wait: PodWait, first_judged_at: datetime) -> dict[str, Any]:

@@ -115,9 +115,10 @@ class Caller:
     def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
         for part in (part for summary in summaries for part in split(summary)):
             self.app.state.latest.add(part, encode(part).value, time.time())
-        self.app.state.topic.replayed = True
+        self.app.state.topic.replayed = self.app.state.pods_topic.replayed = True
         # For as long as the test takes: on a busy machine that may be longer than an API relies on Kafka's last answer.
-        self.app.state.topic.answered_at = float("inf" if following else "-inf")
+        answered_at = float("inf" if following else "-inf")
+        self.app.state.topic.answered_at = self.app.state.pods_topic.answered_at = answered_at
         self.app.state.topic.trouble = "" if following else "Kafka does not answer"
 
     def publish(self, *alerts: AlertChanged, evaluated_until: datetime | None = None) -> None:

@@ -15,13 +15,14 @@ from api.http.json_protocol import ABORT
 from api.http.sealing import POSITION_SEAL
 from api.http.watch_query import parse_version, to_version
 from api.memory.change_log import ChangeLog
-from api.watch.views import Decoded
+from api.memory.wait_log import State
+from api.watch.views import Decoded, DecodedState, decode_state
 from engine.summaries.named_pods import HIDDEN_POD
 from schemas.answers.attempts import AttemptFound, SchedulerLog
 from schemas.answers.waiting import PodWaiting
 from schemas.answers.watching import WatchEvent
-from schemas.events import AttemptSummarized, BindOutcome, PodDescription, PodRef
-from tests.support.builders.events import STARTED, a_repetition, a_summary
+from schemas.events import AttemptSummarized, BindOutcome, Owner, PodDescription, PodObserved, PodRef, PodWait
+from tests.support.builders.events import STARTED, a_repetition, a_summary, a_workload_observed
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import POD, Caller, hold
 from tests.support.harness.guarded_api import READS_LLM, Guarded
@@ -53,6 +54,120 @@ def a_placed_attempt(number: int = 0, pod: str = "deepseek-a") -> AttemptSummari
 
 
 APPLICATION = Caller()
+
+
+PENDING_OF_LLM = PENDING + "&namespace=llm"
+GATED = PodDescription(owners=[Owner(kind="Job", name="train")], queue="blue", created_at=STARTED)
+HELD = PodWait(
+    code="QueueHeld", layer="queue", sentence_en="Queue blue is held.", sentence_zh="队列 blue 已暂停。", devices=8,
+    models=[], pools=[], nearest_nodes=[], reasons={},
+)  # fmt: skip
+
+
+def observe(minute: int, pod: str = "deepseek-a", **fields: Any) -> PodObserved:
+    """Observe the pod ``minute`` minutes after its first attempt."""
+    plain: dict[str, Any] = {
+        "cluster": "default",
+        "pod": PodRef(namespace="llm", name=pod, uid=f"uid-{pod}"),
+        "observed_at": STARTED + timedelta(minutes=minute, microseconds=1),
+        "phase": "Pending",
+        "description": GATED,
+    }
+    return PodObserved(**plain | fields)
+
+
+def list_changes(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(event["type"], event["object"]["name"]) for event in events]
+
+
+async def test_a_pod_that_no_scheduler_tries_is_watched_from_its_wait_to_its_start(topic: WrittenTopic) -> None:
+    topic.publish(observe(0, wait=HELD))
+    events = await topic.read_events(
+        PENDING_OF_LLM, observe(1, "b", wait=HELD), observe(2, node="node1"), observe(3, "b", deleted=True),
+        observe(4, phase="Running", node="node1"),
+    )  # fmt: skip
+    assert list_changes(events) == [
+        ("ADDED", "deepseek-a"),
+        ("ADDED", "b"),
+        ("DELETED", "deepseek-a"),
+        ("DELETED", "b"),
+    ]
+    for event in events:
+        WatchEvent.model_validate(event)
+    fields = {name: value for name, value in events[0]["object"].items() if name in PodWaiting.model_fields}
+    waiting = PodWaiting.model_validate(fields)
+    assert (waiting.obstacle and waiting.obstacle.sentence.zh, waiting.layer) == ("队列 blue 已暂停。", "queue")
+    assert (waiting.workload, waiting.queue, waiting.devices) == ("Job/train", "blue", 8)
+    assert not waiting.attempt
+    assert set(events[2]["object"]) == {
+        "kind",
+        "apiVersion",
+        "metadata",
+        "namespace",
+        "name",
+        "attempt",
+        "schedulerlog",
+    }
+
+
+async def test_the_latest_of_attempt_and_observation_says_how_a_pod_waits(topic: WrittenTopic) -> None:
+    topic.publish(observe(0, wait=HELD))
+    events = await topic.read_events(
+        PENDING_OF_LLM + NEXT,
+        an_attempt(2),
+        observe(1, wait=HELD),
+        an_attempt(3),
+        observe(4, deleted=True),
+        an_attempt(3),
+    )
+    # The observation of the first minute came late, and so did the attempt of a pod that is gone.
+    assert list_types(events) == ["MODIFIED", "MODIFIED", "DELETED"]
+    assert [bool(event["object"].get("reasons")) for event in events] == [True, True, False]
+
+
+async def test_a_watch_of_pending_pods_resumes_in_both_topics(topic: WrittenTopic) -> None:
+    events = await topic.read_events(
+        PENDING_OF_LLM + NEXT, observe(1, wait=HELD), an_attempt(2, "b"), observe(3, "c", wait=HELD)
+    )
+    versions = [event["object"]["metadata"]["resourceVersion"] for event in events]
+    assert versions == ["0.1.0.0", "1.1.0.0", "1.2.0.0"]
+    topic.publish(observe(4, node="node1"), partition=1)
+    resumed = await topic.read_events(f"{PENDING_OF_LLM}&resourceVersion={versions[1]}", an_attempt(5, "b"))
+    assert list_changes(resumed) == [("ADDED", "c"), ("DELETED", "deepseek-a"), ("MODIFIED", "b")]
+
+
+async def test_a_position_of_attempts_is_none_of_pending_pods(topic: WrittenTopic) -> None:
+    topic.publish(an_attempt())
+    answer = await topic._caller.get(PENDING + "&resourceVersion=1.0")
+    assert (answer.status_code, answer.json()["code"]) == (410, "Expired")
+
+
+async def test_pending_pods_are_not_watched_while_observations_are_not_followed(topic: WrittenTopic) -> None:
+    topic._caller.app.state.pods_topic.replayed = False
+    answer = await topic._caller.get(PENDING)
+    assert (answer.status_code, "topic of pods" in answer.json()["error"]) == (503, True)
+    assert await topic.read_events(ATTEMPTS, an_attempt()), "attempts are"
+
+
+async def test_untried_pods_are_narrowed_by_their_queue(topic: WrittenTopic) -> None:
+    events = await topic.read_events(PENDING_OF_LLM + "&queue=red", observe(1, wait=HELD))
+    # Memory does not have its earlier state, which may have been of that queue.
+    assert list_types(events) == ["DELETED"]
+    assert list_changes(await topic.read_events(PENDING_OF_LLM + "&queue=blue&workload=Job/train")) == [
+        ("ADDED", "deepseek-a")
+    ]
+
+
+async def test_a_workload_without_pods_is_watched_too(topic: WrittenTopic) -> None:
+    waiting = a_workload_observed(namespace="llm", wait=HELD)
+    over = waiting.model_copy(
+        update={"observed_at": waiting.observed_at + timedelta(minutes=1), "wait": None, "is_over": True}
+    )
+    events = await topic.read_events(PENDING_OF_LLM, waiting, over)
+    assert list_types(events) == ["ADDED", "DELETED"]
+    name = f"{waiting.workload.kind.lower()}/{waiting.workload.name}"
+    assert [event["object"]["name"] for event in events] == [name, name]
+    assert [event["object"]["schedulerlog"] for event in events] == ["", ""]
 
 
 @pytest.fixture
@@ -210,7 +325,7 @@ async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(to
     [event] = await topic.read_events(ATTEMPTS, retry)
     assert event["object"]["summary"] == retry.text
     assert event["object"]["reasons"] == ["CardInsufficientMemory"]
-    [waiting] = await topic.read_events(PENDING + "&resourceVersion=0.0")
+    [waiting] = await topic.read_events(PENDING + "&resourceVersion=0.0.0.0")
     assert waiting["object"]["reasons"] == ["CardInsufficientMemory"]
 
 
@@ -270,16 +385,16 @@ async def count_longest_run(
     """
     decoded, longest_run = 0, 0
 
-    def count_decoded(*parts: Any) -> Decoded:
+    def count_decoded(state: State, *, is_for_all: bool) -> Decoded | DecodedState:
         nonlocal decoded
         decoded += 1
-        return Decoded(*parts)
+        return decode_state(state, is_for_all=is_for_all)
 
     for module in ("events", "shared_events"):
-        monkeypatch.setattr(f"api.watch.{module}.Decoded", count_decoded)
+        monkeypatch.setattr(f"api.watch.{module}.decode_state", count_decoded)
     while not watches.done():
         if decoded == expected:
-            topic.changes.close()
+            topic.close()
         before = decoded
         await asyncio.sleep(0)
         longest_run = max(longest_run, decoded - before)
@@ -355,14 +470,14 @@ def test_whatever_is_asked_is_answered(path: str, query: dict[str, str], event_i
         topic = WrittenTopic(APPLICATION)
         topic.publish(an_attempt())
         # Every stream ends at once.
-        topic.changes.close()
+        topic.close()
         headers = {"last-event-id": event_id} if event_id.isascii() else {}
         return await APPLICATION.client.get(path, params={"watch": "true"} | query, headers=headers)
 
     with mock.patch("api.watch.events._BEHIND_SECONDS", 0):
         answer = asyncio.run(send_request())
     assert answer.status_code in (200, 400, 410, 503)
-    assert not APPLICATION.app.state.changes.subscribers
+    assert not WrittenTopic(APPLICATION).list_subscriptions()
     if answer.status_code >= 400:
         assert answer.json()["next"]
 
@@ -491,13 +606,13 @@ async def test_a_watch_of_one_namespace_names_no_pod_of_another(guarded: Guarded
     topic = WrittenTopic(guarded)
     topic.publish(an_attempt(error="preempted by other/secret"))
     words = {}
-    for path, header in (
-        (PATH, lead),
-        (ATTEMPTS + "&namespace=llm", lead),
-        (PENDING + "&namespace=llm", lead),
-        (ATTEMPTS, everywhere),
+    for path, version, header in (
+        (PATH, "0.0", lead),
+        (ATTEMPTS + "&namespace=llm", "0.0", lead),
+        (PENDING_OF_LLM, ".".join("0000"), lead),
+        (ATTEMPTS, "0.0", everywhere),
     ):
-        events = await topic.read_events(path + "&resourceVersion=0.0", **header)
+        events = await topic.read_events(f"{path}&resourceVersion={version}", **header)
         words[path] = [name for name in ("other/secret", HIDDEN_POD) if name in str(events)]
     assert list(words.values()) == [[HIDDEN_POD], [HIDDEN_POD], [], ["other/secret"]], words
 
