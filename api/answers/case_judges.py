@@ -15,9 +15,13 @@ from cachetools import TTLCache
 from api.answers.object_lists import MAX_SECONDS, ObjectList
 from api.answers.pod_case import PodCase
 from engine.cases.judging import CaseJudge, build_case_judge
+from engine.cases.pod_facts import judge_members
+from engine.diagnosis.facts import JudgedGang
+from engine.diagnosis.layers.group_members import find_group_of_pod
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
+from runtime.kubernetes.object_fields import get_text
 from schemas.answers.suggestions import Suggestions
 from schemas.json_types import Json
 
@@ -43,6 +47,12 @@ class CaseJudges:
     async def judge(self, case: PodCase, now: datetime) -> JudgedPod | None:
         """Judge the pod of the case; None if no verdict is needed, or if nodes or pods are not known in full."""
         return await self._ask(case, now, lambda judge, pod: judge.judge(pod))
+
+    async def judge_gang(self, case: PodCase, now: datetime) -> JudgedGang | None:
+        """Judge the waiting members of the pod's gang together; None without a gang, or as for a verdict."""
+        namespace = get_text(case.pod, "metadata", "namespace")
+        group = find_group_of_pod(case.pod, case.objects, namespace) if case.pod else None
+        return await self._ask(case, now, lambda judge, _: judge_members(judge, group)) if group else None
 
     async def suggest(self, case: PodCase, cluster: str, now: datetime) -> Suggestions | None:
         """Suggest changes after which the pod of the case fits; None as for a verdict, or if it is not refused."""

@@ -16,6 +16,7 @@ from engine.diagnosis.facts import (
     Claim,
     Evidence,
     HeldLock,
+    JudgedGang,
     NodeFacts,
     OwnerProblem,
     PodOnCluster,
@@ -23,6 +24,7 @@ from engine.diagnosis.facts import (
     Unknown,
 )
 from engine.diagnosis.judged_steps import counts_only
+from engine.diagnosis.layers.group_members import has_group
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
@@ -48,6 +50,8 @@ class ObjectFacts:
     """Nodes of the cluster where a verdict on them was needed."""
     owner_problem: OwnerProblem | None = None
     objects: CaseObjects | None = None
+    gang: JudgedGang | None = None
+    """Members of the pod's gang judged together; None as for ``judged``, and where they fit together."""
     judged: JudgedPod | None = None
     """Verdicts worked out on the objects; None where none were needed, or not all objects could be read."""
     unknown: Sequence[Unknown] = ()
@@ -68,14 +72,19 @@ async def read_circumstances(
     """
     try:
         case = await read_pod_case(
-            api, lists or ObjectLists(api), namespace, name, lambda pod: judges is not None and _is_open(pod, attempt)
+            api,
+            lists or ObjectLists(api),
+            namespace,
+            name,
+            lambda pod: judges is not None and (_is_open(pod, attempt) or has_group(pod)),
         )
     except KubeApiError as error:
         return ObjectFacts(unknown=[to_unknown(subject, error) for subject in ("pod", "claims", "events")])
     if case.pod is None:
         return _describe_missing(case, namespace, name, now)
-    judged = await judges.judge(case, now) if judges else None
-    facts = await asyncio.to_thread(CaseFacts(case.objects, now).build, namespace, name)
+    judged = await judges.judge(case, now) if judges and _is_open(case.pod, attempt) else None
+    gang = await judges.judge_gang(case, now) if judges else None
+    facts = await asyncio.to_thread(CaseFacts(case.objects, now, has_gangs=False).build, namespace, name)
     missing = {unknown.subject for unknown in case.unknown}
     return ObjectFacts(
         pod=facts.pod,
@@ -84,6 +93,7 @@ async def read_circumstances(
         events=None if "events" in missing and not facts.events else facts.events,
         nodes=facts.nodes,
         objects=case.objects,
+        gang=gang,
         judged=judged,
         unknown=case.unknown,
     )

@@ -158,6 +158,7 @@ class FactCollector:
             schedulers=schedulers,
             owner_problem=live.owner_problem,
             objects=live.objects,
+            gang=live.gang,
             findings=findings or (),
             unknown=_drop_repeated(unknown),
         )

@@ -29,6 +29,8 @@ def hide_others(collected: CollectedFacts) -> CollectedFacts:
         facts = facts if objects is facts.objects else replace(facts, objects=objects)
     if judged:
         judged = _hide_in_judged(judged, facts.namespace)
+    if facts.gang and (obstacle := _hide_holders(facts.gang.obstacle, facts.namespace)) is not facts.gang.obstacle:
+        facts = replace(facts, gang=facts.gang._replace(obstacle=obstacle))
     is_same = facts is collected.facts and judged is collected.judged
     return hide_texts(collected if is_same else CollectedFacts(facts, judged), hide)
 

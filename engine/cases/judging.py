@@ -9,7 +9,6 @@ import orjson
 from engine.diagnosis.attempt_steps import answer_attempt_questions
 from engine.diagnosis.facts import DiagnosisFacts, JudgedGang
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod
-from engine.diagnosis.texts import write_sentence
 from engine.diagnosis.tree import rank_obstacles
 from engine.diagnosis.wording import cut_first_line
 from engine.filters import node_affinity
@@ -94,7 +93,7 @@ class CaseJudge:
                 ranked = rank_obstacles(self._to_judged(verdict).obstacles)
                 if not ranked:
                     return None
-                return JudgedGang(len(members), fitting, get_text(pod, "metadata", "name"), _write_part(ranked[0]))
+                return JudgedGang(len(members), fitting, get_text(pod, "metadata", "name"), ranked[0])
         return None
 
     def _is_certain(self, verdict: PodVerdict) -> bool:
@@ -174,12 +173,6 @@ def _list_open(verdict: PodVerdict) -> list[Unjudged]:
     if judgement is None:
         return []
     return [*judgement.unjudged, *(unjudged for of_node in judgement.undecided.values() for unjudged in of_node)]
-
-
-def _write_part(obstacle: FoundObstacle) -> InBothLanguages:
-    """State an obstacle as a part of another sentence."""
-    sentence = write_sentence(obstacle)
-    return InBothLanguages(en=sentence.en.rstrip("."), zh=sentence.zh.rstrip("。"))
 
 
 def build_case_judge(objects: CaseObjects, now: datetime) -> CaseJudge | None:

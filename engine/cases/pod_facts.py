@@ -40,8 +40,9 @@ _ENDED: Final = ("Succeeded", "Failed")
 class CaseFacts:
     """Facts about the pods of one cluster at ``now``, the time of its objects."""
 
-    def __init__(self, cluster: CaseObjects, now: datetime) -> None:
-        self._cluster, self._now = cluster, now
+    def __init__(self, cluster: CaseObjects, now: datetime, *, has_gangs: bool = True) -> None:
+        """Build facts of a cluster. ``has_gangs``: whether the members of a pod's gang are judged together."""
+        self._cluster, self._now, self._has_gangs = cluster, now, has_gangs
         self._gangs: dict[tuple[str, str, str], JudgedGang | None] = {}
 
     @cached_property
@@ -125,7 +126,7 @@ class CaseFacts:
 
     def _judge_gang(self, pod: Fields, namespace: str) -> JudgedGang | None:
         """Judge the waiting members of the pod's gang together; None for a pod without a gang or with a node."""
-        group = find_group_of_pod(pod, self._cluster, namespace)
+        group = find_group_of_pod(pod, self._cluster, namespace) if self._has_gangs else None
         if group is None or get_text(pod, "spec", "nodeName") or self._judge is None:
             return None
         key = namespace, group.system, group.name

@@ -23,6 +23,7 @@ from engine.filters.judge import compose_outside_reason
 from engine.filters.judgement import Judgement, count_reasons
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.judging import judge_pod
+from engine.simulation.held_claims import hold_existing_claims
 from engine.simulation.kai_shares import NO_DEVICES as NO_GPUS
 from engine.simulation.kai_shares import SharesRefused, asks_kai_share, hold_share, refuse_shares
 from engine.snapshot import kinds
@@ -130,20 +131,27 @@ def _has_same_devices(snapshot: Snapshot, before: Snapshot) -> bool:
 def assume_pods(cluster: ClusterToJudge, pods: Sequence[Json]) -> ClusterToJudge:
     """Place pods one after the other, each on the first node that takes it; those that fit nowhere are left out.
 
-    Of too many pods for the size of the cluster the rest is left out, and devices of claims are not held.
+    Of too many pods for the size of the cluster the rest is left out.
     """
-    snapshot = cluster.snapshot
-    for pod in pods[: MAX_PLACED_VERDICTS // max(1, len(snapshot.nodes))]:
-        judgement = judge_pod(snapshot, pod, release=cluster.release, inventory=cluster.inventory)
+    for pod in pods[: MAX_PLACED_VERDICTS // max(1, len(cluster.snapshot.nodes))]:
+        judgement = judge_pod(cluster.snapshot, pod, release=cluster.release, inventory=cluster.inventory)
         if isinstance(judgement, RejectedObject):
             continue
-        shares = refuse_shares(snapshot, pod, judgement.fitting, judgement.total)
+        shares = refuse_shares(cluster.snapshot, pod, judgement.fitting, judgement.total)
         node = next((name for name in judgement.fitting if not shares or name not in shares.nodes), "")
         if node:
-            placed = {**pod, "spec": {**get_object(pod, "spec"), "nodeName": node}, "status": {"phase": "Running"}}
-            held = hold_share(snapshot.nodes[node], placed) if asks_kai_share(placed) else [placed]
-            snapshot = change_snapshot(snapshot, held)
-    return cluster._replace(snapshot=snapshot)
+            cluster = _assume_pod(cluster, pod, node)
+    return cluster
+
+
+def _assume_pod(cluster: ClusterToJudge, pod: Json, node: str) -> ClusterToJudge:
+    """Assume a pod on a node that takes it, with the devices of its claims."""
+    snapshot = cluster.snapshot
+    status = {**get_object(pod, "status"), "phase": "Running"}
+    placed = {**pod, "spec": {**get_object(pod, "spec"), "nodeName": node}, "status": status}
+    pods = hold_share(snapshot.nodes[node], placed) if asks_kai_share(placed) else [placed]
+    claims = hold_existing_claims(snapshot, cluster.inventory, pod, node)
+    return collect_cluster(change_snapshot(snapshot, [*pods, *claims]), cluster.release, cluster)
 
 
 def compare_counts(judged: RefusedPod, counts: Mapping[str, int], message: str) -> Agreement:

@@ -3,7 +3,8 @@ and the changes that would remove it. Pure.
 
     facts ──▶ *_steps (questions, in the order of the tree) ──▶ tree: the main obstacle, and the answer
 
-facts            facts, where they come from, and what is missing
+evidence         sources of facts, and facts that are missing
+facts            facts of one answer
 objects          objects of the API server as facts
 logged_facts     facts of a log's lines that are no verdicts
 outcome          what a step returns: an answer with its evidence, and obstacles

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.diagnosis.evidence import Cause as Cause
+from engine.diagnosis.evidence import Evidence as Evidence
+from engine.diagnosis.evidence import Unknown as Unknown
 from engine.diagnosis.logged_facts import LoggedFact
-from schemas.answers.diagnosis import InBothLanguages
+from engine.diagnosis.outcome import FoundObstacle
 from schemas.events import AttemptSummarized, Condition, NodeProblem, ObjectProblem, PickedDevice, Request
 
 if TYPE_CHECKING:
@@ -15,41 +18,6 @@ if TYPE_CHECKING:
     from engine.hami.vendors import Vendors
     from engine.snapshot.case_objects import CaseObjects
     from schemas.answers.attempts import DeviceLog
-
-Cause = Literal[
-    "index-down",
-    "outside-cluster",
-    "another-cluster",
-    "not-allowed",
-    "api-server-down",
-    "not-recorded",
-    "not-read",
-    "not-given",
-]
-"""Cause of a missing fact."""
-
-
-class Unknown(NamedTuple):
-    """A missing fact about ``subject`` (``devices``, ``pod``, ``nodes``, …); ``detail`` has the words of the
-    refusal."""
-
-    subject: str
-    cause: Cause
-    detail: str = ""
-
-
-class Evidence(NamedTuple):
-    """Source of a fact: a record by its id, or an object of the API server by its path."""
-
-    kind: str
-    """``attempt``, ``bind``, ``devices``, ``pod``, ``claim``, ``quota``, ``node``, ``event``, ``scheduler``, …"""
-    record: str
-    time: datetime | None = None
-    reported_by: str = ""
-    numbers: Mapping[str, int] = MappingProxyType({})
-    """Values by name with the unit."""
-    words: str = ""
-    """The source's text, word for word, if it has one."""
 
 
 class PodOnCluster(NamedTuple):
@@ -165,7 +133,7 @@ class JudgedGang(NamedTuple):
     """Number of them that fit before the first that does not."""
     member: str
     """Name of that member."""
-    causes: InBothLanguages
+    obstacle: FoundObstacle
     """Its main obstacle."""
 
 

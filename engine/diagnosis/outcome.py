@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from engine.diagnosis.facts import Evidence, Unknown
+from engine.diagnosis.evidence import Evidence, Unknown
 from schemas.answers.diagnosis import InBothLanguages
 
 AnswerToQuestion = Literal["yes", "no", "not known"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from engine.claims.claims import EXTENDED_RESOURCE_CLAIM
+from engine.claims.inventory import Inventory
 from engine.claims.judge import ClaimsJudge
 from engine.claims.judgement import ClaimAllocation, DeviceGrant
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
@@ -13,18 +14,25 @@ from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError
 from engine.snapshot.pods import read_pod
 from engine.snapshot.requests import request_to_place
+from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.json_types import Json
 
 
 def hold_claims(cluster: SimulationCluster, pod: Json, node: str) -> list[Json]:
     """Build the claims of a pod with their devices on a node that lets the pod pass; none for a pod without claims."""
-    info = cluster.snapshot.nodes.get(node)
-    if info is None:
-        return []
     new_claims = make_claims(pod, cluster.objects)[1]
     here = cluster.with_objects(new_claims) if new_claims else cluster
-    inventory = here.devices.read(here.snapshot)
+    held = hold_existing_claims(here.snapshot, here.devices.read(here.snapshot), pod, node)
+    names = {get_text(claim, "metadata", "name") for claim in held}
+    return [*held, *(claim for claim in new_claims if get_text(claim, "metadata", "name") not in names)]
+
+
+def hold_existing_claims(snapshot: Snapshot, inventory: Inventory, pod: Json, node: str) -> list[Json]:
+    """Build the claims that exist for a pod, with their devices; none if the node cannot give them."""
+    info = snapshot.nodes.get(node)
+    if info is None:
+        return []
     try:
         pod_claims = collect_claims(inventory, read_pod(pod), request_to_place(pod))
         if pod_claims.is_empty:
@@ -32,15 +40,13 @@ def hold_claims(cluster: SimulationCluster, pod: Json, node: str) -> list[Json]:
         allocations = ClaimsJudge(inventory, pod_claims).allocate(info.node)
     except (FieldError, ClaimRejectedError, DeviceSearchError):
         # The verdict names the cause.
-        return new_claims
-    stored = here.snapshot.get_objects(kinds.RESOURCE_CLAIM)
-    namespace, reach = get_text(pod, "metadata", "namespace"), _find_reach(here, allocations, node)
-    held = [
+        return []
+    stored = snapshot.get_objects(kinds.RESOURCE_CLAIM)
+    namespace, reach = get_text(pod, "metadata", "namespace"), _find_reach(snapshot, allocations, node)
+    return [
         {**(stored.get((namespace, entry.claim)) or _build_extended(pod)), "status": _write_status(entry, pod, reach)}
         for entry in allocations
     ]
-    names = {get_text(claim, "metadata", "name") for claim in held}
-    return [*held, *(claim for claim in new_claims if get_text(claim, "metadata", "name") not in names)]
 
 
 def _write_status(allocation: ClaimAllocation, pod: Json, reach: Json) -> Json:
@@ -61,10 +67,10 @@ def _write_result(grant: DeviceGrant, share: str) -> Json:
     return result
 
 
-def _find_reach(cluster: SimulationCluster, allocations: Sequence[ClaimAllocation], node: str) -> Json:
+def _find_reach(snapshot: Snapshot, allocations: Sequence[ClaimAllocation], node: str) -> Json:
     """Find the nodes that reach the devices: only this one if a device is of this node."""
     pools = {(grant.driver, grant.pool) for allocation in allocations for grant in allocation.devices}
-    specs = (get_object(item, "spec") for item in cluster.snapshot.get_objects(kinds.RESOURCE_SLICE).values())
+    specs = (get_object(item, "spec") for item in snapshot.get_objects(kinds.RESOURCE_SLICE).values())
     is_local = any(
         get_text(spec, "nodeName") == node and (get_text(spec, "driver"), get_text(spec, "pool", "name")) in pools
         for spec in specs

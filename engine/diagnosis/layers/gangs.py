@@ -14,8 +14,10 @@ from engine.diagnosis.layers.node_reasons import describe_reasons, iterate_reaso
 from engine.diagnosis.layers.pod_makers import find_maker
 from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
+from engine.diagnosis.texts import write_sentence
 from engine.diagnosis.wording import quote
 from engine.snapshot import kinds
+from schemas.answers.diagnosis import InBothLanguages
 
 QUESTION: Final = "GangComplete"
 _JUDGED: Final = ("GangWaits", "GangGaveBack", "GangHasNode")
@@ -244,7 +246,13 @@ def _add_judgement(facts: DiagnosisFacts, obstacle: FoundObstacle) -> FoundObsta
 
 
 def _collect_words(gang: JudgedGang) -> dict[str, Word]:
-    return {"fitting": gang.fitting, "judged": gang.members, "next": gang.member, "causes": gang.causes}
+    return {"fitting": gang.fitting, "judged": gang.members, "next": gang.member, "causes": _write_part(gang.obstacle)}
+
+
+def _write_part(obstacle: FoundObstacle) -> InBothLanguages:
+    """State an obstacle as a part of another sentence."""
+    sentence = write_sentence(obstacle)
+    return InBothLanguages(en=sentence.en.rstrip("."), zh=sentence.zh.rstrip("。"))
 
 
 def _describe_too_large(facts: DiagnosisFacts, group: Group | None) -> FoundObstacle | None:

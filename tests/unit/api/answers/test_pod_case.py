@@ -22,12 +22,15 @@ from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.errors import KubeApiError
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.json_types import Json
+from tests.support.builders import claims
 from tests.support.builders.layer_objects import NOW, a_node, a_pod, an_event
 from tests.support.fakes.cluster_objects import ClusterObjects
+from tests.support.harness.index_filling import an_attempt
 
 GATE = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
 EIGHT = {"nvidia.com/gpu": "8"}
 ASKS_8 = {"containers": [{"name": "main", "resources": {"limits": EIGHT, "requests": EIGHT}}]}
+KAIS_ATTEMPT = an_attempt("lab/job-0", nodes=("n1", "n2"))
 TOO_LITTLE = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
 
 
@@ -52,6 +55,35 @@ KUEUE = [
 ]
 NATIVE = {"schedulingGroup": {"podGroupName": "ring"}}
 COMPLETE_AT_4 = {"schedulingPolicy": {"gang": {"minCount": 4}}}
+ASKS_1 = {"nvidia.com/gpu": "1"}
+GANG = "GangTooLarge"
+
+
+def build_ring(**spec: Any) -> list[Json]:
+    """Build a group of three pods that start together, each with one GPU if nothing else is named."""
+    asks = spec or {"containers": [{"name": "main", "resources": {"limits": ASKS_1, "requests": ASKS_1}}]}
+    labels = {"scheduling.x-k8s.io/pod-group": "ring"}
+    members = [a_pod(f"job-{number}", metadata={"labels": labels}, spec=asks) for number in range(3)]
+    return [an_object("scheduling.x-k8s.io/v1alpha1", "PodGroup", "ring", spec={"minMember": 3}), *members]
+
+
+def build_claiming_ring() -> list[Json]:
+    """Build a group of three pods with a claim each."""
+    group, *members = build_ring(containers=[{"name": "main", "resources": {}}])
+    wanted = []
+    for number, member in enumerate(members):
+        member["spec"] = member["spec"] | {"resourceClaims": [{"name": "gpu", "resourceClaimName": f"gpu-{number}"}]}
+        claim = claims.a_claim(name=f"gpu-{number}")
+        claim["metadata"]["namespace"] = "lab"
+        wanted.append(claim)
+    return [group, *members, *wanted]
+
+
+def build_slices(*more: Json) -> list[Json]:
+    """Build slices of two nodes with one device each."""
+    return [claims.a_slice(claims.a_device("gpu-0"), *more, node=node) for node in ("n1", "n2")]
+
+
 CASES: dict[str, tuple[list[Json], str]] = {
     "Kueue's queue has too little quota": (KUEUE, "KueueWaitsForQuota"),
     "a native gang lacks members": (
@@ -69,6 +101,14 @@ CASES: dict[str, tuple[list[Json], str]] = {
             a_node("n1", allocatable={"nvidia.com/gpu": "4"}),
         ],
         "ResourceNeverEnough",
+    ),
+    "its gang fits in part": (
+        [*build_ring(), a_node("n1", allocatable=ASKS_1), a_node("n2", allocatable=ASKS_1)],
+        GANG,
+    ),
+    "its gang's claims get devices in part": (
+        [*build_claiming_ring(), a_node("n1"), a_node("n2"), claims.a_class(), *build_slices()],
+        GANG,
     ),
     "its kubelet refused it": (
         [
@@ -127,7 +167,7 @@ def collect(api: ClusterObjects, now: datetime, attempt: Any = None, name: str =
     facts = DiagnosisFacts(
         "default", "lab", name, now, attempt, pod=live.pod, claims=live.claims, quotas=live.quotas,
         events=live.events, nodes=live.nodes, owner_problem=live.owner_problem, objects=live.objects,
-        unknown=live.unknown,
+        gang=live.gang, unknown=live.unknown,
     )  # fmt: skip
     return CollectedFacts(facts, live.judged)
 
@@ -257,6 +297,25 @@ def test_a_claim_of_another_namespace_that_holds_a_device_is_not_named() -> None
     theirs, ours = hidden.obstacles
     assert theirs.words["example"] == theirs.devices[0].examples[0].text == HIDDEN_HOLDER
     assert (ours.words, ours.devices) == (hold("lab").words, hold("lab").devices)
+
+
+@pytest.mark.parametrize("attempt", [None, KAIS_ATTEMPT], ids=["no attempt", "an attempt that names each node"])
+def test_a_gang_is_counted_whether_or_not_an_attempt_names_the_nodes(attempt: Any) -> None:
+    objects, _ = CASES["its gang fits in part"]
+    gang = collect(ClusterObjects(objects), NOW, attempt).facts.gang
+    assert gang
+    assert (gang.members, gang.fitting, gang.member) == (3, 2, "job-2")
+
+
+def test_a_claim_of_another_namespace_that_holds_a_gangs_device_is_not_named() -> None:
+    secret = claims.a_claim(name="treasure", status=claims.an_allocation("gpu-0", node="n1", pods=["crown"]))
+    secret["metadata"]["namespace"] = "vault"
+    objects, _ = CASES["its gang's claims get devices in part"]
+    collected = collect(ClusterObjects([*objects, secret]), NOW)
+    assert "crown" in diagnose_collected(collected).sentence.en
+    hidden = diagnose_collected(hide_others(collected)).model_dump_json()
+    assert "1 of 3 members fit" in hidden
+    assert not [name for name in ("crown", "treasure", "vault") if name in hidden]
 
 
 async def test_changes_are_suggested_on_the_same_objects_as_the_verdict() -> None:

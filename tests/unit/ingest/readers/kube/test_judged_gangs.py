@@ -2,6 +2,7 @@
 
 from schemas.events import AttemptSummarized
 from schemas.json_types import Json
+from tests.support.builders import claims
 from tests.support.builders.api_server_objects import an_event
 from tests.support.builders.watched_clusters import WatchedCluster, a_node, a_pod, list_reasons
 from tests.support.control_plane.plain_scheduler import list_attempts
@@ -47,3 +48,20 @@ def test_pods_of_other_groups_hold_nothing() -> None:
     attempt = read_refusal(cluster, pods, f"0/1 nodes are unavailable: 1 {GPUS}.")
     assert attempt.reconstruction
     assert attempt.reconstruction.agreement == "different"
+
+
+def test_members_that_were_tried_before_hold_the_devices_of_their_claims() -> None:
+    cluster = WatchedCluster()
+    slices = [claims.a_slice(claims.a_device("gpu-0"), node=node) for node in ("gpu-0", "gpu-1")]
+    cluster.put(a_node("gpu-0"), a_node("gpu-1"), claims.a_class(), *slices)
+    workers = [a_worker(number) for number in range(3)]
+    for number, worker in enumerate(workers):
+        worker["spec"]["containers"] = [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}]
+        worker["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": f"of-{number}"}]
+        claim = claims.a_claim(name=f"of-{number}")
+        claim["metadata"]["namespace"] = worker["metadata"]["namespace"]
+        cluster.put(claim)
+    attempt = read_refusal(cluster, workers, "0/2 nodes are unavailable: 2 cannot allocate all claims.")
+    assert attempt.reconstruction
+    assert attempt.reconstruction.agreement == "equal"
+    assert list_reasons(attempt) == dict.fromkeys(("gpu-0", "gpu-1"), "1/1 DeviceInUse")
