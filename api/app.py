@@ -156,9 +156,10 @@ def create_app(
     )
     watching = WatchHandlers(attempts, changes, waits, pods_topic.state, SharedEvents(), Streams(settings.api_watches))
     waiting = PendingList(index, devices)
-    facts = FactCollector(index, objects, settings.cluster_name, ObjectLists(objects, latest.namespaces))
+    lists = ObjectLists(objects, latest.namespaces)
+    facts = FactCollector(index, objects, settings.cluster_name, lists)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
-    simulation = SimulationHandlers(devices, change_search)
+    simulation = SimulationHandlers(devices, change_search, lists)
     export(metrics, latest, topic.state, watching, index)
     api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),

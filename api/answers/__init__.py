@@ -7,6 +7,7 @@
 ``circumstances``     facts about a pod from the objects around it, and what was worked out on them
 ``pod_case``          objects around a pod, which the direct mode reads as well
 ``workload_case``     objects around a workload, in the same way
+``creation_objects``  objects by which the API server completes or refuses a new pod
 ``object_lists``      lists of objects, bounded, trimmed, and remembered for all questions
 ``case_judges``       judges of pods on those lists
 ``object_api``        connection to that API server

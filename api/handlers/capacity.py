@@ -48,8 +48,8 @@ class CapacityHandlers:
         if len(workloads) > 1:
             raise BadRequestError(f"body: describes {len(workloads)} workloads", "Ask about one at a time.")
         columns = self.simulation.require_columns(cluster)
-        described = await self.simulation.describe_cluster(cluster, columns, [])
-        template, setting = workloads[0], SimulationSetting(datetime.now(UTC), cluster.name)
+        described, notes = await self.simulation.describe_cluster(cluster, columns, workloads, [])
+        template, setting = workloads[0], SimulationSetting(datetime.now(UTC), cluster.name, notes=notes)
         try:
             additions = parse_additions(query.add_node)
             async with self.simulation.devices.lock:

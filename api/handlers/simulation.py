@@ -13,6 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from api.answers.change_search import ChangeSearch
+from api.answers.creation_objects import CreationObjects, read_creation_objects
+from api.answers.object_lists import ObjectLists
 from api.authority.access import get_access
 from api.authority.remembered import BusyError, Remembered, TimedAnswer
 from api.authority.rights import get_pod
@@ -26,10 +28,12 @@ from engine.fit.manifests import ManifestError
 from engine.simulation.cluster import SimulationCluster, build_live_cluster
 from engine.simulation.node_changes import find_node_changes
 from engine.simulation.proved_changes import ProvedChanges, find_changes, needs_other_nodes
-from engine.simulation.setting import SimulationSetting
+from engine.simulation.quotas import limits_shares
+from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.simulate import PlacedPods, answer_placement, place_workloads
 from engine.simulation.verdict import PodOutcome, PodRejectedError
 from engine.simulation.workloads import PodTemplate, read_workloads
+from engine.snapshot import kinds
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import get_text
 from runtime.kubernetes.resources import NODES
@@ -75,6 +79,7 @@ def _create_remembered_nodes() -> Remembered[str, NodeObjects]:
 class SimulationHandlers:
     devices: ClusterDevices
     changes: ChangeSearch
+    lists: ObjectLists
     nodes: Remembered[str, NodeObjects] = field(default_factory=_create_remembered_nodes)
 
     async def simulate(self, request: Request, cluster: Cluster, query: SimulationQuery) -> Response:
@@ -82,14 +87,16 @@ class SimulationHandlers:
 
         The body is a Pod, a workload with a pod template (Job, Deployment, …) or a List of them, as YAML or JSON. Where
         the API sees the nodes' objects, kube-scheduler's filters judge them first; the fit then judges the devices of
-        the nodes that pass, and of nodes that have registered devices before. Quotas, and what other pods hold of CPU
-        and memory, are not counted. It writes nothing.
+        the nodes that pass, and of nodes that have registered devices before. LimitRanges, classes and quotas of the
+        pod's namespace are judged before, where the API may read them. What other pods hold of CPU and memory is not
+        counted. It writes nothing.
         """
         refuse_repeated(request)
         workloads = await self.read_workloads(request, cluster, query.namespace)
         columns = self.require_columns(cluster)
-        setting, unknown = SimulationSetting(datetime.now(UTC), cluster.name), ["quotas"]
-        described = await self.describe_cluster(cluster, columns, unknown)
+        unknown = list[str]()
+        described, notes = await self.describe_cluster(cluster, columns, workloads, unknown)
+        setting = SimulationSetting(datetime.now(UTC), cluster.name, notes=notes)
         try:
             async with self.devices.lock:
                 placed = await asyncio.to_thread(_simulate_pods, described, workloads, query.count, setting)
@@ -128,14 +135,32 @@ class SimulationHandlers:
         return columns
 
     async def describe_cluster(
-        self, cluster: Cluster, columns: ClusterColumns, unknown: list[str]
-    ) -> SimulationCluster:
-        """Describe the cluster by its nodes' objects, if they can be read, and its devices."""
+        self, cluster: Cluster, columns: ClusterColumns, workloads: Sequence[PodTemplate], unknown: list[str]
+    ) -> tuple[SimulationCluster, tuple[Note, ...]]:
+        """Describe the cluster by its devices, its nodes' objects and those that decide about new pods.
+
+        What the API server refuses is in the notes, what no source has in ``unknown``.
+        """
         lost = await self.changes.filter_present_nodes(cluster, self.devices.lost.get(cluster.name, ()), unknown)
         # A lost node may have registered again in the meantime.
         offered = tuple(dict.fromkeys((*columns.node_names, *lost)))
-        nodes, are_all = await self._read_nodes(cluster)
-        return await asyncio.to_thread(build_live_cluster, columns, nodes, offered, has_nodes=are_all)
+        (nodes, are_all), created = await asyncio.gather(
+            self._read_nodes(cluster), self._read_creation(cluster, workloads)
+        )
+        quotas = [entry for entry in created.objects if entry.get("kind") == kinds.RESOURCE_QUOTA]
+        if not created.has_quotas:
+            unknown.append("quotas")
+        elif limits_shares(quotas, columns.vendors):
+            unknown.append("quotas of shares")
+        objects = [*nodes, *created.objects]
+        described = await asyncio.to_thread(build_live_cluster, columns, objects, offered, has_nodes=are_all)
+        return described, created.describe_unread()
+
+    async def _read_creation(self, cluster: Cluster, workloads: Sequence[PodTemplate]) -> CreationObjects:
+        """Read what decides about new pods; nothing where this cluster has no API server here."""
+        if cluster.name != self.changes.home_cluster or not self.changes.objects.is_connected:
+            return CreationObjects()
+        return await read_creation_objects(self.lists, workloads)
 
     async def _read_nodes(self, cluster: Cluster) -> NodeObjects:
         """Read the node objects; none where this cluster has no API server here, or it refuses."""

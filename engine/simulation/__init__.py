@@ -11,6 +11,7 @@ creation        what the API server writes into a new pod, and why it refuses it
 limit_ranges    LimitRanges: amounts for containers that name none, and bounds
 quotas, quota_usage
                 Kubernetes' quotas on a new pod and its claims, and what these count in them
+object_quotas   quotas that count the workload itself, or the claim that a bind makes
 requests        amounts that HAMi does not count as they are written
 ignored_words   annotations, models, resources and quotas that no scheduler reads
 verdict         one pod judged: filters first, then the fit on the nodes that pass

@@ -4,12 +4,13 @@ A claim that is made from the pod's template is refused by itself, and the pod w
 quota's status says is used, and what was placed in the simulation. HAMi counts its own resources in quotas by itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import join_phrases, shorten_list
+from engine.hami.vendors import Vendors
 from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.quota_usage import (
@@ -163,6 +164,12 @@ def _iterate_refused_claims(
                     quota, measure(claim), members, measure, get_text(claim, "metadata", "name")
                 )
         members = members._replace(placed=[*members.placed, claim])
+
+
+def limits_shares(quotas: Iterable[Object], vendors: Vendors) -> bool:
+    """Tell whether a quota limits parts of devices, of which HAMi counts by itself what is used."""
+    counted = {name for vendor in vendors for name in (vendor.resources.memory, vendor.resources.cores) if name}
+    return any(entry.removeprefix(_LIMITS) in counted for quota in quotas for entry in _get_hard(quota))
 
 
 def _get_namespace(item: Object) -> str:

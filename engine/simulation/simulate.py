@@ -20,6 +20,7 @@ from engine.simulation.ignored_words import (
     describe_values,
     list_unknown_resources,
 )
+from engine.simulation.object_quotas import describe_object_quotas
 from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.proved_changes import ProvedChanges, find_changes
 from engine.simulation.requests import describe_uncounted
@@ -153,6 +154,7 @@ def _iterate_notes(
     is_one: bool,
 ) -> Iterator[Note]:
     yield from _describe_workload(workload, is_one=is_one)
+    yield from describe_object_quotas(cluster, workload)
     yield from describe_misplaced(workload, cluster.vendors)
     yield from describe_uncounted(written, cluster.vendors)
     yield from verdict.notes

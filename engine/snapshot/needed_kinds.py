@@ -40,6 +40,7 @@ CREATION: Final = (
     ListedKind(kinds.RUNTIME_CLASS, "/apis/node.k8s.io/v1/runtimeclasses"),
 )
 """Kinds by which the API server completes or refuses a new pod."""
+_CREATION_IN_NAMESPACE: Final = (kinds.RESOURCE_QUOTA, kinds.LIMIT_RANGE)
 NODES: Final = ListedKind(kinds.NODE, "/api/v1/nodes")
 PODS: Final = ListedKind(kinds.POD, "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
 """Pods that may hold something: others have given it back."""
@@ -116,6 +117,16 @@ def list_own(namespace: str) -> list[ListedKind]:
         ListedKind(EVENTS, f"{root}/events"),
         ListedKind(kinds.VOLUME_CLAIM, f"{root}/persistentvolumeclaims"),
         ListedKind(kinds.RESOURCE_QUOTA, f"{root}/resourcequotas"),
+    ]
+
+
+def list_creation(namespace: str) -> list[ListedKind]:
+    """List the kinds by which the API server completes or refuses a new pod of a namespace."""
+    return [
+        listed._replace(path=f"{build_root('/api/v1', namespace)}/{listed.path.rpartition('/')[2]}")
+        if listed.kind in _CREATION_IN_NAMESPACE
+        else listed
+        for listed in CREATION
     ]
 
 

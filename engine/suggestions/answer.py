@@ -94,6 +94,11 @@ NOT_KNOWN: Final[Mapping[str, InBothLanguages]] = {
             "记录中没有命名空间配额，所建议的修改仍可能超出配额。",
         ),
         (
+            "quotas of shares",
+            "Pods' use of quotas for parts of devices is in no record: a pod, or a change, may exceed one.",
+            "没有记录各 Pod 占用的设备份额配额，Pod 或所建议的修改可能超出配额。",
+        ),
+        (
             "states",
             "Some states of nodes are past their retention: those nodes are left out.",
             "部分节点状态已过保留期，这些节点未参与评估。",
