@@ -1,21 +1,30 @@
-"""Connection settings of Kafka as arguments of ``faust.App``: addresses and credentials."""
+"""Arguments of ``faust.App`` that all apps share: addresses and credentials of Kafka, and no watchdog of Faust's."""
 
-from typing import Any
+from typing import Any, Final
 
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 
 from runtime.kafka.security import build_ssl_context, create_token_provider, reveal_sasl_password
 from runtime.settings.kafka_connection import KafkaConnection
 
+_NEVER: Final = 10 * 365 * 86_400.0
+"""Seconds after which Faust's watchdog finds a partition stuck. It counts from the last commit: of a healthy app that
+idled for five minutes it logs an error for each partition, with advice that does not apply. The worker watches its own
+progress (`pipeline.worker.progress`), and the lag of both groups has an alert."""
+
 
 def build_faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """Build ``broker`` and ``broker_credentials``. Raises ``KafkaError`` for certificates that can't be read (any
-    more).
+    """Build the arguments. Raises ``KafkaError`` for certificates that can't be read (any more).
 
     Faust makes all its clients of them: with renewed credentials the process creates a new app.
     """
     brokers = [f"kafka://{server}" for server in kafka.kafka_bootstrap_servers.split(",")]
-    return {"broker": brokers, "broker_credentials": _build_credentials(kafka)}
+    return {
+        "broker": brokers,
+        "broker_credentials": _build_credentials(kafka),
+        "stream_processing_timeout": _NEVER,
+        "broker_commit_livelock_soft_timeout": _NEVER,
+    }
 
 
 def _build_credentials(kafka: KafkaConnection) -> Any:
