@@ -57,7 +57,7 @@ def serve(settings: Settings) -> None:
 @app.command()
 def certificate(
     folder: Annotated[Path | None, typer.Option(help="Folder for ca.crt, tls.crt and tls.key.")] = None,
-    secret: Annotated[str, typer.Option(help="Secret to create instead of files: NAMESPACE/NAME.")] = "",
+    secret: Annotated[str, typer.Option(help="Secret to write instead of files: NAMESPACE/NAME.")] = "",
     name: Annotated[
         list[str] | None, typer.Option(help="Name or address of the API; repeatable. Default: those of its Service.")
     ] = None,
@@ -68,7 +68,10 @@ def certificate(
         Path | None, typer.Option(help="Kubeconfig of the cluster; default: the pod's service account.")
     ] = None,
 ) -> None:
-    """Create a certificate for HTTPS, signed by a new authority; an existing certificate stays unchanged."""
+    """Create a certificate for HTTPS, signed by a new authority, or renew one that ends within 60 days.
+
+    A certificate of another authority stays unchanged.
+    """
     # cryptography takes its time to import.
     from api.own_certificate import write_files, write_secret
 
@@ -79,14 +82,17 @@ def certificate(
     names = name or ["schedulerlog-api", service, f"{service}.svc", f"{service}.svc.cluster.local", *LOCAL]
     try:
         if folder:
-            is_new = write_files(folder, names)
+            outcome = write_files(folder, names)
         else:
-            is_new = asyncio.run(
+            outcome = asyncio.run(
                 write_secret(choose_loader(kubeconfig, None), namespace, secret_name, names, api_service)
             )
     except (KubeConfigError, KubeApiError, OSError) as error:
         fail(str(error), 1)
-    typer.echo(f"{folder or secret}: " + (f"made for {', '.join(names)}" if is_new else "is there already"))
+    typer.echo(
+        f"{folder or secret}: "
+        + ("is there already" if outcome == "unchanged" else f"{outcome} for {', '.join(names)}")
+    )
 
 
 @app.command()

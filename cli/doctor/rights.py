@@ -52,6 +52,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
     "certificate": (
         *_expand("create", "", "secrets", INSTALLED),
         *_expand("get", "", "secrets", INSTALLED, "schedulerlog-api-tls"),
+        *_expand("patch", "", "secrets", INSTALLED, "schedulerlog-api-tls"),
     ),
     # Of Kubernetes' own role system:auth-delegator.
     "api": (

@@ -1,5 +1,6 @@
 """The aggregated API as deploy/kustomize installs it, behind a real API server: kubectl, Roles, requests past it."""
 
+import asyncio
 import json
 import os
 import ssl
@@ -9,7 +10,7 @@ import uuid
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from api.own_certificate import write_secret
 from cli.terminal.kubectl import app
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane.folder import link_kubectl
 from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from runtime.http.certificate_authority import CLIENT, Authority
+from runtime.kubernetes.credentials import choose_loader
 from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.builders.node_states import a_node_state
@@ -128,7 +131,7 @@ def read_settings(objects: list[Json]) -> dict[str, str]:
 
 
 def make_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -> Path:
-    """Make the files of the Secret twice by the Job's command: the second time they are there."""
+    """Make the files of the Secret twice by the Job's command, when they are there, and renew them a year later."""
     (job,) = [item for item in select_kinds(objects, "Job") if item["metadata"]["name"] == "schedulerlog-certificate"]
     # As the kubelet writes the variables of a container into its arguments.
     words = job["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -138,6 +141,11 @@ def make_certificate(cluster: ControlPlane, objects: list[Json], folder: Path) -
     command = [sys.executable, "-m", *arguments, "--kubeconfig", str(kubeconfig)]
     lines = [subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout for _ in range(2)]
     assert [("made for" in line, "is there already" in line) for line in lines] == [(True, False), (False, True)]
+    service = next(word for word in arguments if word.startswith("--api-service=")).partition("=")[2]
+    later = datetime.now(UTC) + timedelta(days=365)
+    names = lines[0].strip().partition("made for ")[2].split(", ")
+    load = choose_loader(kubeconfig, None)
+    assert asyncio.run(write_secret(load, NAMESPACE, "schedulerlog-api-tls", names, service, later)) == "renewed"
     with cluster.open_client() as client:
         secret = client.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/schedulerlog-api-tls").json()
     for name, content in secret["data"].items():

@@ -1,5 +1,7 @@
 """deploy/kustomize on a real API server that enforces Pod Security `restricted`: every overlay and every component."""
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,6 +119,44 @@ def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPl
     eventually(
         lambda: list_running_components(cluster) >= wanted, lambda: f"{wanted - list_running_components(cluster)}"
     )
+
+
+def test_the_same_render_changes_nothing_and_another_image_remakes_only_jobs(cluster: ControlPlane) -> None:
+    """Flux and Argo CD apply a render again and again, and make a Job again where its annotations say so."""
+    objects = install(cluster, KUSTOMIZE / "overlays" / "production-scheduler")
+    versions = read_versions(cluster, objects)
+    assert len(versions) == len(objects)
+    for _ in range(2):
+        apply(cluster, objects)
+        assert read_versions(cluster, objects) == versions
+    text = json.dumps(objects).replace("/schedulerlog:0.1.0", "/schedulerlog:0.2.0")
+    refused = [item for item in json.loads(text) if explain_change_refusal(cluster, item)]
+    assert {(item["kind"], item["metadata"]["name"]) for item in refused} == {
+        ("Job", "schedulerlog-provision"),
+        ("Job", "schedulerlog-certificate"),
+    }
+    for item in refused:
+        assert item["metadata"]["annotations"] == {
+            "kustomize.toolkit.fluxcd.io/force": "enabled",
+            "argocd.argoproj.io/sync-options": "Force=true,Replace=true",
+        }
+
+
+def read_versions(cluster: ControlPlane, objects: list[Json]) -> dict[tuple[str, str], str]:
+    """Read the generation of each object, which its status does not move; its version where it has none."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    items = json.loads(cluster.run_kubectl("get", "-o", "json", "-f", "-", stdin=text))["items"]
+    metadata = {(item["kind"], item["metadata"]["name"]): item["metadata"] for item in items}
+    return {key: f"{value.get('generation') or value['resourceVersion']}" for key, value in metadata.items()}
+
+
+def explain_change_refusal(cluster: ControlPlane, manifest: Json) -> str:
+    """Explain why an object may not be changed to this one; empty if it may be."""
+    try:
+        apply(cluster, [manifest], "--dry-run=server")
+    except subprocess.CalledProcessError as error:
+        return str(error.stderr)
+    return ""
 
 
 @pytest.mark.parametrize("component", [*OPTIONAL, "networkpolicy", "opensearch", "ism", "strimzi", "aggregated-api"])
