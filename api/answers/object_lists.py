@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from api.answers.object_api import Objects
-from api.memory.known_namespaces import KnownNamespaces
 from engine.snapshot.case_objects import Key, collect_objects
 from engine.snapshot.needed_kinds import API_GROUPS, EVENTS, GroupVersions, ListedKind, parse_versions
 from engine.snapshot.trimming import trim_object
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
 

@@ -24,10 +24,10 @@ from api.http.cluster import AGGREGATED, ROOT
 from api.http.json_protocol import Ready
 from api.http.request_spans import trace_answered
 from api.index.attempts.attempt_queries import PodName
-from api.memory.known_namespaces import KnownNamespaces
 from api.memory.latest_attempts import CachedAttempt
 from api.memory.lru import Lru
 from api.metrics import Metrics
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from runtime.telemetry.spans import Tracing
 
 SHARE_OF_MEMORY: Final = 4

@@ -6,7 +6,6 @@ attempts_consumer   reads the topic of attempts into memory and measures the del
 pods_consumer       reads the topic of pods for what waits without attempts
 change_log          latest changes in their order, and their subscribers
 wait_log            changes of pods that wait, from attempts and observations
-known_namespaces    namespaces with a record, by which answers are redacted
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
 alert_memory        latest state of every alert, and the time up to which the rules are evaluated

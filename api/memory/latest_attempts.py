@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
 
-from api.memory.known_namespaces import KnownNamespaces
 from api.memory.lru import Lru
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from engine.summaries.retries import resolve
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from api.memory.known_namespaces import KnownNamespaces
 from api.memory.topic_follower import TopicFollower
 from api.memory.wait_log import OF_PODS, WaitLog
 from engine.diagnosis.waiting import derive_wait_without_attempt
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import decode
 from schemas.documents.pod_states import (

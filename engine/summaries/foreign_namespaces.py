@@ -3,13 +3,18 @@
 ``named_pods`` recognises a reference by its form, for texts about one pod. Here the namespaces are known, so any path
 with one of them is a reference, whatever surrounds it and whatever field it is in. JSON, CSV, HTML and YAML write these
 names alike, so the bytes of a complete answer are searched, and a field that is added later is searched too.
+
+The pipeline searches the texts that it sends to a namespace, as events and alerts: ``KnownNamespaces.hide_others``.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from engine.summaries.named_pods import HIDDEN_POD, IDIOMS
+
+MAX_NAMESPACES: Final = 60_000
+"""Maximum number of namespaces, some megabytes of names."""
 
 _SLASH: Final = re.compile(rb"/[a-z0-9]")
 _NAME_BYTES: Final = 63
@@ -38,7 +43,7 @@ _DOMAINS: Final = frozenset(
 """Last labels of domains, which stand behind a full stop: nvidia.com/gpu."""
 
 
-def hide_namespaces(answer: bytes, foreign: Collection[str]) -> bytes:
+def hide_namespaces(answer: bytes, foreign: Container[str]) -> bytes:
     """Replace each reference to a pod of a foreign namespace by ``HIDDEN_POD``; return the same bytes if there is none.
 
     A namespace that is named like a word of a path, or behind a full stop like a domain's end, is not recognised: its
@@ -52,7 +57,7 @@ def hide_namespaces(answer: bytes, foreign: Collection[str]) -> bytes:
     return b"".join((*parts, answer[end:])) if parts else answer
 
 
-def _find_paths(answer: bytes, foreign: Collection[str]) -> Iterator[tuple[int, int]]:
+def _find_paths(answer: bytes, foreign: Container[str]) -> Iterator[tuple[int, int]]:
     # By their slashes, of which answers have few: a search for names would try every letter.
     letters = answer.translate(_TO_LETTERS)
     for slash in _SLASH.finditer(answer):
@@ -77,6 +82,39 @@ def _skip_escape(answer: bytes, start: int) -> int:
     return start + (_ESCAPE_BYTES if answer[start : start + 1] == b"u" else 1)
 
 
-def _find_logged(answer: bytes, foreign: Collection[str]) -> Iterator[tuple[int, int]]:
+def _find_logged(answer: bytes, foreign: Container[str]) -> Iterator[tuple[int, int]]:
     matches = (match for match in _LOGGED.finditer(answer) if match["namespace"].decode() in foreign)
     return ((match.start(), match.end("namespace")) for match in matches)
+
+
+class KnownNamespaces:
+    """Namespaces with a record, by name. They are never removed: texts name a namespace long after its end."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    @property
+    def revision(self) -> int:
+        """Number that changes with every new namespace."""
+        return len(self.names)
+
+    def add(self, names: Iterable[str]) -> None:
+        if len(self.names) < MAX_NAMESPACES:
+            self.names.update(filter(None, names))
+
+    def hide_others(self, text: str, namespace: str) -> str:
+        """Replace the pods of the other known namespaces in a text that leaves for a namespace."""
+        if "/" not in text and "_" not in text:
+            return text
+        others = _OtherNames(self.names, namespace)
+        return hide_namespaces(text.encode("utf-8", "surrogatepass"), others).decode("utf-8", "surrogatepass")
+
+
+class _OtherNames:
+    """Container of all names but one, without a copy of the names."""
+
+    def __init__(self, names: Container[str], reader: str) -> None:
+        self._names, self._reader = names, reader
+
+    def __contains__(self, name: object) -> bool:
+        return name != self._reader and name in self._names

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.alerts.conditions.condition import Firing, RuleCondition
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
-from schemas.events import DEFAULT_CLUSTER, AlertChanged
+from schemas.events import DEFAULT_CLUSTER, AlertChanged, AttemptEvent, PodObserved, WorkloadObserved
 from schemas.events.alerts import compute_fingerprint
 
 REPEATED_EVERY: Final = timedelta(days=1)
@@ -27,6 +28,7 @@ class AlertState:
         self._rules: list[tuple[Rule, RuleCondition]] = [(rule, rule.create_condition()) for rule in rules]
         self._published_until = published_until
         self._firing: dict[str, AlertChanged] = {}
+        self._namespaces = KnownNamespaces()
         # A run that was killed may have published more than it committed: these changes come up again at the same
         # ticks and are left out then.
         self._uncommitted: set[tuple[str, datetime]] = set()
@@ -60,6 +62,7 @@ class AlertState:
         return longest
 
     def observe(self, event: AlertInput) -> None:
+        self._namespaces.add([_find_namespace(event)])
         for _, condition in self._rules:
             condition.observe(event)
 
@@ -82,12 +85,30 @@ class AlertState:
                 key = compute_fingerprint(rule.name, case.labels)
                 holding.add(key)
                 if key not in self._firing:
-                    self._firing[key] = _to_alert(rule, case, now)
+                    self._firing[key] = self._to_alert(rule, case, now)
                     yield self._firing[key]
         # Rules that were removed from the file resolve here too: nothing holds for them any more.
         for key in [key for key in self._firing if key not in holding]:
             over = self._firing.pop(key)
             yield over.model_copy(update={"state": "resolved", "changed_at": now})
+
+    def _to_alert(self, rule: Rule, case: Firing, now: datetime) -> AlertChanged:
+        # An alert of a namespace is sent to those who own it.
+        namespace = case.labels.get("namespace")
+        return AlertChanged(
+            # Not every dead letter names a cluster: what can't be decoded may be of any.
+            cluster=case.labels.get("cluster", DEFAULT_CLUSTER),
+            rule=rule.name,
+            labels=case.labels,
+            state="firing",
+            severity=rule.severity,
+            started_at=now,
+            changed_at=now,
+            summary=self._namespaces.hide_others(case.summary, namespace) if namespace else case.summary,
+            numbers=case.numbers,
+            problems=case.problems,
+            query=case.links(),
+        )
 
     def _list_repetitions(self, now: datetime) -> Iterator[AlertChanged]:
         for alert in self._firing.values():
@@ -96,18 +117,8 @@ class AlertState:
                 yield alert
 
 
-def _to_alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
-    return AlertChanged(
-        # Not every dead letter names a cluster: what can't be decoded may be of any.
-        cluster=case.labels.get("cluster", DEFAULT_CLUSTER),
-        rule=rule.name,
-        labels=case.labels,
-        state="firing",
-        severity=rule.severity,
-        started_at=now,
-        changed_at=now,
-        summary=case.summary,
-        numbers=case.numbers,
-        problems=case.problems,
-        query=case.links(),
-    )
+def _find_namespace(event: AlertInput) -> str:
+    """Find the namespace that the input is about; empty for one about a node or a scheduler."""
+    if isinstance(event, WorkloadObserved):
+        return event.namespace
+    return event.pod.namespace if isinstance(event, AttemptEvent | PodObserved) else ""

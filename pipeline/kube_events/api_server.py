@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.kube_events.event_object import make_event, make_patch, parse_event
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
@@ -66,8 +67,11 @@ async def read_uid(api: EventsApi, namespace: str, pod: str) -> str:
     return str(body["metadata"]["uid"])
 
 
-async def count_in_event(api: EventsApi, events: EventSeries, name: str, messages: Sequence[MessageEmitted]) -> int:
-    """Make the event count the ``messages`` that it does not count yet; return their number.
+async def count_in_event(
+    api: EventsApi, events: EventSeries, name: str, messages: Sequence[MessageEmitted], namespaces: KnownNamespaces
+) -> int:
+    """Make the event count the ``messages`` that it does not count yet; return their number. A new event's text names
+    no pod of other ``namespaces``.
 
     Raises ``KubeApiError``. If the error leaves it open whether the write took place, the same call may be repeated: a
     create or patch that did take place conflicts, and the event is read.
@@ -80,7 +84,12 @@ async def count_in_event(api: EventsApi, events: EventSeries, name: str, message
         if not list_uncounted:
             return 0
         try:
-            written = await _write(api, namespace, name, event, list_uncounted)
+            if event is None:
+                body = make_event(name, list_uncounted, namespaces)
+                written = await api.create(EVENTS.build_collection_path(namespace), body)
+            else:
+                change = make_patch(event, list_uncounted)
+                written = await api.patch(EVENTS.build_object_path(Key(namespace, name)), change)
         except KubeApiError as error:
             # A conflict: another process has written it. Missing: the API server has dropped it, so it begins again.
             if not error.is_conflict and not (error.is_missing and event):
@@ -92,14 +101,6 @@ async def count_in_event(api: EventsApi, events: EventSeries, name: str, message
     raise KubeApiError(
         409, f"event {namespace}/{name} was changed by others at each of {_MAX_TRIES} tries to write it; it is retried"
     )
-
-
-async def _write(
-    api: EventsApi, namespace: str, name: str, event: PublishedEvent | None, messages: Sequence[MessageEmitted]
-) -> Json:
-    if event is None:
-        return await api.create(EVENTS.build_collection_path(namespace), make_event(name, messages))
-    return await api.patch(EVENTS.build_object_path(Key(namespace, name)), make_patch(event, messages))
 
 
 async def _read(api: EventsApi, events: EventSeries, namespace: str, name: str) -> PublishedEvent | None:

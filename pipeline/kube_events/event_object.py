@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from engine.summaries.text import cut
 from pipeline.kube_events.event_series import AttemptCounts, PublishedEvent, derive_series
 from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
@@ -20,8 +21,11 @@ _MAX_REASON: Final = 128
 """The API server's limit for ``reason``."""
 
 
-def make_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
-    """Make the event that ``messages`` begin: at least one, all of one series. The first gives the text."""
+def make_event(name: str, messages: Sequence[MessageEmitted], namespaces: KnownNamespaces) -> dict[str, Any]:
+    """Make the event that ``messages`` begin: at least one, all of one series.
+
+    The first gives the text, without the pods of other ``namespaces``.
+    """
     first = messages[0]
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -38,7 +42,7 @@ def make_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
         # Cut rather than refused: a 422 would dead-letter the message.
         "reason": first.reason[:_MAX_REASON],
         "action": _derive_action(first.reason),
-        "note": cut(first.message),
+        "note": cut(namespaces.hide_others(first.message, first.pod.namespace)),
         "reportingController": first.scheduler if _CONTROLLER_NAME.fullmatch(first.scheduler) else MANAGER,
         "reportingInstance": MANAGER,
         "regarding": {

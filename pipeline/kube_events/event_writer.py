@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.dead_letter import to_dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, read_uid
 from pipeline.kube_events.event_series import EventSeries
@@ -44,6 +45,7 @@ class EventWriter:
         self._api, self._topics, self._metrics, self._policy = api, topics, metrics, policy
         self._backoff = Backoff("the API server", policy.longest_pause_seconds)
         self._events: EventSeries | None = None
+        self._namespaces = KnownNamespaces()
         self._requests = asyncio.Semaphore(MAX_CONCURRENT)
 
     @property
@@ -88,6 +90,8 @@ class EventWriter:
     async def _read(self, record: Record, now: datetime) -> DecodedRecord[MessageEmitted] | None:
         event = decode(record.value, record.headers)
         if isinstance(event, MessageEmitted):
+            # Also of those that are passed over: others may name their pods.
+            self._namespaces.add([event.pod.namespace])
             outcome = self._explain_passing(event, now)
             if not outcome:
                 return DecodedRecord(event, record)
@@ -130,7 +134,7 @@ class EventWriter:
         while True:
             try:
                 async with self._requests:
-                    counted = await count_in_event(self._api, events, name, messages)
+                    counted = await count_in_event(self._api, events, name, messages, self._namespaces)
             except KubeApiError as error:
                 # No dead letter: Kubernetes deletes the events of a namespace with it, so nobody could read this one.
                 if is_gone(error):

@@ -33,7 +33,7 @@ from mode import Service
 from mode.utils.futures import maybe_async
 
 from pipeline.settings import WorkerSettings
-from runtime.kafka.consumer import METADATA_MS, stop
+from runtime.kafka.consumer import METADATA_MS, TopicPartition, stop
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from schemas.topics import DECISIONS
@@ -167,7 +167,7 @@ def get_committed_offset(consumer: Any, tp: Any) -> int | None:
     return offset
 
 
-__all__ = ["App", "create_app", "fetch_positions", "is_reading", "stop_reading"]
+__all__ = ["App", "create_app", "fetch_group_positions", "fetch_positions", "is_reading", "stop_reading"]
 
 Fold = Callable[[AsyncIterator[Record]], Awaitable[None]]
 
@@ -256,6 +256,19 @@ async def fetch_positions(app: App) -> dict[int, tuple[int, int]]:
     """
     ends = await app.consumer.highwaters(*app.consumer.assignment())
     return {tp.partition: (get_committed_offset(app.consumer, tp) or 0, end) for tp, end in ends.items()}
+
+
+async def fetch_group_positions(app: App) -> dict[int, tuple[int, int]]:
+    """Fetch the same of every partition of decisions, also of those that no worker reads.
+
+    Raises ``KafkaError``, ``TimeoutError``.
+    """
+    consumer = app.consumer._thread._ensure_consumer()
+    numbers = consumer.partitions_for_topic(DECISIONS.name) or ()
+    partitions = [TopicPartition(DECISIONS.name, number) for number in numbers]
+    ends = await consumer.end_offsets(partitions)
+    committed = await consumer._coordinator.fetch_committed_offsets(partitions)
+    return {tp.partition: (committed[tp].offset if tp in committed else 0, end) for tp, end in ends.items()}
 
 
 def is_reading(app: App) -> bool:

@@ -14,7 +14,9 @@ GAUGES: Final = {
     "queued_bytes": "Memory of what waits to be published, approximately.",
     "cached_summaries": "Whole summaries in memory, for what the next record or attempt changes.",
     "pod_histories": "Pods whose latest attempts are in memory.",
-    "lag_records": "Records in the log that are not committed.",
+    "lag_records": "Records in this worker's partitions that are not committed.",
+    "group_lag_records": "Records in all partitions of decisions that are not committed, also in partitions that no "
+    "worker reads. Every worker shows this number.",
     "is_waiting": "1 while the broker does not answer.",
     "waiting_seconds": "How long the broker has not answered; 0 while it does. `/readyz` and the log name the cause.",
 }

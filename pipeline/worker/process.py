@@ -24,6 +24,7 @@ from pipeline.worker.writer import Writer
 from runtime.backoff import Backoff, describe_first_wait
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.broker_clock import BrokerClock
+from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.reader import TopicReader
 from runtime.kafka.security import CredentialsError, wait_until_changed
 from runtime.kafka.topics import wait_for_topics
@@ -106,6 +107,7 @@ class Worker:
         self._clock = BrokerClock(self._topics, longest_pause)
         metrics.topics.watch_clock(self._clock)
         self._published = TopicReader(settings, longest_pause)
+        self._reading = Backoff("Kafka", longest_pause)
         self._progress = WorkerProgress(settings.stuck_after.total_seconds())
         self._writer = Writer(self._topics, self._published, metrics, derive_policy(settings))
         self._decisions = DecisionsAgent(
@@ -131,12 +133,14 @@ class Worker:
         watch("cached_summaries", lambda: self._writer.cached_summaries)
         watch("pod_histories", lambda: self._writer.pod_histories)
         watch("lag_records", lambda: self._progress.lag)
+        watch("group_lag_records", lambda: self._progress.group_lag)
         watch("is_waiting", lambda: self._is_waiting)
         watch("waiting_seconds", lambda: max(backoff.waiting_seconds for backoff in self._waiting))
 
     @property
     def _waiting(self) -> tuple[Backoff, ...]:
-        return self._topics.waiting, self._published.waiting, self._clock.waiting, self._progress.waiting
+        connections = (self._topics, self._published, self._clock, self._progress)
+        return self._reading, *(connection.waiting for connection in connections)
 
     @property
     def _is_waiting(self) -> bool:
@@ -170,9 +174,7 @@ class Worker:
 
     async def _wait_for_topics(self) -> None:
         """Return when Kafka answers and has the topics of this version."""
-        self._state.not_ready = "waiting for Kafka"
-        backoff = Backoff("Kafka", self._settings.max_backoff_seconds)
-        counts = await wait_for_topics(self._settings, [topic.name for topic in _TOPICS], backoff)
+        counts = await wait_for_topics(self._settings, [topic.name for topic in _TOPICS], self._reading)
         self._partitions = counts[topics.DECISIONS.name]
 
     async def _read(self) -> None:
@@ -183,19 +185,20 @@ class Worker:
                 app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
             except CredentialsError as error:
                 # Certificate and key are replaced one after the other.
-                logger.warning("reading could not start: %s. Trying again.", error)
+                self._reading.note(str(error))
                 await asyncio.sleep(RESTART_SECONDS)
                 continue
             try:
                 await app.start()
                 self._app = app
+                self._reading.note_success()
                 await run_until_first_ends(
                     app.wait_until_stopped(), wait_until_changed(self._settings.credential_files)
                 )
                 cause = repr(app.crash_reason) if app.crash_reason else "the credentials for Kafka have changed"
                 logger.warning("reading has ended: %s. Starting to read again.", cause)
             except Exception as error:  # noqa: BLE001 - of any kind: a new app reads from the committed offsets, so nothing is lost
-                logger.warning("reading could not start: %r. Trying again.", error)
+                self._reading.note(explain_kafka_error(error))
             finally:
                 self._app = None
                 await self._end(app)
@@ -222,10 +225,10 @@ class Worker:
         # Reading stops first: otherwise the writer never runs empty.
         faust_app.stop_reading(app)
         # Waiting for a broker that is down would use up the time that Kubernetes gives a pod to end.
-        if self._is_waiting:
-            logger.warning("Kafka is down: records that are not published will be read again")
-        else:
+        if not self._is_waiting:
             await self._finish_within("published", self._writer.wait_until_drained())
+        elif self._decisions.unacknowledged:
+            logger.warning("Kafka is down: records that are not published will be read again")
         await self._finish_within("committed", app.stop())
         self._decisions.forget()
 
@@ -244,13 +247,14 @@ class Worker:
     async def _update_state(self) -> None:
         while True:
             self._state.ticked_at = time.monotonic()
-            if self._app is not None:
-                reading = "" if faust_app.is_reading(self._app) else "waiting for partitions"
-                self._state.not_ready = self._describe_waiting() or reading
+            self._state.not_ready = describe_first_wait(self._waiting, self._describe_reading())
             await asyncio.sleep(TICK_SECONDS)
 
-    def _describe_waiting(self) -> str:
-        return describe_first_wait(self._waiting)
+    def _describe_reading(self) -> str:
+        """Describe why nothing is read, where no wait is the reason; empty while the worker reads."""
+        if self._app is None:
+            return "waiting for Kafka"
+        return "" if faust_app.is_reading(self._app) else "waiting for partitions"
 
     async def _watch_progress(self) -> None:
         while True:

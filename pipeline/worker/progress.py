@@ -11,10 +11,13 @@ would end it.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pipeline.worker import faust_app
 from runtime.kafka.consumer import Connection
 
+GROUP_SECONDS: Final = 10.0
+"""Seconds between two questions about all partitions."""
 Positions = Mapping[int, tuple[int, int]]
 """The committed offset and the end of the log, by partition."""
 
@@ -70,6 +73,9 @@ class WorkerProgress:
         self._connection = Connection()
         self.waiting = self._connection.backoff
         self.lag = 0
+        self.group_lag = 0
+        """Records of all partitions, also of those that no worker reads, as of the latest question."""
+        self._group_asked_at = -GROUP_SECONDS
         self._watchdog = Watchdog(stuck_after_seconds)
         self._positions: Positions = {}
 
@@ -84,7 +90,14 @@ class WorkerProgress:
         elif (positions := await self._connection.ask(faust_app.fetch_positions(app))) is not None:
             self._positions = positions
             self.lag = count_lag(positions)
+            await self._ask_about_group(app)
         is_excused = is_excused or self.waiting.is_waiting
         if stuck := self._watchdog.check(self._positions, time.monotonic(), is_excused=is_excused):
             # Not a new app: why the consumer stopped is not known, so nothing of it is used again.
             raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
+
+    async def _ask_about_group(self, app: faust_app.App) -> None:
+        if time.monotonic() - self._group_asked_at < GROUP_SECONDS:
+            return
+        if (positions := await self._connection.ask(faust_app.fetch_group_positions(app))) is not None:
+            self._group_asked_at, self.group_lag = time.monotonic(), count_lag(positions)

@@ -6,6 +6,7 @@ pinned; tests/contract/test_library_internals.py names what to read again when t
 """
 
 import ssl
+import time
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from runtime.settings.variables import derive_variable
 _NAME_MISMATCHES: Final = (62, 64)
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 _HUNG_UP: Final = (ssl.SSLError, KafkaConnectionError, ConnectionResetError, ConnectionAbortedError)
+REFUSED_SECONDS: Final = 60.0
+"""Age from which a refusal explains no failure any more. Clients that are refused connect again every few seconds."""
 _bootstrap: Final = AIOKafkaClient.bootstrap
 
 
@@ -37,6 +40,8 @@ class RefusedError(KafkaError):  # type: ignore[misc]
         return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
 
 
+_latest: Final[dict[tuple[str, int], tuple[float, RefusedError]]] = {}
+"""The latest refusal of each broker, with its time by the monotonic clock, until the broker accepts a connection."""
 _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
 """The refusals of the bootstrap that is running in this task."""
 
@@ -46,17 +51,25 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
 
     async def connect(self) -> Any:
         try:
-            return await super().connect()
+            reader = await super().connect()
         # A token that can't be had.
         except RefusedError as error:
-            _refusals.get([]).append(error)
+            self._note_refusal(error)
             raise
         except (OSError, KafkaError) as error:
             if not (remedy := _suggest_remedy(error, self._sasl_mechanism)):
                 raise
             refused = RefusedError(f"{self.host}:{self.port}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
-            _refusals.get([]).append(refused)
+            # A broker that is just ending hangs up too.
+            self._note_refusal(refused, is_certain=not isinstance(error, _HUNG_UP) or bool(_read_alert(error)))
             raise refused from error
+        _latest.pop((self.host, self.port), None)
+        return reader
+
+    def _note_refusal(self, refused: RefusedError, *, is_certain: bool = True) -> None:
+        _refusals.get([]).append(refused)
+        if is_certain:
+            _latest[self.host, self.port] = (time.monotonic(), refused)
 
     def authenticator_oauth(self) -> Any:
         return TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
@@ -87,6 +100,16 @@ async def connect_or_explain(client: AIOKafkaClient) -> None:
         raise
     finally:
         _refusals.reset(outer)
+
+
+def find_recent_refusal() -> RefusedError | None:
+    """Find the latest refusal by a broker that has accepted no connection since.
+
+    Clients whose connections end later see only that a broker is not ready: aiokafka logs the refusal and drops it.
+    """
+    since = time.monotonic() - REFUSED_SECONDS
+    refusals = [(moment, refused) for moment, refused in _latest.values() if moment > since]
+    return max(refusals, key=lambda entry: entry[0])[1] if refusals else None
 
 
 def _describe_refusal(error: Exception, mechanism: str | None) -> str:

@@ -17,6 +17,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
+from aiokafka.consumer.group_coordinator import GroupCoordinator
 from faust.tables.manager import TableManager
 from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
@@ -93,6 +94,8 @@ OVERRIDDEN = {
 CALLED = {
     Service: ("start", "maybe_start", "stop", "_stopped_set", "_stop_children", "_stop_futures", "_stop_exit_stacks"),
     TableManager: ("_update_channels",),
+    GroupCoordinator: ("fetch_committed_offsets",),
+    AIOKafkaConsumerThread: ("_ensure_consumer",),
     Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater", "highwaters"),
 }
 READ = {

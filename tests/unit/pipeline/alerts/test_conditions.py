@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from engine.summaries.named_pods import HIDDEN_POD
 from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
 from pipeline.alerts.rules import load
 from schemas.events import DetailDropped, FindingReported, LockHolder, PodObserved, PodRef
@@ -326,3 +327,13 @@ def test_discarded_detail_and_dead_letters_fire_by_their_number(tmp_path: Path) 
     inputs = [(time, DeadLettered("schedulerlog.decisions", to_time(time), "east")) for time in (0, 1, 2)]
     (of_east, *_) = run(letters, inputs, 10)
     assert (of_east.cluster, of_east.labels["topic"]) == ("east", "schedulerlog.decisions")
+
+
+def test_n5_an_alert_of_a_namespace_names_no_pod_of_another(tmp_path: Path) -> None:
+    """Today a summary has codes and names of its own namespace; a text that is added later is redacted too."""
+    pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
+    other = a_message(0, pod=PodRef(namespace="team-b", name="keep", uid="k"))
+    refusals = build_retries(range(0, 45, 5), "keep_team-b(6f1c)")
+    (alert, *_) = run(pending, [(0, other), *refusals], 40)
+    assert "team-b" not in alert.summary
+    assert f"{HIDDEN_POD}(6f1c)" in alert.summary

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.kube_events.event_object import COUNTED, make_event, make_patch, parse_event
 from pipeline.kube_events.event_series import FRESH, REMEMBERED, AttemptCounts, EventSeries, derive_name
 from schemas.events import MessageEmitted
@@ -34,7 +35,7 @@ class EventStore:
             if not fresh:
                 continue
             if published is None:
-                self.events[name] = make_event(name, fresh)
+                self.events[name] = make_event(name, fresh, KnownNamespaces())
             else:
                 change = make_patch(published, fresh)
                 self.events[name]["series"] = change["series"]
@@ -52,7 +53,7 @@ def test_equal_messages_are_one_event_that_counts_them() -> None:
 
 
 def test_one_message_is_an_event_without_a_series() -> None:
-    assert "series" not in make_event("x", [a_message()])
+    assert "series" not in make_event("x", [a_message()], KnownNamespaces())
 
 
 def test_another_reason_code_or_another_pod_of_the_name_is_another_event() -> None:
@@ -125,6 +126,8 @@ def test_events_that_the_api_server_has_dropped_leave_memory() -> None:
 
 
 def test_an_event_without_our_labels_is_not_taken_for_ours() -> None:
-    event = make_event("x", [a_message()]) | {"metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}}
+    event = make_event("x", [a_message()], KnownNamespaces()) | {
+        "metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}
+    }
     with pytest.raises(ValueError, match="not an event of this program"):
         parse_event(event)

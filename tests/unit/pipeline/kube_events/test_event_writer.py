@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from engine.summaries.named_pods import HIDDEN_POD
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from runtime.kafka.record import Record
@@ -141,3 +142,13 @@ async def test_a_namespace_that_is_being_deleted_is_not_an_error() -> None:
     async with serving(api := Going()) as url, a_client(url) as client:
         await a_writer(client).write(build_records(a_message()), NOW)
     assert api.count_events() == {}
+
+
+async def test_n5_an_event_names_no_pod_of_another_known_namespace() -> None:
+    api, text = FakeEventsApi(), "0/3 nodes: volume of keep_team-b(6f1c), see.team-b/keep and ml/other"
+    others = a_message(1, text="placed", pod=PodRef(namespace="team-b", name="keep", uid="uid-2"))
+    async with serving(api) as url, a_client(url) as client:
+        # The message that shows the namespace comes later in the batch.
+        await a_writer(client).write(build_records(a_message(text=text), others), NOW)
+    hidden = f"0/3 nodes: volume of {HIDDEN_POD}(6f1c), see.{HIDDEN_POD} and ml/other"
+    assert set(api.count_events()) == {hidden, "placed"}

@@ -52,15 +52,21 @@ class Clock:
 
 
 class Broker:
-    """Answers with ``positions``, or raises it."""
+    """Answers with ``answer``, or raises it; with ``group`` for all partitions."""
 
     def __init__(self) -> None:
         self.answer: dict[int, tuple[int, int]] | Exception = {}
+        self.group: dict[int, tuple[int, int]] = {}
+        self.asked_about_group = 0
 
     async def read_positions(self, _app: object) -> dict[int, tuple[int, int]]:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    async def read_group(self, _app: object) -> dict[int, tuple[int, int]]:
+        self.asked_about_group += 1
+        return self.group
 
 
 @pytest.fixture
@@ -74,6 +80,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
     monkeypatch.setattr(faust_app, "fetch_positions", broker.read_positions)
+    monkeypatch.setattr(faust_app, "fetch_group_positions", broker.read_group)
     return broker
 
 
@@ -128,3 +135,17 @@ async def test_the_time_begins_again_after_a_rebalance_and_after_waiting_elsewhe
     await watched.check(APP, is_excused=True)
     clock.now = 2_000 + STUCK_SECONDS
     await watched.check(APP, is_excused=False)
+
+
+async def test_the_lag_of_the_group_counts_partitions_that_no_worker_reads(clock: Clock, broker: Broker) -> None:
+    watched = WorkerProgress(STUCK_SECONDS)
+    broker.answer, broker.group = {0: (5, 9)}, {0: (5, 9), 1: (0, 70)}
+    await watched.check(APP, is_excused=False)
+    assert (watched.lag, watched.group_lag) == (4, 74)
+
+
+async def test_the_broker_is_asked_about_all_partitions_every_ten_seconds(clock: Clock, broker: Broker) -> None:
+    watched = WorkerProgress(STUCK_SECONDS)
+    for clock.now in range(31):
+        await watched.check(APP, is_excused=False)
+    assert broker.asked_about_group == 4

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import summarize
+from engine.summaries.foreign_namespaces import KnownNamespaces
 from engine.summaries.messages import build_messages
 from ingest.readers.kube import KubeEvents
 from pipeline.kube_events.event_object import make_event
@@ -85,7 +86,8 @@ async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
     lines = build_messages(summarize(report_by_scheduler()))
     reader = KubeEvents()
-    assert [event for line in lines for event in reader.read_object("event", make_event("own", [line]), 0.0)] == []
+    bodies = [make_event("own", [line], KnownNamespaces()) for line in lines]
+    assert [event for body in bodies for event in reader.read_object("event", body, 0.0)] == []
     assert reader.close() == []
     assert reader.counts.lines["noise"] == len(lines)
 
