@@ -6,7 +6,7 @@ of a scheduler. A word of an autoscaler stands next to the obstacle; only a node
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -45,7 +45,8 @@ _POOL_REASONS: Final = (
     (re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?(?P<details>[^\s,;)]+)"), "pool_taint"),
     (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)\"?(?P<typo>[^;]*)"), "pool_label"),
 )
-"""Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32."""
+"""Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32; the nearest first."""
+_RANKS: Final = {name: rank for rank, (_, name) in enumerate(_POOL_REASONS)}
 
 
 def check_autoscaler(facts: DiagnosisFacts) -> Iterator[TreeStep]:
@@ -124,17 +125,32 @@ def _describe_reasons(text: str) -> InBothLanguages | None:
 
 
 def _describe_pools(text: str) -> InBothLanguages | None:
-    """Describe why no NodePool makes a node for the pod; None for a text that names no NodePool with a known reason."""
-    phrases = []
+    """Describe why no NodePool makes a node for the pod, the nearest one first.
+
+    None for a text that names no NodePool with a known reason. A part without a NodePool is one more reason of the one
+    before it.
+    """
+    pools: dict[str, list[tuple[int, InBothLanguages]]] = {}
+    pool = ""
     for part in re.split(r"; (?=\S)", text):
-        pool = _POOL.search(part)
+        named = _POOL.search(part)
+        pool = named["pool"] if named else pool
         matches = ((name, match) for pattern, name in _POOL_REASONS if (match := pattern.search(part)))
         name, match = next(matches, ("", None))
-        if pool is None or match is None:
+        if not pool or match is None:
             return None
         details = match.groupdict().get("details") or ""
-        phrases.append(write_phrase(name, pool=pool["pool"], details=f" {details}" if details else ""))
-    return _join(phrases) if phrases else None
+        phrase = write_phrase(name, pool=pool, details=f" {details}" if details else "")
+        pools.setdefault(pool, []).append((_RANKS[name], phrase))
+    nearest = sorted(pools.values(), key=lambda reasons: (len(reasons), max(rank for rank, _ in reasons)))
+    return _join([_combine_reasons([phrase for _, phrase in reasons]) for reasons in nearest]) if nearest else None
+
+
+def _combine_reasons(phrases: Sequence[InBothLanguages]) -> InBothLanguages:
+    combined = phrases[0]
+    for phrase in phrases[1:]:
+        combined = write_phrase("pool_and", first=combined, second=phrase)
+    return combined
 
 
 def _describe_reason(count: int, reason: str) -> InBothLanguages:

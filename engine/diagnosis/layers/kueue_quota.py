@@ -11,6 +11,7 @@ from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, Workload, lis
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
 from engine.diagnosis.wording import join_phrases, shorten_list
+from engine.hami.quantities import parse_whole
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
@@ -56,7 +57,7 @@ def _describe_quota(workload: Workload, first: dict[str, str]) -> tuple[dict[str
     """Describe the resource that lacks: its amounts, its holders and its borrowers, as words and clauses."""
     words = _describe_amounts(workload.queue, first["flavor"], first["resource"])
     clauses = list(_choose_clauses(words))
-    for describe in (_describe_holders, _describe_borrowers):
+    for describe in (_describe_holders, _describe_borrowers, _describe_lenders):
         for clause, details in describe(workload, first, dict(words)):
             words |= details
             clauses.append(clause)
@@ -188,6 +189,33 @@ def _describe_borrowers(
             yield "not_reclaimed", {}
     elif nominal != "0":
         yield ("lent" if amounts["cohort"] else "too_few"), {"free": str(int(nominal) - int(used))}
+
+
+def _describe_lenders(
+    workload: Workload, first: dict[str, str], amounts: dict[str, Word]
+) -> Iterator[tuple[str, dict[str, Word]]]:
+    """Describe the queues of the cohort that have free quota and lend not all of it."""
+    lenders = []
+    for queue in workload.objects.select(CLUSTER_QUEUE) if amounts["cohort"] else ():
+        if _get_cohort(queue) == amounts["cohort"] and queue is not workload.queue:
+            lenders += [_write_lender(queue, free, first)] if (free := _count_reserved(queue, first)) else []
+    if lenders:
+        yield "lenders", {"lenders": shorten_list(lenders)}
+
+
+def _write_lender(queue: Fields, free: int, first: dict[str, str]) -> str:
+    limit = _find_amount(_iterate_flavors(queue), first["flavor"], first["resource"], "lendingLimit")
+    return f"{get_text(queue, 'metadata', 'name')} ({free}, lendingLimit {limit})"
+
+
+def _count_reserved(queue: Fields, first: dict[str, str]) -> int:
+    """Count the free quota that the queue keeps for itself; 0 without a limit, and for amounts with fractions."""
+    names = first["flavor"], first["resource"]
+    flavors = list(_iterate_flavors(queue))
+    nominal = parse_whole(_find_amount(flavors, *names, "nominalQuota"))
+    limit = parse_whole(_find_amount(flavors, *names, "lendingLimit"))
+    used = parse_whole(_find_amount(_list_usage(queue), *names, "total") or "0")
+    return max(nominal - limit - used, 0) if nominal is not None and limit is not None and used is not None else 0
 
 
 def _get_cohort(queue: Fields | None) -> str:

@@ -135,7 +135,7 @@ def test_an_event_without_counts_does_not_hide_the_counts_of_the_next_one() -> N
                 "type has enough resources, requirements=x In [y]; all available instance types exceed limits for "
                 "nodepool (NodePool=b)"
             ),
-            "no instance type of NodePool a has enough resources, NodePool b has reached its limits (`spec.limits`)",
+            "NodePool b has reached its limits (`spec.limits`), no instance type of NodePool a has enough resources",
         ),
         (
             'Failed to schedule pod, incompatible with nodepool "a", did not tolerate team=blue:NoSchedule',
@@ -144,6 +144,20 @@ def test_an_event_without_counts_does_not_hide_the_counts_of_the_next_one() -> N
         (
             'incompatible with nodepool "a", incompatible requirements, label "pool" does not have known values',
             "NodePool a does not offer the label that the pod's selector or affinity names: pool",
+        ),
+        (
+            (
+                'Failed to schedule pod, incompatible with nodepool "arm", daemonset overhead={"cpu":"1"}, '
+                "incompatible requirements, key kubernetes.io/arch, kubernetes.io/arch In [amd64] not in "
+                "kubernetes.io/arch In [arm64]; incompatible requirements, key zone, zone In [a] not in zone In [b]; "
+                'incompatible with nodepool "gpu", daemonset overhead={"cpu":"1"}, '
+                "did not tolerate taint (taint=gpu:NoSchedule)"
+            ),
+            (
+                "the pod does not tolerate the taint gpu:NoSchedule of NodePool gpu, "
+                "NodePool arm does not offer the label that the pod's selector or affinity names: kubernetes.io/arch "
+                "and NodePool arm does not offer the label that the pod's selector or affinity names: zone"
+            ),
         ),
     ],
 )

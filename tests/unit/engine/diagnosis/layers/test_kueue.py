@@ -195,6 +195,28 @@ def test_a_limit_of_borrowing_stands_next_to_the_quota_in_use() -> None:
     assert "24 of its 24 are in use, and it may borrow at most 2 from its cohort lab" in diagnosis.sentence.en
 
 
+def a_lender(name: str, used: str, limit: str) -> Json:
+    """A ClusterQueue of the cohort with 16 GPUs of its own, of which it lends ``limit``."""
+    quota = {"name": "nvidia.com/gpu", "nominalQuota": "16", "lendingLimit": limit}
+    usage = {"name": "nvidia.com/gpu", "total": used, "borrowed": "0"}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": name},
+        "spec": {"cohort": "lab", "resourceGroups": [{"flavors": [{"name": "big", "resources": [quota]}]}]},
+        "status": {"flavorsReservation": [{"name": "big", "resources": [usage]}]},
+    }  # fmt: skip
+
+
+def test_free_quota_that_a_queue_of_the_cohort_does_not_lend_is_named_with_its_limit() -> None:
+    message = "insufficient unused quota for nvidia.com/gpu in flavor big, 6 more needed"
+    others = [a_lender("vision", used="2", limit="4"), a_lender("speech", used="12", limit="4")]
+    queues = list_queues("24", cohortName="lab")
+    diagnosis = diagnose_case(a_pod(spec=GATE), a_workload("WaitingForQuota", message), *queues, *others)
+    # Vision uses 2 of the 12 that it keeps; speech uses all that it keeps.
+    assert "keep free quota for themselves: vision (10, lendingLimit 4)" in diagnosis.sentence.en
+    assert "为自己保留空闲配额：vision (10, lendingLimit 4)" in diagnosis.sentence.zh
+    assert "speech" not in diagnosis.sentence.en
+
+
 def test_holders_of_other_namespaces_are_counted_and_not_named() -> None:
     holder = a_workload("QuotaReserved", "", status="True")
     holder["metadata"] |= {"name": "w-2", "namespace": "other", "ownerReferences": [{"kind": "Job", "name": "secret"}]}
