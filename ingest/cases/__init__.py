@@ -8,6 +8,10 @@ described_kinds  reads descriptions of controllers and claims back into objects
 described_objects  reads descriptions of any other kind back into their fields
 pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one
+stated_sentences  reads the words of an event that stand in prose, and leaves prose that only speaks of one
+unnamed_pods  names the pods of rows and sentences that do not name them, and separates several
+pasted_objects  reads YAML and JSON between the sentences of such a text
+shortened_pods  completes pods that people wrote or shortened by hand
 kubectl_tables  reads tables of kubectl get: pods that do not run, sets of daemons, claims
 foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end

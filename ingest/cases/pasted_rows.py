@@ -1,18 +1,18 @@
 """Single events in a text that people paste: a row of a table without its header, or only the words of one.
 
 A row is recognised by its type and reason, whatever stands between them: kubectl has printed four tables of events, and
-copies lose columns and alignment. Words without a row are those that schedulers, kubelets, autoscalers and the API
-server begin with a text of their own.
+copies lose columns and alignment. Words without a row are found by ``stated_sentences``.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from ingest.cases.descriptions import choose_reporter
+from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
 _HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
@@ -52,57 +52,6 @@ _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
 _NODE_CLAIM: Final = "NodeClaim"
-_MAX_QUOTED: Final = 60
-"""Characters before a sentence in its line, such as a field's name or a quotation mark."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastedEvent:
-    """One event of a text. ``kind`` and ``name`` are empty where the text does not say what the event is about."""
-
-    reason: str
-    note: str
-    reporter: str = ""
-    is_warning: bool = True
-    age: str = ""
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """Words that only one component writes, and the reason of the events in which it does."""
-
-    pattern: re.Pattern[str]
-    reason: str
-    reporter: str
-
-
-_SENTENCES: Final = tuple(
-    _Sentence(re.compile(pattern), reason, reporter)
-    for pattern, reason, reporter in (
-        (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
-        (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
-        (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
-        (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
-        (r"pod didn't trigger scale-up.*", "NotTriggerScaleUp", "cluster-autoscaler"),
-        (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
-        (
-            r"(?:(?:[Ff]ailed to|[Cc]ould not) schedule pod, )?incompatible with (?:nodepool|provisioner) .*",
-            "FailedScheduling",
-            "karpenter",
-        ),
-        (r"(?:Pod was rejected: )?Allocate failed due to .*", "UnexpectedAdmissionError", "kubelet"),
-        (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
-        (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
-        (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
-        (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
-        (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
-        (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
-    )
-)
-_REFUSED_POD: Final = re.compile(r'pods? "(?P<name>[^"]+)" is forbidden: ')
 
 
 def parse_row(line: str) -> PastedEvent | None:
@@ -120,12 +69,12 @@ def parse_statement(line: str) -> PastedEvent | None:
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
     if match := _KUBELET_ERROR.search(line):
-        stated = _find_sentence(f"{match['what']}: {match['note']}") or _find_sentence(match["note"])
+        stated = find_sentence(f"{match['what']}: {match['note']}") or find_sentence(match["note"])
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)
-    stated = _find_sentence(tagged["note"] if tagged else line)
+    stated = find_sentence(tagged["note"] if tagged else line)
     return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
 
 
@@ -139,20 +88,6 @@ def _build_event(fields: dict[str, str | None]) -> PastedEvent:
     )  # fmt: skip
 
 
-def _find_sentence(line: str) -> PastedEvent | None:
-    for sentence in _SENTENCES:
-        match = sentence.pattern.search(line)
-        # Words further inside are quoted by somebody else, such as in a question about them.
-        if match is None or match.start() > _MAX_QUOTED + (line.count("Error") and len(line)):
-            continue
-        note = match[0].strip().rstrip("`\"'")
-        refused = _REFUSED_POD.match(note)
-        name = refused["name"] if refused and not refused["name"].endswith("-") else ""
-        reporter = sentence.reporter or choose_reporter(sentence.reason, note)
-        return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
-    return None
-
-
 def _parse_json(line: str) -> PastedEvent | None:
     """Parse a line of a log in JSON, such as Karpenter's: the pod is a field next to the words."""
     try:
@@ -162,7 +97,7 @@ def _parse_json(line: str) -> PastedEvent | None:
     texts = list(_list_texts(logged))
     if claim := _find_node_claim(logged):
         return PastedEvent("FailedLaunch", texts[0], "karpenter", kind=_NODE_CLAIM, name=claim) if texts else None
-    stated = next((event for text in texts if (event := _find_sentence(text))), None)
+    stated = next((event for text in texts if (event := find_sentence(text))), None)
     namespace, name = _find_logged_pod(logged)
     return stated and replace(stated, kind="Pod" if name else "", namespace=namespace, name=name)
 

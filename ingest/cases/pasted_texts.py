@@ -16,15 +16,14 @@ from engine.snapshot import kinds
 from ingest.cases.described_kinds import USED_BY
 from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.kubectl_tables import parse_table
-from ingest.cases.object_texts import has_objects, parse_objects
-from ingest.cases.pasted_rows import PastedEvent, parse_row, parse_statement
-from ingest.errors import MistakeError
+from ingest.cases.pasted_objects import FENCE, PROMPT, take_objects
+from ingest.cases.pasted_rows import parse_row, parse_statement
+from ingest.cases.stated_sentences import PastedEvent
+from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
 """Largest text that is searched for pasted parts; longer ones are logs."""
-DEFAULT_NAME: Final = "pod"
-"""Name of a pod that the text does not name."""
 UNKNOWN_NODE: Final = "?"
 """Name of a node that the text does not name."""
 _WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
@@ -32,10 +31,6 @@ _AFTER_START: Final = ("Unhealthy", "BackOff", "Killing", "ProbeWarning", "NodeN
 """Reasons of a kubelet's warnings about a pod that has started."""
 _PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
 _QUOTE: Final = re.compile(r"^(?:> ?)+")
-_FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
-_PROMPT: Final = re.compile(
-    r"^\s*(?:\S+@\S+[#$%>]|\[[^\]]+\][#$]|[\w.~/-]*[#$%])?\s*(?:k|kubectl|oc|microk8s kubectl)\s"
-)
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
@@ -57,7 +52,6 @@ _MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
 _REJECTIONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
 )
-_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
 _UNFINISHED: Final = (":", ",")
 _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
@@ -69,12 +63,15 @@ _MAKERS: Final = {
 """API version of the kinds that make pods, which events name without it."""
 
 
-def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False) -> list[Json]:
-    """Parse what a text holds besides prose. ``is_log``: a scheduler's log is in it too, whose lines are left out."""
+def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, logged_pod: str = "") -> list[Json]:
+    """Parse what a text holds besides prose. ``is_log``: a scheduler's log is in it too, whose lines are left out.
+
+    ``logged_pod``: the only pod of that log, whose events those without a name are.
+    """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
     lines = [_QUOTE.sub("", line) for line in content.split("\n")]
-    objects = _take_objects(lines)
-    reading = _PastedReading(written_at, is_log=is_log)
+    objects = list(rename_unnamed(take_objects(lines)))
+    reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(lines)
     return [*objects, *reading.objects, *reading.build_objects(objects)]
 
@@ -82,15 +79,18 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False) ->
 class _PastedReading:
     """Reads a text line by line; a command before a row says what the row is about."""
 
-    def __init__(self, written_at: datetime, *, is_log: bool) -> None:
-        self._written_at, self._is_log = written_at, is_log
+    def __init__(self, written_at: datetime, unnamed: UnnamedPods, *, is_log: bool) -> None:
+        self._written_at, self._unnamed, self._is_log = written_at, unnamed, is_log
         self.objects: list[Any] = []
         self._events: list[PastedEvent] = []
-        self._subject = "", DEFAULT_NAME
         self._scope = ""
         """Namespace of the latest command; empty for that of the context."""
         self._open: list[PastedEvent] = []
         """Rows of one table whose pod is not named yet."""
+        self._before: list[str] = []
+        """Lines between the table before and this one."""
+        self._is_sentence = False
+        """The table is a sentence without a row: prose ends it."""
 
     def read(self, lines: Sequence[str]) -> None:
         position = 0
@@ -114,18 +114,21 @@ class _PastedReading:
             if described := _DESCRIBES.search(line):
                 self._close_table()
                 namespace = _IN_NAMESPACE.search(line)
-                self._subject = namespace["namespace"] if namespace else "", described["name"]
+                self._unnamed.name(namespace["namespace"] if namespace else "", described["name"], is_commanded=True)
             position += self._read_event(lines, position)
         self._close_table()
 
     def _read_event(self, lines: Sequence[str], position: int) -> int:
         """Read the event of a line, if it has one; return the number of lines read."""
         line = lines[position]
-        event = parse_row(line) or (None if self._is_log else parse_statement(line))
+        row = parse_row(line)
+        event = row or (None if self._is_log else parse_statement(line))
         if event is None:
-            if not line.strip() or _FENCE.match(line):
+            if self._unnamed.note_line(line) or not line.strip() or FENCE.match(line) or self._is_sentence:
                 self._close_table()
             return 1
+        if not self._open:
+            self._before, self._is_sentence = self._unnamed.take_between(), row is None
         count = 1
         while True:
             following = lines[position + count].strip() if position + count < len(lines) else ""
@@ -142,13 +145,16 @@ class _PastedReading:
         """End a table: the row that names the pod names it for all."""
         assigned = next((match for event in self._open if (match := _ASSIGNED.search(event.note))), None)
         if assigned:
-            self._subject = assigned["namespace"] or self._subject[0], assigned["name"]
+            self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
+        self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
+        namespace, name = self._unnamed.subject
         for event in self._open:
             if not event.name:
                 kind = "PodGroup" if _ABOUT_GROUP.search(event.note) else "Pod"
-                event = replace(event, kind=kind, namespace=self._subject[0], name=self._subject[1])
+                event = replace(event, kind=kind, namespace=namespace, name=name)
             self._events.append(replace(event, kind=KINDS.get(event.kind, event.kind)))
         self._open.clear()
+        self._is_sentence = False
 
     def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
@@ -264,7 +270,7 @@ def _find_end(lines: Sequence[str], start: int) -> int | None:
         name = _NAME.match(lines[position])
         # Names of volumes and of owners stand further in than that of the object.
         is_next = name is not None and name["indent"] == lines[start].partition("N")[0]
-        if is_next or _FENCE.match(lines[position]) or _PROMPT.match(lines[position]):
+        if is_next or FENCE.match(lines[position]) or PROMPT.match(lines[position]):
             return position
     return len(lines)
 
@@ -301,42 +307,3 @@ def _build_waiting_pod(namespace: str, name: str, events: Sequence[PastedEvent])
             status = {"phase": "Failed", "reason": event.reason, "message": event.note}
     metadata = {"namespace": namespace, "name": name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
-
-
-def _take_objects(lines: list[str]) -> list[Json]:
-    """Take the objects that stand between fences, or behind the author's sentences; their lines become empty."""
-    objects: list[Json] = []
-    start = 0
-    for position in range(len(lines) + 1):
-        if position < len(lines) and not (_FENCE.match(lines[position]) or _PROMPT.match(lines[position])):
-            continue
-        first = next((index for index in range(start, position) if _OBJECT_START.match(lines[index])), None)
-        parsed = _parse_objects(lines[first:position]) if first is not None else []
-        if parsed and first is not None:
-            objects += parsed
-            lines[first:position] = [""] * (position - first)
-        start = position + 1
-    return objects
-
-
-def _parse_objects(lines: Sequence[str]) -> list[Json]:
-    """Parse lines of YAML or JSON; nothing where prose stands around an object, or a copy was cut."""
-    from runtime.files.yaml_lines import YamlError, parse_documents
-
-    data = "\n".join(lines).encode()
-    try:
-        if has_objects(data):
-            return list(parse_objects("the text", data))
-        documents = [document for _, document in parse_documents(data)]
-    except (MistakeError, YamlError):
-        return []
-    return [built for document in documents if (built := _build_from_status(document))]
-
-
-def _build_from_status(document: Any) -> Json | None:
-    """Build the pod of which only the status was pasted."""
-    status = document.get("status") if isinstance(document, dict) else None
-    if not isinstance(status, dict) or not isinstance(status.get("phase"), str):
-        return None
-    metadata = {"namespace": "default", "name": DEFAULT_NAME}
-    return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}

@@ -12,13 +12,13 @@ import orjson
 
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
-from engine.snapshot.pod_defaults import write_defaults
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
 from ingest.cases.pasted_texts import MAX_PASTED_BYTES, attach_claims, build_makers, build_waiting_pods, parse_pasted
-from ingest.cases.read_log import has_log, read_log, read_log_text, read_standard_input
+from ingest.cases.read_log import find_logged_pod, has_log, read_log, read_log_text, read_standard_input
 from ingest.cases.saved_attempts import read_saved_attempts
+from ingest.cases.shortened_pods import complete_pods
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
@@ -87,14 +87,16 @@ def read_case_text(content: str) -> ClusterCase:
     """Read a text of objects, of descriptions or of one log. Raises ``MistakeError``."""
     case, data = ClusterCase(), content.encode("utf-8", "replace")
     if has_objects(data[:HEAD_BYTES]):
-        case.objects = collect_objects(parse_objects("the text", data))
+        case.objects = complete_pods(collect_objects(parse_objects("the text", data)), datetime.now(UTC))
     elif has_descriptions(data[:HEAD_BYTES]):
         case.objects = collect_objects(_parse_described(content, datetime.now(UTC)))
     else:
         is_log = has_log(content)
-        pasted = parse_pasted(content, datetime.now(UTC), is_log=is_log)
+        pasted = parse_pasted(
+            content, datetime.now(UTC), is_log=is_log, logged_pod=find_logged_pod(content) if is_log else ""
+        )
         attach_claims(pasted)
-        case.objects = collect_objects(pasted)
+        case.objects = complete_pods(collect_objects(pasted), datetime.now(UTC))
         if is_log or not pasted:
             read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
     _read_events(case.objects, case.pods)
@@ -125,6 +127,8 @@ class _CaseReading:
         self._logs: list[Path] = []
         self._input_head = b""
         """First bytes of standard input, which were read to recognise it."""
+        self._written_at = UNDATED
+        """Last change of the files of objects: the time of objects that have none."""
         self._unread: set[str] = set()
         self._errors: list[MistakeError | UnreadableFileError] = []
 
@@ -164,6 +168,7 @@ class _CaseReading:
 
     def _parse(self, name: str, head: bytes, read_more: Callable[[int], bytes], written_at: datetime) -> bool:
         """Parse a text of objects or descriptions; False if it is none."""
+        self._written_at = max(self._written_at, written_at)
         if has_objects(head):
             self._objects += parse_objects(name, head + read_more(MAX_OBJECT_BYTES))
         elif has_descriptions(head):
@@ -179,7 +184,8 @@ class _CaseReading:
         """Parse what a text holds besides prose; False if a log has to be read from it too, or nothing is in it."""
         text = data.decode("utf-8", "replace")
         is_log = has_log(text)
-        pasted = parse_pasted(text, written_at, is_log=is_log)
+        logged_pod = find_logged_pod(text) if is_log else ""
+        pasted = parse_pasted(text, written_at, is_log=is_log, logged_pod=logged_pod)
         self._objects += pasted
         self._note_unread(pasted)
         return bool(pasted) and not is_log
@@ -192,7 +198,7 @@ class _CaseReading:
     def finish(self) -> ClusterCase:
         case = self._case
         attach_claims(self._objects)
-        case.objects = _write_pod_defaults(collect_objects(self._objects, self._unread))
+        case.objects = complete_pods(collect_objects(self._objects, self._unread), self._written_at)
         if saved := case.objects.select(SAVED_CASE):
             unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
             case.objects = replace(case.objects, unread=case.objects.unread | unread)
@@ -283,15 +289,6 @@ def _unpack_objects(file: Path, head: bytes, folder: Path) -> list[Path]:
         target = folder / f"archive-{len(list(folder.iterdir()))}"
         archive.extractall(target, members, filter="data")
     return [target]
-
-
-def _write_pod_defaults(objects: CaseObjects) -> CaseObjects:
-    """Write the API server's defaults into pods that people wrote or shortened by hand; those it stored have them."""
-    table = objects.tables.get(kinds.POD)
-    if not table:
-        return objects
-    written = {key: write_defaults(pod) for key, pod in table.items()}
-    return replace(objects, tables={**objects.tables, kinds.POD: written})
 
 
 def _read_events(objects: CaseObjects, pods: LogPods, is_read: Callable[[Any], bool] = lambda _: True) -> None:

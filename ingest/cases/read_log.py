@@ -10,6 +10,7 @@ from typing import Final
 
 from engine.diagnosis.logged_facts import LoggedFact
 from ingest.cases.foreign_texts import SCHEDULERS_LOG, find_advice
+from ingest.cases.log_pods import LogPods
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -187,6 +188,17 @@ def _read_bytes() -> bytes:
 def has_log(text: str) -> bool:
     """Tell whether a line of the text is one of a known scheduler's log."""
     return any(source.recognises(line) for lines in _split_text(text) for line in lines.texts for source in LOG_SOURCES)
+
+
+def find_logged_pod(text: str) -> str:
+    """Find the only pod (``namespace/name``) that the log in a text names; empty if it names none or several."""
+    pods = LogPods()
+    try:
+        read_log_text(text, pods.add, NO_FACTS._replace(note=pods.note))
+    except MistakeError:
+        return ""
+    names = list(pods.pods)
+    return names[0] if len(names) == 1 else ""
 
 
 def _split_text(text: str) -> Iterator[Lines]:

@@ -16,7 +16,8 @@ from engine.hami.node_lock import find_locked_node
 
 QUESTION: Final = "ChoiceHeld"
 PLUGIN_FAILED: Final = re.compile(
-    r"running (?P<phase>Reserve|Permit|PreBind|Bind) plugin \"?(?P<plugin>[^\":]+)\"?: (?P<words>.*)", re.DOTALL
+    r"running (?P<phase>Reserve/Permit|Reserve|Permit|PreBind|Bind) plugin \"?(?P<plugin>[^\":]+)\"?: (?P<words>.*)",
+    re.DOTALL,
 )
 _TIMEOUT: Final = re.compile(r"rejected due to timeout after waiting (?P<waited>\S+) at plugin (?P<plugin>\w+)")
 _REJECTED: Final = re.compile(r"binding rejected: (?P<words>.*)", re.DOTALL)

@@ -29,6 +29,9 @@ class OpenTry:
     """Reason by the name of each refused node."""
     offered: int = 0
     chosen: str = ""
+    failure: str = ""
+    """Words of a plugin that failed after a node was chosen; empty if none did."""
+    failed_at: datetime | None = None
 
 
 @dataclass(slots=True)

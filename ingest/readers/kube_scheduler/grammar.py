@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 from ingest.lines import klog
 
-LineKind = Literal["begun", "refused", "failed", "bound", "preempted"]
+LineKind = Literal["begun", "refused", "failed", "bound", "preempted", "plugin failed"]
 
 
 class LinePattern(NamedTuple):
@@ -27,13 +27,16 @@ _PATTERNS: Final[tuple[tuple[LineKind, bytes], ...]] = (
     ("bound", rb"pod " + _POD + rb' is bound successfully on node "(?P<node>[^"]{1,253})"'),
     ("preempted", rb'"Preemptor [Pp]od preempted victim [Pp]od" preemptor="' + _POD
         + rb'" victim="(?P<victim>[^"]{1,507})" node="(?P<node>[^"]{1,253})"'),
+    ("plugin failed", rb'"Failed running (?P<phase>Reserve|Permit|PreBind|Bind) plugin" .{0,200000}?pod="' + _POD),
+    ("plugin failed", rb'"Plugin [Ff]ailed" (?!.{0,200000}operation=").{0,200000}?pod="' + _POD),
 )  # fmt: skip
 LINE_PATTERNS: Final = tuple(LinePattern(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _PATTERNS)
 """Since 1.19 the words of a refusal stand in ``err="…"``."""
 
 FIRST_WORDS: Final = (
     b'"About to try', b'"Attempting to schedule', b'"Unable to schedule', b'"Error scheduling pod',
-    b'"Successfully bound pod', b'"Preemptor ', b"Attempting to schedule pod", b"About to try", b"Unable to schedule ",
+    b'"Successfully bound pod', b'"Preemptor ', b'"Failed running ', b'"Plugin ',
+    b"Attempting to schedule pod", b"About to try", b"Unable to schedule ",
     b"Error scheduling ", b"pod ",
 )  # fmt: skip
 

@@ -28,6 +28,8 @@ MAX_LINE: Final = 1_000_000
 NO_NODES: Final = "no nodes available to schedule pods"
 """kube-scheduler's words for an empty cluster, which its log says in another way."""
 
+_PHASES: Final = ("Reserve", "Permit", "PreBind", "Bind")
+
 _MEMORY: Final = TypeAdapter(LineMemory)
 
 
@@ -69,7 +71,11 @@ class KubeSchedulerLog:
     def _apply(self, kind: LineKind, pod: PodRef, now: datetime, groups: dict[str, str], text: bytes) -> None:
         name = str(pod)
         if kind == "begun":
+            self._end_failed(name)
             self._attempts.open(name, now)
+            return
+        if kind == "plugin failed":
+            self._note_failure(name, now, groups.get("phase", ""), text)
             return
         words = groups.get("text") or klog.read_quoted(text, b"err") or ""
         if kind == "bound":
@@ -82,8 +88,24 @@ class KubeSchedulerLog:
             preempted = _to_event("preempted", now, victim, node=groups["node"], text=f"Preempted by {name}")
             self._attempts.end(str(victim), [preempted])
 
+    def _note_failure(self, name: str, now: datetime, phase: str, line: bytes) -> None:
+        """Remember why a plugin failed after the choice: the line that ends the attempt may be missing."""
+        self._end_failed(name)
+        attempt = self._attempts.find_or_open(name, now)
+        plugin, words = klog.read_quoted(line, b"plugin"), klog.read_quoted(line, b"err")
+        attempt.failed_at = now
+        attempt.failure = f'running {phase or _derive_phase(line)} plugin "{plugin or "?"}": {words or "unknown error"}'
+
+    def _end_failed(self, name: str) -> None:
+        """End the pod's attempt if a plugin of it failed, and no line has reported its end."""
+        attempt, pod = self._attempts.memory.open.get(name), split_pod(name)
+        if attempt and attempt.failed_at and pod:
+            self._attempts.end(name, [_to_failure(attempt.failed_at, pod, attempt.failure)])
+
     def close(self) -> Iterable[Event]:
         """Note the attempts that have not ended: no event can be made of them."""
+        for name in list(self._attempts.memory.open):
+            self._end_failed(name)
         if self._note:
             for name, attempt in self._attempts.memory.open.items():
                 namespace, _, pod = name.partition("/")
@@ -106,6 +128,19 @@ class KubeSchedulerLog:
         if memory.version != VERSION:
             raise ValueError(f"the saved state has version {memory.version}, this program reads {VERSION}")
         self._attempts.memory = memory
+
+
+def _derive_phase(line: bytes) -> str:
+    """Derive the step of a plugin that failed: since 1.27 its line names it only at level 4 and above.
+
+    The steps before the bind name no node there, those of the bind do.
+    """
+    phase = (klog.read_quoted(line, b"logger") or "").partition(".")[0]
+    if phase in _PHASES:
+        return phase
+    if b' node="' not in line:
+        return "Reserve/Permit"
+    return "Bind" if b'"Plugin Failed"' in line else "PreBind"
 
 
 def _to_event(kind: EventKind, time: datetime, pod: PodRef, text: str = "", node: str = "") -> SchedulingEvent:

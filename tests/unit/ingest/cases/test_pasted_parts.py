@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ingest.cases.answers import diagnose_pods
-from ingest.cases.pasted_texts import DEFAULT_NAME, parse_pasted
+from ingest.cases.pasted_texts import parse_pasted
 from ingest.cases.read_case import ClusterCase, list_pod_names, read_case, read_case_text
+from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.answers.diagnosis import Diagnosis
 
 WRITTEN = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
@@ -30,8 +31,8 @@ Events:
 """
 
 
-def select(text: str, kind: str, **options: bool) -> list[Any]:
-    return [entry for entry in parse_pasted(text, WRITTEN, **options) if entry["kind"] == kind]
+def select(text: str, kind: str) -> list[Any]:
+    return [entry for entry in parse_pasted(text, WRITTEN) if entry["kind"] == kind]
 
 
 def diagnose_text(text: str) -> Diagnosis:

@@ -74,3 +74,38 @@ def test_its_state_is_restored_and_that_of_another_version_refused() -> None:
     assert other.save() == read_open
     with pytest.raises(ValueError, match="version 99"):
         other.restore(read_open.replace(b'"version":1', b'"version":99'))
+
+
+ENDED = 'running {} plugin "Volumes": no room'
+
+
+@pytest.mark.parametrize(
+    ("message", "phase"),
+    [
+        ('"Failed running Reserve plugin" err="no room" plugin="Volumes" pod="ml/p"', "Reserve"),
+        ('"Plugin failed" err="no room" plugin="Volumes" pod="ml/p"', "Reserve/Permit"),
+        ('"Plugin failed" err="no room" logger="Permit" plugin="Volumes" pod="ml/p"', "Permit"),
+        ('"Plugin failed" err="no room" plugin="Volumes" pod="ml/p" node="n1"', "PreBind"),
+        ('"Plugin Failed" err="no room" plugin="Volumes" pod="ml/p" node="n1"', "Bind"),
+    ],
+)
+def test_a_plugin_that_failed_after_the_choice_ends_the_attempt(message: str, phase: str) -> None:
+    line = write_klog(message, "framework.go", 1, "E")
+    assert is_kube_scheduler_line(line)
+    (end,) = list_ends(read_lines(KubeSchedulerLog(), [BEGUN, line]))
+    assert ENDED.format(phase) in (end.error or end.scheduler_message)
+
+
+def test_a_plugin_s_failure_and_the_end_of_its_attempt_are_one_attempt() -> None:
+    failed = write_klog('"Plugin failed" err="no room" plugin="Volumes" pod="ml/p" node="n1"', "framework.go", 1, "E")
+    words = ENDED.format("PreBind").replace('"', '\\"')
+    ended = write_klog(f'"Error scheduling pod; retrying" err="{words}" pod="ml/p"', FILE, 1, "E")
+    assert len(list_ends(read_lines(KubeSchedulerLog(), [BEGUN, failed, ended]))) == 1
+    assert len(list_ends(read_lines(KubeSchedulerLog(), [BEGUN, failed, BEGUN, failed, ended]))) == 2
+
+
+def test_a_plugin_that_failed_in_a_trial_of_preemption_is_no_end() -> None:
+    line = write_klog(
+        '"Plugin failed" err="x" pod="ml/p" node="n1" operation="addPod" plugin="V"', "framework.go", 1, "E"
+    )
+    assert list_ends(read_lines(KubeSchedulerLog(), [BEGUN, line])) == []

@@ -1,0 +1,131 @@
+"""Sentences of schedulers, kubelets, autoscalers and the API server in a line of prose, without a row of a table.
+
+Such words begin with a text of their own. A person who writes about them uses the same words: a sentence counts that
+stands alone, behind a mark or behind a word that reports it, and that continues as its component writes it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ingest.cases.descriptions import choose_reporter
+
+_MAX_QUOTED: Final = 60
+"""Characters before a sentence in its line, such as a field's name or a quotation mark."""
+_QUOTES: Final = {'"': '"', "`": "`", "'": "'", "\u201c": "\u201d"}
+_PERSON: Final = r"(?:I|we|[Ww]e|[Mm]y|[Oo]ur|you|your|me|us|somebody|anybody|anyone|someone)(?:'\w+)?"
+_ADDRESSES: Final = re.compile(rf"(?<![\w\"./-]){_PERSON}(?![\w\"./-])|\?(?:\s|$)")
+"""Words of a person, and questions: no component writes them."""
+_REPORTS: Final = re.compile(
+    r"(?:[:=>|\"'`\u201c({\[\].-]|\b(?:says?|said|shows?|see|seeing|gets?|got|getting|gives?|reads?|reports?|errors?|"
+    r"messages?|events?|warnings?|status|reason|with|is|are|has|have|had|because|since|as)(?: that| the| a| an)?)\s*$",
+    re.IGNORECASE,
+)
+"""End of what stands before a reported sentence."""
+_DENIES: Final = re.compile(
+    r"\b(?:used to (?:be|say|get|see|show)|no longer|instead of|never|rather than|unlike|before)\b[^:\"`]{0,40}$",
+    re.IGNORECASE,
+)
+"""Words that say that the sentence is not, or no longer, true of the pod."""
+_NEXT_SENTENCE: Final = re.compile(r"(?<=[a-z})\]])[.!]\s+(?=[A-Z][a-z']*\s(?!.*preemption: ))")
+"""Place where an author continues behind the sentence of a component; kube-scheduler adds its own about preemption."""
+_ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
+_COUNTED: Final = re.compile(r".*?available: \d")
+_FREE: Final = "FailedCreate"
+"""Reason of events whose words the author of a policy wrote, who may address people."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastedEvent:
+    """One event of a text. ``kind`` and ``name`` are empty where the text does not say what the event is about."""
+
+    reason: str
+    note: str
+    reporter: str = ""
+    is_warning: bool = True
+    age: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """Words that only one component writes, and the reason of the events in which it does."""
+
+    pattern: re.Pattern[str]
+    reason: str
+    reporter: str
+
+
+_SENTENCES: Final = tuple(
+    _Sentence(re.compile(pattern), reason, reporter)
+    for pattern, reason, reporter in (
+        (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
+        (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
+        (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
+        (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
+        (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
+        (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
+        (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
+        (
+            r"(?:(?:[Ff]ailed to|[Cc]ould not) schedule pod, )?incompatible with (?:nodepool|provisioner) .*",
+            "FailedScheduling",
+            "karpenter",
+        ),
+        (r"(?:Pod was rejected: )?Allocate failed due to .*", "UnexpectedAdmissionError", "kubelet"),
+        (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
+        (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
+        (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
+        (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
+        (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
+        (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
+    )
+)
+_REFUSED_POD: Final = re.compile(r'pods? "(?P<name>[^"]+)" is forbidden: ')
+
+
+def find_sentence(line: str) -> PastedEvent | None:
+    """Find the first sentence of a component in a line; None in prose that only speaks of one."""
+    for sentence in _SENTENCES:
+        match = sentence.pattern.search(line)
+        # Words further inside are quoted by somebody else, such as in a question about them.
+        if match is None or match.start() > _MAX_QUOTED + (line.count("Error") and len(line)):
+            continue
+        note = _cut_prose(_cut_quoted(line, match), sentence)
+        if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
+            continue
+        refused = _REFUSED_POD.match(note)
+        name = refused["name"] if refused and not refused["name"].endswith("-") else ""
+        reporter = sentence.reporter or choose_reporter(sentence.reason, note)
+        return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
+    return None
+
+
+def _is_reported(before: str) -> bool:
+    """Tell whether the words before a sentence report it: an author's other words only mention it."""
+    if _DENIES.search(before):
+        return False
+    return _REPORTS.search(before) is not None or _ADDRESSES.search(before) is None
+
+
+def _cut_quoted(line: str, match: re.Match[str]) -> str:
+    """Cut a sentence at the end of the quotation that it begins."""
+    note, start = match[0].strip(), match.start()
+    closing = _QUOTES.get(line[start - 1 : start]) if start else None
+    if closing is None:
+        return note.rstrip("`\"'")
+    end = re.search(rf"(?<=[.!)}}\]]){closing}", note) or re.search(rf"(?<!\\){closing}(?!.*(?<!\\){closing})", note)
+    return (note[: end.start()] if end else note).replace(f"\\{closing}", closing)
+
+
+def _cut_prose(note: str, sentence: _Sentence) -> str:
+    """Cut what an author writes behind a sentence."""
+    if sentence.reason == _FREE:
+        return note
+    is_counted = _COUNTED.match(note) is not None
+    for end in _NEXT_SENTENCE.finditer(note):
+        if is_counted or _ADDRESSES.search(note, end.end()):
+            return note[: end.start() + 1]
+    aside = next((end for end in _ASIDE.finditer(note) if _ADDRESSES.search(note, end.end())), None)
+    return note[: aside.start()] if aside else note
