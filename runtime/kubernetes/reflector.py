@@ -163,11 +163,13 @@ class Reflector:
             query: dict[str, str | int] = {"limit": limit} if limit else {}
             query |= {"continue": continue_token} if continue_token else {}
             page = await self._client.get_page(self._selection.path, **self._selection.query, **query)
-            self._note_contact()
+            # Only a complete list has what a broken watch missed.
+            self.heard_at = self._clock()
             self._report(listing.add_page(page.get("items") or ()))
             continue_token = page["metadata"].get("continue", "")
             if not continue_token:
                 self._report(listing.finish(page["metadata"]["resourceVersion"]))
+                self._note_contact()
                 return
 
     async def _watch(self) -> None:

@@ -79,16 +79,29 @@ class RefusalJudge:
         """Judge the pod of a refusal; None if it was not noted and cannot be noted now.
 
         A gang is tried as a whole: if the scheduler's ``counts`` are those of the nodes next to the other members, each
-        on the first node that takes it, the verdicts are these.
+        on the first node that takes it, the verdicts are these. Counts that differ are compared once more with the
+        objects of now.
         """
         # The watches of pods and objects run side by side with that of events, which may be the first to tell of a pod.
         noted = self._refusals.pop((str(refusal.pod), refusal.time)) or self._take_refusal(refusal)
-        if noted is None:
-            return None
-        judged = self._judge(noted, refusal.time, ())
-        if judged is None or not noted.siblings or judged.is_proved_by(counts, message):
+        judged = self._judge_gang(noted, refusal.time, counts, message) if noted else None
+        if noted is None or judged is None or judged.is_proved_by(counts, message):
             return judged
-        together = self._judge(noted, refusal.time, noted.siblings)
+        # What the scheduler knew may have been read after its refusal: a claim, a device, the bind of the pod before.
+        later = self._take_refusal(refusal)
+        if later is None or (later.moment.revision, later.pod) == (noted.moment.revision, noted.pod):
+            return judged
+        judged_later = self._judge_gang(later, refusal.time, counts, message)
+        return judged_later if judged_later and judged_later.is_proved_by(counts, message) else judged
+
+    def _judge_gang(
+        self, refusal: _Refusal, now: datetime, counts: Mapping[str, int], message: str
+    ) -> JudgedRefusal | None:
+        """Judge the pod by itself, and next to its siblings where only that is what the scheduler counted."""
+        judged = self._judge(refusal, now, ())
+        if judged is None or not refusal.siblings or judged.is_proved_by(counts, message):
+            return judged
+        together = self._judge(refusal, now, refusal.siblings)
         return together if together and together.is_proved_by(counts, message) else judged
 
     def _judge(self, refusal: _Refusal, now: datetime, siblings: Sequence[Json]) -> JudgedRefusal | None:

@@ -23,10 +23,13 @@ class WatchedCluster:
     def __init__(self, read_at: datetime = READ_AT) -> None:
         self.objects = JudgedObjects()
         self.problem = ""
+        self.written: list[Json] = []
+        """Objects that were put."""
         self.objects.find_problem = lambda: self.problem
         self.reader = KubeEvents(judge=RefusalJudge(self.objects, lambda: read_at))
 
     def put(self, *objects: Json) -> None:
+        self.written += objects
         for value in objects:
             version = value.get("apiVersion", "v1")
             self.objects.put(kinds.identify(version, value["kind"]), version, value)

@@ -38,10 +38,10 @@ class Names:
 
 @asynccontextmanager
 async def following(
-    api: FakeApi, patience: WatchTimeouts = PATIENCE, **how: Any
+    api: FakeApi, patience: WatchTimeouts = PATIENCE, names: Names | None = None, **how: Any
 ) -> AsyncIterator[tuple[Reflector, Names, Client]]:
     async with serving(api) as url, a_client(url, **how) as client:
-        names = Names()
+        names = names or Names()
         reflector = Reflector(client, Selection(PODS), names, patience)
         task = asyncio.create_task(reflector.run())
         try:
@@ -117,6 +117,39 @@ async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() ->
         api.cut_watches()
         await eventually_async(compare_with(api, names))
         assert names.reports == 2 + 3
+
+
+class ChangesWithProblem(Names):
+    """Problem of the reflector at each report."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.find_problem: Callable[[], str] = str
+        self.problems: list[str] = []
+
+    def on_changed(self, obj: Json) -> None:
+        super().on_changed(obj)
+        self.problems.append(self.find_problem())
+
+
+async def test_after_a_long_break_the_view_is_stale_until_the_last_page_of_the_list() -> None:
+    api, names = FakeApi(), ChangesWithProblem()
+    pods = [f"p{number}" for number in range(600)]
+    put(api, *pods)
+    async with following(api, WatchTimeouts(stale_seconds=0), names) as (reflector, _, _client):
+        await reflector.wait_until_synced()
+        await eventually_async(lambda: any("watch" in request for request in api.requests))
+        names.find_problem = lambda: reflector.problem
+        names.problems.clear()
+        api.mute_watches = True
+        put(api, *pods)
+        api.expire()
+        api.mute_watches = False
+        api.cut_watches()
+        await eventually_async(compare_with(api, names))
+        assert len(names.problems) == len(pods)
+        assert all("the watch of pods is broken" in problem for problem in names.problems)
+        await eventually_async(lambda: not reflector.problem)
 
 
 async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None:

@@ -123,6 +123,46 @@ def test_a_pod_that_is_read_after_its_refusal_is_judged() -> None:
     assert attempt.reconstruction.agreement == "equal"
 
 
+def test_a_pod_on_a_node_that_is_read_after_the_refusal_of_the_next_one_counts() -> None:
+    """The scheduler counts a pod as soon as it has chosen its node; the watch has it when it is bound."""
+    cluster = WatchedCluster()
+    cluster.put(a_node("n1", 8))
+    cluster.objects.put(kinds.POD, "v1", a_pod())
+    message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    cluster.reader.read_object("event", an_event("FailedScheduling", message), 0.0)
+    cluster.objects.put(kinds.POD, "v1", a_pod("first", 4, node="n1"))
+    (attempt,) = list_attempts(cluster.reader.settle(60.0))
+    assert attempt.reconstruction
+    assert attempt.reconstruction.agreement == "equal"
+    assert list_reasons(attempt) == {"n1": "Insufficient nvidia.com/gpu"}
+
+
+def test_a_claim_or_devices_that_are_read_after_the_refusal_count() -> None:
+    full = a_claim_cluster()
+    cluster = WatchedCluster()
+    cluster.put(a_node("n1"), a_node("n2"))
+    cluster.objects.put(kinds.POD, "v1", a_claiming_pod())
+    message = "0/2 nodes are available: 2 cannot allocate all claims."
+    cluster.reader.read_object("event", an_event("FailedScheduling", message), 0.0)
+    cluster.put(*full.written)
+    (attempt,) = list_attempts(cluster.reader.settle(60.0))
+    assert attempt.reconstruction
+    assert attempt.reconstruction.agreement == "equal"
+    assert list_reasons(attempt) == {"n1": "2/2 SelectorNotMatched", "n2": "2/2 SelectorNotMatched"}
+
+
+def test_counts_that_later_objects_do_not_explain_either_are_held_against_those_of_the_refusal() -> None:
+    cluster = a_cluster()
+    cluster.objects.put(kinds.POD, "v1", a_pod())
+    message = "0/3 nodes are available: 3 Insufficient cpu."
+    cluster.reader.read_object("event", an_event("FailedScheduling", message), 0.0)
+    cluster.put(a_node("n4", 8))
+    (attempt,) = list_attempts(cluster.reader.settle(60.0))
+    assert attempt.reconstruction
+    assert attempt.reconstruction.agreement == "different"
+    assert sum(attempt.reconstruction.counts.values()) == 3
+
+
 def test_pods_on_nodes_count_and_those_that_wait_or_have_ended_do_not() -> None:
     cluster = WatchedCluster()
     cluster.put(a_node("n1", 8))
