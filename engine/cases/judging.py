@@ -186,7 +186,7 @@ def build_case_cluster(objects: CaseObjects) -> SimulationCluster:
     """Build the simulated cluster of a case, as the release of HAMi that runs there reads it."""
     manifest = build_manifest(objects)
     release = objects.hami_release or observe_release(manifest.pods.values()) or LATEST
-    return build_cluster(manifest, device_config.read_shipped(release), release)
+    return build_cluster(manifest, device_config.read_shipped(release), release, objects.listed)
 
 
 def build_manifest(objects: CaseObjects) -> Manifest:

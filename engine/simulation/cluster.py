@@ -74,6 +74,8 @@ class SimulationCluster:
     """Nodes whose objects were not read: the filters let them pass unseen."""
     has_pods: bool = True
     """True if the snapshot has the pods of the cluster, or the cluster has none."""
+    listed: frozenset[str] = frozenset()
+    """Kinds of which all objects are known, also if there is none."""
     devices: DeviceReader = field(default_factory=DeviceReader)
 
     @property
@@ -104,9 +106,14 @@ class SimulationCluster:
         return replace(self, snapshot=change_snapshot(self.snapshot, objects))
 
 
-def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) -> SimulationCluster:
-    """Build the cluster of a file: its handshakes are a state and not the start of a scheduler."""
-    objects, assumptions = complete_objects(manifest.objects)
+def build_cluster(
+    manifest: Manifest, vendors: Vendors, release: HamiRelease, listed: frozenset[str] = frozenset()
+) -> SimulationCluster:
+    """Build the cluster of a file: its handshakes are a state and not the start of a scheduler.
+
+    listed: kinds of which the file has all objects, also if it has none.
+    """
+    objects, assumptions = complete_objects(manifest.objects, has_classes=kinds.DEVICE_CLASS in listed)
     columns = ClusterColumns(vendors, reads_state=True)
     for quota in manifest.quotas.values():
         columns.apply_quota(quota)
@@ -127,6 +134,7 @@ def build_cluster(manifest: Manifest, vendors: Vendors, release: HamiRelease) ->
         deleted,
         _has_hami(objects, columns, vendors),
         left_out,
+        listed=listed,
     )
 
 
@@ -167,9 +175,13 @@ def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors
 
 
 def find_unread_kinds(
-    pod: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], *, has_pods: bool = True
+    pod: Mapping[str, Any],
+    objects: Sequence[Mapping[str, Any]],
+    listed: frozenset[str] = frozenset(),
+    *,
+    has_pods: bool = True,
 ) -> frozenset[str]:
-    """Find the kinds that a verdict about the pod needs and of which no object is there.
+    """Find the kinds that a verdict about the pod needs, that were not listed and of which no object is there.
 
     A file without pods describes empty nodes; its pods are not unread. Where the pods could not be read (has_pods),
     only rules about other pods make them unread: what they hold of CPU and memory counts as free.
@@ -181,13 +193,19 @@ def find_unread_kinds(
     }
     needed: set[str] = set()
     if any(volume.get("persistentVolumeClaim") for volume in iterate_objects(pod, "spec", "volumes")):
-        needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, kinds.STORAGE_CLASS}
+        needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, *([kinds.STORAGE_CLASS] if _has_unbound_claim(objects) else [])}
     if next(iterate_objects(pod, "spec", "resourceClaims"), None) is not None:
         needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
     if _selects_namespaces(pod):
         needed.add(kinds.NAMESPACE)
-    unread = needed - present
+    unread = needed - present - listed
     return frozenset(unread | {kinds.POD} if not has_pods and _looks_at_pods(pod) else unread)
+
+
+def _has_unbound_claim(objects: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether a class decides about a claim: one that is bound has its volume."""
+    claims = (item for item in objects if isinstance(item, Mapping) and item.get("kind") == kinds.VOLUME_CLAIM)
+    return any(not get_text(claim, "spec", "volumeName") for claim in claims)
 
 
 def _looks_at_pods(pod: Mapping[str, Any]) -> bool:

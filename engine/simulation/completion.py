@@ -25,8 +25,11 @@ class Assumptions(NamedTuple):
     """Device classes that claims name and that are not among the objects; they count as selecting every device."""
 
 
-def complete_objects(objects: Iterable[Any]) -> tuple[list[Any], Assumptions]:
-    """Complete nodes, bound claims and device classes; other objects stay as they are."""
+def complete_objects(objects: Iterable[Any], *, has_classes: bool = False) -> tuple[list[Any], Assumptions]:
+    """Complete nodes, bound claims and device classes; other objects stay as they are.
+
+    has_classes: whether the objects have all device classes, even if there is none.
+    """
     amounts: dict[str, list[str]] = {}
     completed: list[Any] = []
     for item in objects:
@@ -37,7 +40,7 @@ def complete_objects(objects: Iterable[Any]) -> tuple[list[Any], Assumptions]:
             completed.append(_complete_claim(item))
         else:
             completed.append(item)
-    classes = _list_missing_classes(completed)
+    classes = [] if has_classes else _list_missing_classes(completed)
     completed += [_build_class(name) for name in classes]
     return completed, Assumptions({name: tuple(nodes) for name, nodes in amounts.items()}, tuple(classes))
 

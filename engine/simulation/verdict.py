@@ -145,7 +145,7 @@ def judge_admitted(
     pod, claims = make_claims(admitted.pod, cluster.objects)
     here = cluster.with_objects(claims) if claims else cluster
     judged = without_resources(pod, cluster.managed_resources) if admitted.is_hamis else pod
-    unread = find_unread_kinds(judged, [*cluster.objects, *claims], has_pods=cluster.has_pods)
+    unread = find_unread_kinds(judged, [*cluster.objects, *claims], cluster.listed, has_pods=cluster.has_pods)
     snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
     inventory = here.devices.read(snapshot)
     judgement = judge_pod(snapshot, judged, inventory=inventory, now=now, alone=True)

@@ -30,6 +30,8 @@ _UNNAMESPACED: Final = frozenset(
         kinds.RUNTIME_CLASS,
     )
 )
+_LISTED: Final = _UNNAMESPACED - {kinds.NODE} | {kinds.VOLUME_CLAIM}
+"""Kinds of which an API server's list is one of all objects: others are listed by name or by namespace, too."""
 _NO_OBJECTS: Final[Mapping[Key, Fields]] = {}
 
 
@@ -125,9 +127,13 @@ class CaseObjects:
 
 
 def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseObjects:
-    """Collect objects of any origin; lists are flattened, of two objects with one name the last counts."""
+    """Collect objects of any origin; lists are flattened, of two objects with one name the last counts.
+
+    A complete list of an API server also proves that there are no others, even if it is empty.
+    """
     tables: dict[str, dict[Key, Fields]] = {}
-    for position, value in enumerate(kinds.flatten(objects)):
+    values = list(objects)
+    for position, value in enumerate(kinds.flatten(values)):
         if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
             continue
         kind = kinds.identify(get_text(value, "apiVersion"), value["kind"])
@@ -136,7 +142,16 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseO
         if not namespace and kind not in _UNNAMESPACED and kind in kinds.NAMESPACED:
             namespace = "default"
         tables.setdefault(kind, {})[namespace, name] = value
-    return CaseObjects(tables, frozenset(unread))
+    return CaseObjects(tables, frozenset(unread), frozenset(_iterate_listed(values)) - frozenset(unread))
+
+
+def _iterate_listed(values: Iterable[Any]) -> Iterator[str]:
+    """Iterate over the kinds of complete lists; that of several pages is complete with its last one."""
+    for value in values:
+        if isinstance(value, Mapping) and isinstance(value.get("items"), list):
+            kind = kinds.identify(get_text(value, "apiVersion"), get_text(value, "kind").removesuffix("List"))
+            if kind in _LISTED and not get_text(value, "metadata", "continue"):
+                yield kind
 
 
 def list_claim_names(pod: Fields) -> list[str]:

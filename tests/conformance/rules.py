@@ -148,7 +148,7 @@ def _is_of_like_devices(case: Case, difference: Difference) -> bool:
     if any(uuid in json.dumps(case["running_pods"]) for uuid in differing):
         return False
     for text in _find_node(case, difference.node)["annotations"].values():
-        by_uuid = {str(device["id"]): device for device in _parse_devices(text)}
+        by_uuid = {str(device.get("id") or device.get("uuid")): device for device in _parse_devices(text)}
         if differing <= by_uuid.keys() and len(by_uuid) > _STABLE_SORT:
             kinds = ({**by_uuid[uuid], "id": "", "index": 0} for uuid in differing)
             return len({json.dumps(kind, sort_keys=True) for kind in kinds}) == 1
