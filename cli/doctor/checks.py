@@ -27,35 +27,34 @@ async def run_checks(settings: Settings, *, in_pod: bool) -> Checkup:
     """Run every check that the settings allow. Raises ``SettingError``."""
     checked: list[str] = []
     skipped: list[str] = []
-    works: list[Coroutine[Any, Any, list[Fault]]] = []
+    works: list[Coroutine[Any, Any, tuple[list[Fault], list[str]]]] = []
     brokers = read(KafkaConnectionIfGiven)
     if brokers.kafka_bootstrap_servers:
         checked.append("Kafka")
-        works += [kafka.check(brokers.require_addresses()), *_check_kafka_certificates(brokers.require_addresses())]
+        connection = brokers.require_addresses()
+        works += [kafka.check(connection), *map(_see_all, _check_kafka_certificates(connection))]
     else:
         skipped.append(f"Kafka: {KAFKA} is not set")
     if read(_Url).opensearch_url:
         checked.append("OpenSearch")
         index = read(OpenSearchConnection)
-        works += [opensearch.check(index), *_check_opensearch_certificates(index)]
+        works += [opensearch.check(index), *map(_see_all, _check_opensearch_certificates(index))]
     else:
         skipped.append(f"OpenSearch: {derive_variable('opensearch_url')} is not set")
     if settings.kubeconfig or in_pod:
         checked.append("Kubernetes")
         load = from_kubeconfig(settings.kubeconfig, settings.context) if settings.kubeconfig else load_service_account
-        works.append(_run_cluster_check(cluster.check(load, settings.namespace), skipped))
+        works.append(cluster.check(load, settings.namespace))
     else:
         skipped.append("Kubernetes: no --kubeconfig, and this is not a pod")
     results = await asyncio.gather(*works)
-    return Checkup([finding for faults in results for finding in faults], checked, skipped)
+    unseen = [line for _, lines in results for line in lines]
+    return Checkup([finding for faults, _ in results for finding in faults], checked, [*skipped, *unseen])
 
 
-async def _run_cluster_check(
-    check: Coroutine[Any, Any, tuple[list[Fault], list[str]]], skipped: list[str]
-) -> list[Fault]:
-    findings, unseen = await check
-    skipped += unseen
-    return findings
+async def _see_all(check: Coroutine[Any, Any, list[Fault]]) -> tuple[list[Fault], list[str]]:
+    """Run a check that needs no rights."""
+    return await check, []
 
 
 def _check_kafka_certificates(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Fault]]]:

@@ -13,39 +13,48 @@ from runtime.kafka.topics import build_configuration, list_differences
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
-PREFIX: Final = "schedulerlog."
 SECONDS: Final = 20.0
 _REACHED: Final = (
     "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
     "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
 )
-_UNSEEN: Final = "In a Kafka with ACLs this user sees only the topics that it may describe."
+_SEEN_BY: Final = "a user that may Describe and DescribeConfigs topics schedulerlog.* sees them"
 
 
-async def check(kafka: KafkaConnection) -> list[Fault]:
+async def check(kafka: KafkaConnection) -> tuple[list[Fault], list[str]]:
+    """Check Kafka; return faults, and what this user may not see."""
     servers = kafka.kafka_bootstrap_servers
     try:
         async with asyncio.timeout(SECONDS):
-            state = await inspect(kafka, PREFIX)
+            state = await inspect(kafka, [topic.name for topic in TOPICS])
     except RefusedError as refused:
         remedy = f"{refused.remedy}." if refused.remedy else _REACHED
-        return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)]
+        return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)], []
     except (KafkaError, OSError, SettingError) as error:
         cause = f"does not answer ({explain_kafka_error(error)})"
-        return [Fault("kafka", servers, cause, _REACHED)]
-    return list(compare_topics(state))
+        return [Fault("kafka", servers, cause, _REACHED)], []
+    return list(compare_topics(state)), list(describe_unseen(state))
 
 
 def compare_topics(kafka: KafkaAsItIs) -> Iterator[Fault]:
     """Compare Kafka's topics with those that ``provision`` creates. Pure."""
-    if not kafka.topics:
-        yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {PROVISION}. {_UNSEEN}")
+    if not kafka.topics and not kafka.unseen:
+        yield Fault("kafka", "topics", f"none of the {len(TOPICS)} is there", f"To make them, {PROVISION}.")
         return
     for topic in TOPICS:
-        if (topic_state := kafka.topics.get(topic.name)) is None:
-            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {PROVISION}. {_UNSEEN}")
-        else:
+        if topic_state := kafka.topics.get(topic.name):
             yield from _compare_topic(topic, topic_state, kafka)
+        elif topic.name not in kafka.unseen:
+            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {PROVISION}.")
+
+
+def describe_unseen(kafka: KafkaAsItIs) -> Iterator[str]:
+    """Describe what this user may not see, and who could. Pure."""
+    without_settings = [name for name, topic in kafka.topics.items() if topic.configuration is None]
+    if kafka.unseen:
+        yield f"Kafka: whether {len(kafka.unseen)} of {len(TOPICS)} topics are there: {_SEEN_BY}"
+    if without_settings:
+        yield f"Kafka: the settings of {len(without_settings)} topics: {_SEEN_BY}"
 
 
 def _derive_partitions(topic: Topic, kafka: KafkaAsItIs) -> int:
@@ -63,7 +72,9 @@ def _compare_topic(topic: Topic, topic_state: TopicAsItIs, kafka: KafkaAsItIs) -
         yield Fault(
             "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {PROVISION}."
         )
-    for name, was, now in list_differences(build_configuration(topic), topic_state.configuration):
+    configuration = topic_state.configuration
+    differences = [] if configuration is None else list_differences(build_configuration(topic), configuration)
+    for name, was, now in differences:
         yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {PROVISION}.")
     if topic_state.replicas < 2 <= kafka.brokers:
         problem = f"has one replica, although there are {kafka.brokers} brokers: what is on it is lost with its disk"

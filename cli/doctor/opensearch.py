@@ -1,10 +1,11 @@
 """OpenSearch: reachability, health, the templates of this version, and the clock."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
-from opensearchpy.exceptions import OpenSearchException
+from opensearchpy.exceptions import AuthorizationException, OpenSearchException
 
 from cli.doctor.findings import PROVISION, Fault, check_clock
 from runtime.errors import SettingError
@@ -15,31 +16,51 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 
+_Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 MINIMUM: Final = 2
+_PARTS: Final = {
+    "version": "/", "health": "/_cluster/health", "index templates": "/_index_template/schedulerlog-*",
+    "clock": "/_cluster/stats",
+}  # fmt: skip
+"""Paths of the parts; a user may have the right to some of them only."""
 
 
-async def check(connection: OpenSearchConnection) -> list[Fault]:
+async def check(connection: OpenSearchConnection) -> tuple[list[Fault], list[str]]:
+    """Check OpenSearch; return faults, and what this user may not see."""
     url = connection.opensearch_url
     try:
         client = create_client(connection)
     except SettingError as error:
-        return [Fault("opensearch", url, str(error), "Correct the setting.")]
+        return [Fault("opensearch", url, str(error), "Correct the setting.")], []
+    answers, refused = dict[str, Any](), dict[str, AuthorizationException]()
     try:
-        info = await client.info()
-        health = await client.transport.perform_request("GET", "/_cluster/health")
-        templates = await client.transport.perform_request("GET", "/_index_template/schedulerlog-*", ignore=(404,))
-        sent_at = datetime.now(UTC)
-        # A store without a clock of its own in its answers would have no answer here.
-        stats = await client.transport.perform_request("GET", "/_cluster/stats")
+        for part, path in _PARTS.items():
+            sent_at = datetime.now(UTC)
+            try:
+                answers[part] = await client.transport.perform_request("GET", path, ignore=(404,))
+            except AuthorizationException as error:
+                refused[part] = error
     except (OpenSearchException, OSError) as error:
-        return [Fault("opensearch", url, *_describe_problem(error))]
+        return [Fault("opensearch", url, *_describe_problem(error))], []
     finally:
         await client.close()
+    if not answers:
+        return [Fault("opensearch", url, *_describe_problem(refused["version"]))], []
+    checks: dict[str, _Check] = {
+        "version": partial(_check_version, url),
+        "health": partial(_check_health, url),
+        "index templates": check_templates,
+        # It is the last request: `sent_at` is its time.
+        "clock": partial(_check_clock, url, sent_at),
+    }
+    unseen = [f"OpenSearch: its {part}: a user with the role {PROVISIONER} may see it" for part in refused]
+    return [fault for part, answer in answers.items() for fault in checks[part](answer)], unseen
+
+
+def _check_clock(url: str, sent_at: datetime, stats: Mapping[str, Any]) -> Iterator[Fault]:
+    # A store without a clock of its own in its answers would have no answer here.
     server_time = datetime.fromtimestamp(int(stats.get("timestamp", 0)) / 1000, UTC)
-    return [
-        *_check_version(url, info), *_check_health(url, health), *check_templates(templates),
-        *check_clock(f"OpenSearch at {url}", server_time, sent_at, datetime.now(UTC)),
-    ]  # fmt: skip
+    yield from check_clock(f"OpenSearch at {url}", server_time, sent_at, datetime.now(UTC))
 
 
 def _check_version(url: str, info: Mapping[str, Any]) -> Iterator[Fault]:

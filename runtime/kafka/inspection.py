@@ -1,10 +1,11 @@
 """Present state of Kafka: brokers, topics, their configuration, and positions of groups. Changes nothing."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import UnknownTopicOrPartitionError
 
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
 from runtime.kafka.errors import KafkaError
@@ -20,44 +21,46 @@ class TopicAsItIs:
     """The count of the partition that has fewest."""
     in_sync: int
     """The count of the partition that has fewest."""
-    configuration: Mapping[str, str]
+    configuration: Mapping[str, str] | None
+    """Settings by name; None if this user may not describe them."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaAsItIs:
     brokers: int
     topics: Mapping[str, TopicAsItIs]
+    unseen: frozenset[str] = field(default_factory=frozenset)
+    """Topics that this user may not describe, whether they are there or not."""
 
 
-async def inspect(kafka: KafkaConnection, prefix: str) -> KafkaAsItIs:
-    """Read the brokers, and the topics that begin with ``prefix``. Raises ``KafkaError``, ``OSError``,
-    ``SettingError``."""
+async def inspect(kafka: KafkaConnection, names: Collection[str]) -> KafkaAsItIs:
+    """Read the brokers, and the topics of these names. Raises ``KafkaError``, ``OSError``, ``SettingError``."""
     admin = AIOKafkaAdminClient(**build_client_arguments(kafka))
     try:
         await admin.start()
         brokers = len((await admin.describe_cluster())["brokers"])
-        described = [topic for topic in await admin.describe_topics() if topic["topic"].startswith(prefix)]
-        names = [topic["topic"] for topic in described if not topic["error_code"]]
+        # Not by their names: the client's request for a name lets a broker create the topic.
+        described = [topic for topic in await admin.describe_topics() if topic["topic"] in names]
         answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in names])
-        # Of a resource: error, message, type, name, entries; an entry begins with name and value.
-        configurations = {
-            resource[3]: {entry[0]: entry[1] for entry in resource[4]}
-            for answer in answers
-            for resource in answer.resources
-        }
     finally:
         await admin.close()
+    # Of a resource: error, message, type, name, entries; an entry begins with name and value.
+    resources = {resource[3]: resource for answer in answers for resource in answer.resources}
+    configurations = {
+        name: {entry[0]: entry[1] for entry in resource[4]} for name, resource in resources.items() if not resource[0]
+    }
+    missing = {name for name, resource in resources.items() if resource[0] == UnknownTopicOrPartitionError.errno}
     topics = {
         topic["topic"]: TopicAsItIs(
             len(topic["partitions"]),
             min(len(partition["replicas"]) for partition in topic["partitions"]),
             min(len(partition["isr"]) for partition in topic["partitions"]),
-            configurations.get(topic["topic"], {}),
+            configurations.get(topic["topic"]),
         )
         for topic in described
-        if topic["topic"] in names
+        if not topic["error_code"]
     }
-    return KafkaAsItIs(brokers, topics)
+    return KafkaAsItIs(brokers, topics, frozenset(names) - topics.keys() - missing)
 
 
 async def read_end_offsets(kafka: KafkaConnection, topic: str) -> dict[TopicPartition, int]:

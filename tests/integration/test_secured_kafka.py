@@ -10,12 +10,13 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from cli.doctor.kafka import check
 from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
-from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, RAW_LOGS, TRENDS
+from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, PODS, RAW_LOGS, TOPICS, TRENDS
 from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
@@ -35,6 +36,8 @@ from tests.support.waiting import eventually, until
 
 PROPOSAL: Final = Path("tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log").resolve()
 API: Final = "schedulerlog-api"
+API_TOPICS: Final = {ATTEMPTS.name, PODS.name, NODE_STATES.name, ALERTS.name}
+"""Topics that the API reads."""
 RIGHTS: Final = read_deployed_rights()
 BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
 SELDOM: Final = {
@@ -236,11 +239,7 @@ def read_connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Kafk
 @pytest.mark.usefixtures("seen")
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, f"use_{way}")(API)
-    assert asyncio.run(list_topic_names(read_connection(settings, monkeypatch))) == [
-        ATTEMPTS.name,
-        NODE_STATES.name,
-        ALERTS.name,
-    ]
+    assert {*asyncio.run(list_topic_names(read_connection(settings, monkeypatch)))} == API_TOPICS
 
 
 async def get_refusal(work: Coroutine[None, None, object]) -> KafkaError:
@@ -280,3 +279,15 @@ def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypat
     line = describe_missing_topics([ATTEMPTS.name, DECISIONS.name], topics)
     assert line.startswith("Kafka has no topic schedulerlog.decisions: run `schedulerlog pipeline provision`")
     assert line.endswith("(or this user may not see it: docs/security.md lists the rights)")
+
+
+@pytest.mark.usefixtures("seen")
+def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(
+    kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults, unseen = asyncio.run(check(read_connection(kafka.use_scram(API), monkeypatch)))
+    assert faults == []
+    assert [line.partition(": a user that may")[0] for line in unseen] == [
+        f"Kafka: whether {len(TOPICS) - len(API_TOPICS)} of {len(TOPICS)} topics are there",
+        f"Kafka: the settings of {len(API_TOPICS)} topics",
+    ]

@@ -11,6 +11,7 @@ import pytest
 from opensearchpy.exceptions import AuthorizationException
 
 from api.index.reading.client import IndexRefusedError
+from cli.doctor.opensearch import check
 from dev import embedded
 from dev.demo.processes import find_free_ports
 from dev.embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
@@ -232,6 +233,20 @@ def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
     assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")
     with pytest.raises(UnreachableError, match="its user needs all rights in its security plugin"):
         asyncio.run(make_roles(connect_by_certificate(node, READER), print))
+
+
+async def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(node: SecuredOpenSearch) -> None:
+    await make_templates(node)
+    parts = {user: await check(connect_by_certificate(node, user)) for user in (READER, WRITER, PROVISIONER)}
+    assert {user: faults for user, (faults, _) in parts.items() if faults} == {}
+    unseen = {user: {line.split(": ")[1] for line in lines} for user, (_, lines) in parts.items()}
+    assert unseen == {
+        READER: {"its health", "its index templates", "its clock"},
+        WRITER: {"its version", "its health", "its clock"},
+        PROVISIONER: set(),
+    }
+    ((fault,), _) = await check(connect_by_certificate(node, "nobody"))
+    assert fault.remedy == "Its user needs the role schedulerlog-provisioner."
 
 
 async def test_a_writer_without_its_role_waits_and_says_what_it_needs(

@@ -134,7 +134,7 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     finally:
         await client.close()
     assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
-    assert await check(connection) == []
+    assert await check(connection) == ([], [])
     stats = node.administrator.get("/_nodes/stats/indices/search").json()["nodes"].values()
     assert sum(stat["indices"]["search"]["scroll_current"] for stat in stats) == 0
 

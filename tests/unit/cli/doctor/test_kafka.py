@@ -21,7 +21,7 @@ async def find_fault(tmp_path: Path, **settings: str | Path) -> Fault:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context) as server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        (fault,) = await check(KafkaConnection.model_validate({"kafka_bootstrap_servers": address} | settings))
+        ((fault,), _) = await check(KafkaConnection.model_validate({"kafka_bootstrap_servers": address} | settings))
     assert fault.check == "kafka"
     return fault
 
@@ -39,6 +39,6 @@ async def test_a_plain_connection_to_a_tls_port_names_the_protocol(tmp_path: Pat
 
 
 async def test_a_port_that_refuses_is_reported_as_silent() -> None:
-    (fault,) = await check(KafkaConnection(kafka_bootstrap_servers="127.0.0.1:1"))
+    ((fault,), _) = await check(KafkaConnection(kafka_bootstrap_servers="127.0.0.1:1"))
     assert fault.problem.startswith("does not answer (")
     assert "network policies" in fault.remedy

@@ -34,7 +34,7 @@ async def find_fault(
         port = server.sockets[0].getsockname()[1]
         trusted = {"own": authority, "other": other}[ca].ca_file
         files = {"opensearch_ca_file": trusted} if scheme == "https" else {}
-        (fault,) = await check(OpenSearchConnection(opensearch_url=f"{scheme}://127.0.0.1:{port}", **files))
+        ((fault,), _) = await check(OpenSearchConnection(opensearch_url=f"{scheme}://127.0.0.1:{port}", **files))
     return fault
 
 
@@ -65,5 +65,5 @@ async def test_a_plain_request_to_a_tls_port_names_https(tmp_path: Path) -> None
 
 
 async def test_a_port_that_refuses_is_reported_with_the_cause() -> None:
-    (fault,) = await check(OpenSearchConnection(opensearch_url="http://127.0.0.1:1"))
+    ((fault,), _) = await check(OpenSearchConnection(opensearch_url="http://127.0.0.1:1"))
     assert "Connect call failed" in fault.problem
