@@ -93,6 +93,7 @@ def _to_listed(alert: AlertChanged) -> AlertListed:
         severity=alert.severity,
         state=alert.state,
         summary=alert.summary,
+        summary_zh=alert.summary_zh,
         labels=alert.labels,
         numbers=alert.numbers,
         started_at=format_rfc3339(alert.started_at),
@@ -102,4 +103,4 @@ def _to_listed(alert: AlertChanged) -> AlertListed:
 
 
 def _change_summary(alert: AlertListed, replace: Replace) -> AlertListed:
-    return alert.model_copy(update={"summary": replace(alert.summary)})
+    return alert.model_copy(update={"summary": replace(alert.summary), "summary_zh": replace(alert.summary_zh)})

@@ -47,15 +47,18 @@ def parse_pod_state(answer: Json) -> PodOnCluster | None:
         return None
     same = [event for event in events if event.pod.uid == latest.pod.uid and event.observed_at >= latest.observed_at]
     # The report of a deletion has no conditions: those before say by whom the pod was preempted or evicted.
-    described = [event for event in events if event.conditions and event.pod.uid == latest.pod.uid]
+    of_pod = [event for event in events if event.pod.uid == latest.pod.uid]
+    described = [event for event in of_pod if event.conditions]
+    created = (event.description.created_at for event in of_pod if event.description)
     return PodOnCluster(
         source=Evidence("pod", latest.id, latest.observed_at, "cluster"),
         uid=latest.pod.uid,
         phase=latest.phase,
         node=latest.node,
         is_gone=latest.deleted,
-        scheduler=latest.scheduler,
-        created_at=latest.description.created_at if latest.description else None,
+        # The report of a deletion has neither.
+        scheduler=next((event.scheduler for event in of_pod if event.scheduler), ""),
+        created_at=next(created, None),
         conditions=_collect_conditions(latest, described),
         problems=[problem for event in same for problem in event.problems],
         bind_phase=latest.bind_phase,

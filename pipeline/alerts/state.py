@@ -10,6 +10,7 @@ from pipeline.alerts.conditions.condition import Firing, RuleCondition
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DEFAULT_CLUSTER, AlertChanged, AttemptEvent, PodObserved, WorkloadObserved
 from schemas.events.alerts import compute_fingerprint
 
@@ -94,7 +95,10 @@ class AlertState:
 
     def _to_alert(self, rule: Rule, case: Firing, now: datetime) -> AlertChanged:
         # An alert of a namespace is sent to those who own it.
-        namespace = case.labels.get("namespace")
+        namespace, summary = case.labels.get("namespace"), case.summary
+        if namespace:
+            texts = (self._namespaces.hide_others(text, namespace) for text in (summary.en, summary.zh))
+            summary = InBothLanguages(en=next(texts), zh=next(texts))
         return AlertChanged(
             # Not every dead letter names a cluster: what can't be decoded may be of any.
             cluster=case.labels.get("cluster", DEFAULT_CLUSTER),
@@ -104,7 +108,8 @@ class AlertState:
             severity=rule.severity,
             started_at=now,
             changed_at=now,
-            summary=self._namespaces.hide_others(case.summary, namespace) if namespace else case.summary,
+            summary=summary.en,
+            summary_zh=summary.zh,
             numbers=case.numbers,
             problems=case.problems,
             query=case.links(),

@@ -14,6 +14,7 @@ class AlertListed(Answer):
     severity: str = Field(description="Severity from the rule: info, warning, critical.")
     state: Literal["firing", "resolved"]
     summary: str = Field(description="For people, in one line.")
+    summary_zh: str = Field(description="The summary in Chinese; empty for alerts of older versions.")
     labels: dict[str, str] = Field(description="Subject: `cluster`, `namespace` and `pod`, `node`, `reason`, …")
     numbers: dict[str, float] = Field(description="Numbers of its beginning, by name with the unit.")
     started_at: str

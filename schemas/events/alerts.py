@@ -41,6 +41,8 @@ class AlertChanged(Event):
     """Time of the change to this state."""
     summary: str
     """For people, in one line."""
+    summary_zh: str = ""
+    """The summary in Chinese; empty in alerts of older versions."""
     numbers: dict[str, float] = Field(default_factory=dict)
     """Behind the decision, by name with the unit; in a ``resolved`` those of its beginning."""
     problems: list[NodeProblem] = Field(default_factory=list)

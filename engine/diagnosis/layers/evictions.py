@@ -53,7 +53,9 @@ def _describe_preemption(
     match = _WINNER.match(note)
     winner = _find_winner(facts, (match["winner"] if match else "") or "")
     words: dict[str, Word] = {
-        "scheduler": (event.evidence.reported_by if event else "") or pod.scheduler,
+        "scheduler": (event.evidence.reported_by if event else "")
+        or pod.scheduler
+        or write_phrase("scheduler_unnamed"),
         "node": pod.node or (match and match["node"]) or "?",
         "again": describe_next_pod(pod),
         "winner": winner[0],

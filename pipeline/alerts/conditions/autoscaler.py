@@ -11,6 +11,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.occurrences import Streak
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import PodObserved, PodRef
 from schemas.topics import PODS
 
@@ -69,6 +70,12 @@ class AutoscalerCondition(RebuiltCondition):
             pod, words, streak = min(long, key=lambda report: (report[2].started_at, str(report[0])))
             waited = to_minutes(now - streak.started_at)
             count = f"{len(long)} pods, such as {pod}," if len(long) > 1 else f"{pod}"
-            summary = f"the autoscaler has had no node for {count} for {waited:.0f} minutes: {words}"
+            summary = InBothLanguages(
+                en=f"the autoscaler has had no node for {count} for {waited:.0f} minutes: {words}",
+                zh=(
+                    f"自动扩容已有 {waited:.0f} 分钟无法为 {pod}"
+                    f"{f' 等 {len(long)} 个 Pod' if len(long) > 1 else ''} 提供节点：{words}"
+                ),
+            )
             numbers = {"waiting_minutes": waited, "pods": float(len(long))}
             yield Firing({"cluster": cluster}, summary, numbers, partial(links.link_diagnosis, cluster, pod))

@@ -11,6 +11,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.occurrences import Streak
 from pipeline.alerts.inputs import AlertInput, DecisionArrival
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.topics import DECISIONS
 
 
@@ -57,9 +58,15 @@ class BehindCondition(RebuiltCondition):
                 del self._late[cluster, scheduler]
             elif now - streak.started_at >= self._for:
                 late = to_minutes(now - streak.started_at)
-                summary = (
-                    f"decisions of {scheduler} have reached Kafka late for {late:.0f} minutes, now {delay:.0f} s after "
-                    "they were made: its spool grows; see whether the brokers answer and replicas are in sync"
+                summary = InBothLanguages(
+                    en=(
+                        f"decisions of {scheduler} have reached Kafka late for {late:.0f} minutes, now {delay:.0f} s "
+                        "after they were made: its spool grows; see whether the brokers answer and replicas are in sync"
+                    ),
+                    zh=(
+                        f"{scheduler} 的决策到达 Kafka 已延迟 {late:.0f} 分钟，现在延迟 {delay:.0f} 秒："
+                        "其缓冲在增长；查看 broker 是否应答、副本是否同步"
+                    ),
                 )
                 # A number and no label: it differs at each tick, and a label that changes makes another alert.
                 numbers = {"behind_seconds": delay}

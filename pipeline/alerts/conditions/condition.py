@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AlertChanged, NodeProblem
 
 
@@ -16,11 +17,9 @@ from schemas.events import AlertChanged, NodeProblem
 class Firing:
     """One case in which the condition of a rule holds."""
 
-    """One case in which the condition of a rule holds."""
-
     labels: dict[str, str]
     """Distinguish the cases of one rule; together with the rule's name they identify the alert."""
-    summary: str
+    summary: InBothLanguages
     numbers: dict[str, float]
     links: Callable[[], dict[str, str]]
     """Builds the alert's ``query``. Called only when an alert begins: a condition holds at every tick, and building

@@ -10,6 +10,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
 from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput, DeadLettered
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.topics import DEAD_LETTERS
 
 
@@ -43,8 +44,14 @@ class DeadLettersCondition(RebuiltCondition):
 
     def list_firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._dead_letters.list_reaching(self._rule.at_least, now):
-            summary = (
-                f"{count} records of {labels['topic']} became dead letters in {self._rule.window_minutes:g} minutes: "
-                "`schedulerlog pipeline dead-letters list` shows the causes"
+            summary = InBothLanguages(
+                en=(
+                    f"{count} records of {labels['topic']} became dead letters in "
+                    f"{self._rule.window_minutes:g} minutes: `schedulerlog pipeline dead-letters list` shows the causes"
+                ),
+                zh=(
+                    f"{self._rule.window_minutes:g} 分钟内 {labels['topic']} 有 {count} 条记录成为死信："
+                    "`schedulerlog pipeline dead-letters list` 显示原因"
+                ),
             )
             yield Firing(labels, summary, {"count": float(count)}, links.link_dead_letters)

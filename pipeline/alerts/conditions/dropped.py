@@ -11,6 +11,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
 from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DetailDropped
 from schemas.topics import DECISIONS
 
@@ -47,9 +48,16 @@ class DroppedCondition(RebuiltCondition):
     def list_firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._dropped.list_reaching(self._rule.at_least, now):
             scheduler = labels["scheduler"]
-            summary = (
-                f"the spool of {scheduler} is full: it discarded {count} device records in "
-                f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-size"
+            summary = InBothLanguages(
+                en=(
+                    f"the spool of {scheduler} is full: it discarded {count} device records in "
+                    f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, "
+                    "or raise --spool-max-size"
+                ),
+                zh=(
+                    f"{scheduler} 的缓冲已满：{self._rule.window_minutes:g} 分钟内丢弃了 {count} 条设备记录；"
+                    "查看 Kafka 为何不接收，或提高 --spool-max-size"
+                ),
             )
             query = partial(links.link_scheduler, labels["cluster"], scheduler)
             yield Firing(labels, summary, {"count": float(count)}, query)

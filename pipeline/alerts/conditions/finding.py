@@ -11,6 +11,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
 from pipeline.alerts.conditions.occurrences import WindowCount
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
 
@@ -51,9 +52,15 @@ class FindingCondition(RebuiltCondition):
     def list_firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._findings.list_reaching(self._rule.at_least, now):
             finding, node = labels["finding"], labels["node"]
-            summary = (
-                f"{finding} on {node}: {count} in {self._rule.window_minutes:g} minutes: "
-                "the findings name the pods, the devices and the numbers"
+            summary = InBothLanguages(
+                en=(
+                    f"{finding} on {node}: {count} in {self._rule.window_minutes:g} minutes: "
+                    "the findings name the pods, the devices and the numbers"
+                ),
+                zh=(
+                    f"{self._rule.window_minutes:g} 分钟内 {node} 上发现 {finding} {count} 次："
+                    "发现记录列出了 Pod、设备和数值"
+                ),
             )
             query = partial(links.link_finding, labels["cluster"], finding, node)
             yield Firing(labels, summary, {"count": float(count)}, query)

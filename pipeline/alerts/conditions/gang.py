@@ -9,6 +9,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.observed_waits import ObservedWaits
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import PodObserved
 from schemas.topics import PODS
 
@@ -50,9 +51,15 @@ class GangCondition(RebuiltCondition):
                 continue
             waited = to_minutes(now - first.since)
             count = f"{len(pods)} pods" if len(pods) > 1 else "1 pod"
-            summary = (
-                f"{count} of group {pod_set.name} in {pod_set.namespace} have waited for {waited:.0f} minutes, and "
-                "none has a node: the diagnosis of a pod names the missing members, or the member that fits nowhere"
+            summary = InBothLanguages(
+                en=(
+                    f"{count} of group {pod_set.name} in {pod_set.namespace} have waited for {waited:.0f} minutes, and "
+                    "none has a node: the diagnosis of a pod names the missing members, or the member that fits nowhere"
+                ),
+                zh=(
+                    f"{pod_set.namespace} 的组 {pod_set.name} 有 {len(pods)} 个 Pod 已等待 {waited:.0f} 分钟，"
+                    "且没有一个获得节点：Pod 的诊断会指出缺少的成员，或放不下的成员"
+                ),
             )
             labels = {"cluster": pod_set.cluster, "namespace": pod_set.namespace, "pod_group": pod_set.name}
             numbers = {"waiting_minutes": waited, "pods": float(len(pods))}

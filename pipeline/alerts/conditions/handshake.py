@@ -11,6 +11,7 @@ from pydantic import Field
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, to_timedelta
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AlertChanged, NodeChecked, NodeProblem
 from schemas.topics import NODES
 
@@ -64,7 +65,10 @@ class HandshakeCondition:
                 # By scheduler too: each checks the nodes by itself.
                 yield Firing(
                     {"cluster": cluster, "node": node, "scheduler": scheduler},
-                    f"{node}: {messages}: see whether its device plugin runs and reaches the API server",
+                    InBothLanguages(
+                        en=f"{node}: {messages}: see whether its device plugin runs and reaches the API server",
+                        zh=f"{node}：{messages}：查看其设备插件是否运行，能否连接 API server",
+                    ),
                     {},
                     partial(links.link_checks, cluster, node, now),
                     broken.problems,

@@ -12,6 +12,7 @@ from pydantic import Field
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_timedelta
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import PodObserved
 from schemas.topics import PODS
 
@@ -72,10 +73,16 @@ class KubeletCondition(RebuiltCondition):
         for (cluster, node, reason), count in sorted(counts.items()):
             if count < self._rule.at_least:
                 continue
-            summary = (
-                f"the kubelet of {node} has refused {count} pods, in the last {self._rule.window_minutes:g} minutes or "
-                f"without another in their place since, {reason}: "
-                "see its device plugin, and whether another scheduler places pods there"
+            summary = InBothLanguages(
+                en=(
+                    f"the kubelet of {node} has refused {count} pods, in the last {self._rule.window_minutes:g} "
+                    f"minutes or without another in their place since, {reason}: "
+                    "see its device plugin, and whether another scheduler places pods there"
+                ),
+                zh=(
+                    f"{node} 的 kubelet 已拒绝 {count} 个 Pod（最近 {self._rule.window_minutes:g} 分钟内，"
+                    f"或此后没有替代者），{reason}：查看其设备插件，以及是否有其他调度器向该节点放置 Pod"
+                ),
             )
             labels = {"cluster": cluster, "node": node, "reason": reason}
             query = partial(links.link_node, cluster, node, start, now)

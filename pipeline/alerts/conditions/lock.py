@@ -11,6 +11,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.occurrences import Streak
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import BindConcluded, LockHolder
 from schemas.topics import DECISIONS
 
@@ -61,18 +62,27 @@ class LockCondition(RebuiltCondition):
                 self._holders.pop((cluster, node), None)
             elif now - streak.started_at >= self._for:
                 locked = to_minutes(now - streak.started_at)
-                summary = (
-                    f"{streak.count} binds to {node} have failed on its lock in the last {locked:.0f} minutes: see "
-                    f"{self._describe_holder(cluster, node)}, and whether the node's device plugin runs"
+                summary = InBothLanguages(
+                    en=(
+                        f"{streak.count} binds to {node} have failed on its lock in the last {locked:.0f} minutes: see "
+                        f"{self._describe_holder(cluster, node).en}, and whether the node's device plugin runs"
+                    ),
+                    zh=(
+                        f"最近 {locked:.0f} 分钟内有 {streak.count} 次到 {node} 的绑定因节点锁失败："
+                        f"查看{self._describe_holder(cluster, node).zh}，以及该节点的设备插件是否运行"
+                    ),
                 )
                 numbers = {"locked_minutes": locked, "binds": float(streak.count)}
                 # Only failed attempts: on a busy node the bound ones would fill the answer.
                 query = partial(links.link_node, cluster, node, streak.started_at, now, status="failed")
                 yield Firing({"cluster": cluster, "node": node}, summary, numbers, query)
 
-    def _describe_holder(self, cluster: str, node: str) -> str:
+    def _describe_holder(self, cluster: str, node: str) -> InBothLanguages:
         holder = self._holders.get((cluster, node))
         if holder is None or not holder.pod:
-            return f"which pod its annotation {NODE_LOCK} names"
+            return InBothLanguages(
+                en=f"which pod its annotation {NODE_LOCK} names", zh=f"其注解 {NODE_LOCK} 所指的 Pod"
+            )
         since = f" since {holder.locked_at:%H:%M:%S}" if holder.locked_at else ""
-        return f"{holder.pod}, which has held it{since}"
+        since_zh = f"自 {holder.locked_at:%H:%M:%S} 起" if holder.locked_at else ""
+        return InBothLanguages(en=f"{holder.pod}, which has held it{since}", zh=f"{since_zh}持有它的 {holder.pod}")

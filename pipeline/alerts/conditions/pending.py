@@ -21,6 +21,7 @@ from pipeline.alerts.conditions.condition import (
     to_timedelta,
 )
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import MessageEmitted, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
 
@@ -173,9 +174,15 @@ class PendingCondition(RebuiltCondition):
 def _to_pod_firing(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
     pod, attempts = refusal.refused.pod, refusal.refused.attempts
     waited = to_minutes(now - refusal.since)
-    summary = (
-        f"{pod} has been refused for {waited:.0f} minutes ({attempts} attempts) for "
-        f"{', '.join(sorted(refusal.reasons))}: its history names the nodes that refuse it"
+    summary = InBothLanguages(
+        en=(
+            f"{pod} has been refused for {waited:.0f} minutes ({attempts} attempts) for "
+            f"{', '.join(sorted(refusal.reasons))}: its history names the nodes that refuse it"
+        ),
+        zh=(
+            f"{pod} 已被拒绝 {waited:.0f} 分钟（{attempts} 次尝试），原因 {', '.join(sorted(refusal.reasons))}："
+            "其历史列出了拒绝它的节点"
+        ),
     )
     labels = {"cluster": case.cluster, "namespace": case.namespace, "pod": case.pod}
     numbers = {"pending_minutes": waited, "attempts": float(attempts)}
@@ -185,10 +192,17 @@ def _to_pod_firing(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
 def _to_workload_firing(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[str], now: datetime) -> Firing:
     waited = to_minutes(now - first.since)
     count = f"{pods} pods of {case.workload} are" if pods > 1 else f"1 pod of {case.workload} is"
-    summary = (
-        f"{count} refused in {case.namespace}, {first.refused.pod.name} for {waited:.0f} minutes "
-        f"({first.refused.attempts} attempts), for {', '.join(sorted(reasons))}: "
-        "the attempts name the nodes that refuse"
+    summary = InBothLanguages(
+        en=(
+            f"{count} refused in {case.namespace}, {first.refused.pod.name} for {waited:.0f} minutes "
+            f"({first.refused.attempts} attempts), for {', '.join(sorted(reasons))}: "
+            "the attempts name the nodes that refuse"
+        ),
+        zh=(
+            f"{case.namespace} 的 {case.workload} 有 {pods} 个 Pod 被拒绝，{first.refused.pod.name} 已 "
+            f"{waited:.0f} 分钟（{first.refused.attempts} 次尝试），原因 {', '.join(sorted(reasons))}："
+            "各次尝试列出了拒绝的节点"
+        ),
     )
     labels = {"cluster": case.cluster, "namespace": case.namespace, "workload": case.workload}
     numbers = {"pending_minutes": waited, "attempts": float(first.refused.attempts), "pods": float(pods)}

@@ -9,6 +9,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, RebuiltCondition, to_minutes, to_timedelta
 from pipeline.alerts.conditions.observed_waits import ObservedWaits
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import PodObserved, PodRef, WorkloadObserved
 from schemas.topics import PODS
 
@@ -54,9 +55,15 @@ class QueueCondition(RebuiltCondition):
             blocked = to_minutes(now - since)
             subjects = "workloads wait" if any("/" in pod.pod.name for pod in held) else "pods wait"
             count = f"{len(held)} {subjects}" if len(held) > 1 else f"{first.pod.name} waits"
-            summary = (
-                f"queue {pod_set.name} of {pod_set.namespace} has let no pod go for {blocked:.0f} minutes, "
-                f"and {count}: the diagnosis of a pod names what the queue lacks, or that it is stopped"
+            summary = InBothLanguages(
+                en=(
+                    f"queue {pod_set.name} of {pod_set.namespace} has let no pod go for {blocked:.0f} minutes, "
+                    f"and {count}: the diagnosis of a pod names what the queue lacks, or that it is stopped"
+                ),
+                zh=(
+                    f"{pod_set.namespace} 的队列 {pod_set.name} 已有 {blocked:.0f} 分钟没有放行任何 Pod，"
+                    f"其中 {len(held)} 个在等待：Pod 的诊断会说明队列缺少什么，或者队列已停止"
+                ),
             )
             labels = {"cluster": pod_set.cluster, "namespace": pod_set.namespace, "queue": pod_set.name}
             numbers = {"blocked_minutes": blocked, "pods": float(len(held))}

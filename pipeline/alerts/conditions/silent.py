@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_minutes, to_timedelta
 from pipeline.alerts.inputs import AlertInput, SchedulerActivity
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AlertChanged, MessageEmitted, PodObserved
 from schemas.topics import DECISIONS, MESSAGES, NODES, PODS
 
@@ -95,9 +96,16 @@ class SilentCondition:
                 self._publishing.discard(scheduler)
             elif silence >= self._for and waiting:
                 silent_minutes = to_minutes(silence)
-                summary = (
-                    f"{scheduler.name} has published nothing for {silent_minutes:.0f} minutes while pods wait "
-                    f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
+                summary = InBothLanguages(
+                    en=(
+                        f"{scheduler.name} has published nothing for {silent_minutes:.0f} minutes while pods wait "
+                        f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
+                    ),
+                    zh=(
+                        f"{scheduler.name} 已有 {silent_minutes:.0f} 分钟没有发布任何内容，"
+                        f"而 {len(waiting)} 个 Pod 在等待："
+                        "查看它是否运行、是否为领导者、能否连接 Kafka（/readyz）"
+                    ),
                 )
                 numbers = {"silent_minutes": silent_minutes, "waiting_pods": float(len(waiting))}
                 # For a process that continues from the alert.

@@ -12,6 +12,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_timedelta
 from pipeline.alerts.conditions.occurrences import TickCounter
 from pipeline.alerts.inputs import AlertInput
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AlertChanged, MessageEmitted
 from schemas.topics import MESSAGES
 
@@ -63,9 +64,15 @@ class SurgeCondition:
             count_before = counter.count_between(start - self._before, start)
             rate, rate_before = count / self._rule.window_minutes, count_before / self._rule.before_minutes
             if count >= self._rule.at_least and rate >= self._rule.factor * rate_before:
-                summary = (
-                    f"{reason} refuses {rate:.1f} attempts a minute, {rate_before:.1f} in the "
-                    f"{self._rule.before_minutes:g} minutes before: see which nodes and pods it is about"
+                summary = InBothLanguages(
+                    en=(
+                        f"{reason} refuses {rate:.1f} attempts a minute, {rate_before:.1f} in the "
+                        f"{self._rule.before_minutes:g} minutes before: see which nodes and pods it is about"
+                    ),
+                    zh=(
+                        f"{reason} 每分钟拒绝 {rate:.1f} 次尝试，此前 {self._rule.before_minutes:g} 分钟内为 "
+                        f"{rate_before:.1f} 次：查看涉及哪些节点和 Pod"
+                    ),
                 )
                 numbers = {"attempts_per_minute": rate, "attempts_per_minute_before": rate_before}
                 labels = {"cluster": cluster, "reason": reason}

@@ -40,7 +40,8 @@ OBSERVED = (
     observe(0),
     observe(1, phase="", conditions=[PREEMPTED]),
     observe(2, phase="Failed", conditions=[DISRUPTED]),
-    observe(3, deleted=True),
+    # As the watcher reports a deletion.
+    observe(3, deleted=True, scheduler="", description=None),
 )
 
 
@@ -69,3 +70,9 @@ def test_a_winner_that_was_never_observed_is_not_named() -> None:
     facts = DiagnosisFacts("default", "lab", "low", BEGAN, pod=state)
     assert "to make room for a pod of higher priority" in diagnose(facts).sentence.en
     assert "uid-high" not in diagnose(facts).sentence.en
+
+
+def test_a_preemption_by_an_unnamed_scheduler_has_an_actor() -> None:
+    state = parse_pod_state(to_answer(observe(1, conditions=[PREEMPTED], scheduler="", deleted=True)))
+    facts = DiagnosisFacts("default", "lab", "low", BEGAN, pod=state)
+    assert diagnose(facts).sentence.en.startswith("A scheduler preempted the pod on node n-7")

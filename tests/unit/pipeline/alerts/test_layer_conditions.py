@@ -42,6 +42,7 @@ def test_a_queue_that_lets_no_pod_go_fires_until_it_does(tmp_path: Path) -> None
     assert list_shown(alerts) == [("firing", 60, QUEUE), ("resolved", 90.25, QUEUE)]
     assert alerts[0].numbers == {"blocked_minutes": 60, "pods": 2}
     assert alerts[0].summary.startswith("queue night of ml has let no pod go for 60 minutes, and 2 pods wait")
+    assert alerts[0].summary_zh.startswith("ml 的队列 night 已有 60 分钟没有放行任何 Pod，其中 2 个在等待：")
     assert alerts[0].query["api"] == "/api/v1/clusters/default/namespaces/ml/pods/a/diagnosis"
 
 
@@ -94,6 +95,7 @@ def test_a_group_without_a_node_fires_and_resolves_with_its_first_node(tmp_path:
     alerts = run(rules, [*waiting, an_observation(50, "m1", pod_group="ring", node="n1")], 60)
     assert list_shown(alerts) == [("firing", 30, GROUP), ("resolved", 50.25, GROUP)]
     assert alerts[0].numbers == {"waiting_minutes": 30, "pods": 2}
+    assert alerts[0].summary_zh.startswith("ml 的组 ring 有 2 个 Pod 已等待 30 分钟，且没有一个获得节点：")
 
 
 def test_a_group_that_its_queue_holds_is_the_queues_case(tmp_path: Path) -> None:
@@ -114,6 +116,7 @@ def test_refusals_of_a_kubelet_fire_by_their_number_and_each_pod_counts_once(tmp
     alerts = run(rules, [refuse(0, "a"), refuse(1, "b"), refuse(2, "c")], 120)
     assert list_shown(alerts) == [("firing", 2.25, labels)], "nobody has replaced them"
     assert alerts[0].numbers == {"refused_pods": 3}
+    assert alerts[0].summary_zh.startswith("n1 的 kubelet 已拒绝 3 个 Pod（最近 15 分钟内，或此后没有替代者）")
     replaced = refuse(0, "a")[1].model_copy(update={"replaced_by": "a2"})
     for ended in (replaced, an_observation(0, "a", deleted=True)[1]):
         alerts = run(rules, [refuse(0, "a"), refuse(1, "b"), refuse(2, "c"), (30, ended)], 60)
@@ -140,4 +143,5 @@ def test_an_autoscaler_without_a_node_fires_with_its_words(tmp_path: Path) -> No
     alerts = run(rules, [report(time) for time in range(0, 50, 5)], 80)
     assert list_shown(alerts) == [("firing", 30, {"cluster": "default"}), ("resolved", 65.25, {"cluster": "default"})]
     assert "1 max node group size reached" in alerts[0].summary
+    assert alerts[0].summary_zh.startswith("自动扩容已有 30 分钟无法为 ml/a 提供节点：pod didn't trigger")
     assert run(rules, [report(0), an_observation(10, node="n1"), report(9)], 60) == []

@@ -131,7 +131,7 @@ def test_an_alert_is_restored_from_its_fields_whatever_its_summary_says() -> Non
     condition.restore(translated)
     (restored,) = condition.list_firing(to_time(DAY))
     assert (restored.labels, restored.problems) == (fired.labels, fired.problems)
-    assert restored.summary == fired.summary
+    assert (restored.summary.en, restored.summary.zh) == (fired.summary, fired.summary_zh)
 
 
 def test_a_rule_of_another_kind_under_the_same_name_restores_nothing(tmp_path: Path) -> None:
