@@ -33,7 +33,8 @@ from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import DEFAULT_CLUSTER, AttemptSummarized, ObjectProblem
 
 CLAIMS: Final = Resource("/api/v1", "persistentvolumeclaims")
-_KUBELET: Final = "kubelet"
+_STARTERS: Final = ("kubelet", "attachdetach-controller")
+"""Reporters of what keeps a pod with a node from its start."""
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -217,8 +218,8 @@ class _FactCollector:
 
 
 def to_kubelet_problem(event: ObjectEvent) -> ObjectProblem | None:
-    """Convert a kubelet's report of a pod that does not start; None for other events."""
-    if event.time is None or event.reporter != _KUBELET or not event.is_warning:
+    """Convert a report of a pod that its node does not start; None for other events."""
+    if event.time is None or event.reporter not in _STARTERS or not event.is_warning:
         return None
     return ObjectProblem(reason=event.reason or "Failed", message=event.note, at=event.time, reported_by=event.reporter)
 

@@ -10,7 +10,7 @@ from engine.diagnosis.device_numbers import Numbers, collect_numbers, compare_wi
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.log_ends import find_unfinished
 from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
-from engine.diagnosis.missing_resources import describe_missing_resource
+from engine.diagnosis.missing_resources import add_offered, describe_missing_resource
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
@@ -41,6 +41,7 @@ _EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGI
 KUBE_SCHEDULER_LOG: Final = "kube-scheduler-log"
 _MAX_REASONS: Final = 3
 _INSUFFICIENT: Final = "InsufficientResource"
+_OF_EXTENDER: Final = "ResourceOfExtender"
 _NOT_HELPFUL: Final = re.compile(
     r"preemption: 0/(?P<all>\d+) nodes are available: (?P<helpless>\d+) Preemption is not helpful"
 )
@@ -175,7 +176,8 @@ def _derive_obstacle(
     elif code == _INSUFFICIENT and facts.nodes is None and "/" in group.details[0]:
         # A scheduler writes the same of a node that has no such device.
         code = "ResourceShortOrMissing"
-    return _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
+    obstacle = _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
+    return add_offered(obstacle, facts) if code == _OF_EXTENDER else obstacle
 
 
 def _is_beyond_nodes(groups: Sequence[RefusedNodes], facts: DiagnosisFacts, attempt: AttemptSummarized) -> bool:

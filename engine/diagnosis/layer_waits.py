@@ -45,7 +45,7 @@ def find_layer(steps: Sequence[TreeStep], obstacle: FoundObstacle) -> Layer | No
     """Find the layer of an obstacle by the question that led to it; None for a pod that was deleted."""
     if obstacle.code in _NO_LAYER:
         return None
-    if obstacle.code.startswith(_KUEUE) and obstacle.code != _ADMITTED:
+    if obstacle.code.startswith(_KUEUE) and not obstacle.code.startswith(_ADMITTED):
         return "queue"
     question = next((step.question for step in steps if any(entry is obstacle for entry in step.obstacles)), "")
     return _LAYERS.get(question, "nodes")
@@ -55,7 +55,7 @@ def find_layer_of_code(code: str) -> Layer | None:
     """Find the layer of an obstacle by its code only, for lists; None for a code that is no obstacle of a layer."""
     if not code:
         return None
-    if code == _ADMITTED:
+    if code.startswith(_ADMITTED):
         return "gate"
     return next((layer for begin, layer in _LAYERS_OF_CODES if code.startswith(begin)), "nodes")
 

@@ -1,5 +1,6 @@
 """Resources that a scheduler counted and that no node offers, as far as the nodes were read; waiting adds none."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from runtime.kubernetes.object_fields import get_object, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
 MAX_NEAREST: Final = 4
+_SHARE: Final = re.compile(r"-(?:memory|core|cores)$")
+"""End of the name of a share, before which the name of its device stands (Ascend, Iluvatar, Kunlun)."""
 
 
 def describe_missing_resource(group: RefusedNodes, facts: DiagnosisFacts, total: int) -> FoundObstacle | None:
@@ -33,6 +36,18 @@ def describe_missing_resource(group: RefusedNodes, facts: DiagnosisFacts, total:
     }
     clauses = [*(["nearest"] if nearest else []), *(["announcing"] if announcing else [])]
     return FoundObstacle("ResourceNotOffered", words, {"nodes": group.count}, tuple(nodes), group.count, (), clauses)
+
+
+def add_offered(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle:
+    """Add what the nodes offer of a share's vendor, if they offer no device of the share's kind."""
+    nodes = {state.name: get_object(state.node, "status", "allocatable") for state in facts.nodes or () if state.node}
+    resource = str(getattr(obstacle.words["resource"], "en", obstacle.words["resource"]))
+    device = _SHARE.sub("", resource)
+    offered = _list_nearest(resource, nodes)
+    if device == resource or not offered or any(_count(amounts, device) for amounts in nodes.values()):
+        return obstacle
+    words = {**obstacle.words, "offered": join_phrases(offered)}
+    return obstacle._replace(words=words, clauses=[*obstacle.clauses, "offered"])
 
 
 def _count(amounts: Mapping[str, Any], resource: str) -> int:

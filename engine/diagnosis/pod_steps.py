@@ -32,19 +32,38 @@ _START_FAILURES: Final = {
     "container-runtime: no such file or directory": "RuntimeMissing",
     'container-runtime": executable file not found': "RuntimeMissing",
     "FailedPostStartHook": "HookFailed",
+    "ComputeDomain": "ComputeDomainNotReady",
     "FailedPrepareDynamicResources": "ClaimNotPrepared",
     **dict.fromkeys(
         ("ErrImagePull", "ImagePullBackOff", "Failed to pull image", "Back-off pulling image", "InvalidImageName"),
         "ImageNotPulled",
     ),
+    "Multi-Attach error": "VolumeAttachedElsewhere",
+    **dict.fromkeys((': secret "', ': configmap "'), "MountedObjectMissing"),
     **dict.fromkeys(("FailedMount", "FailedAttachVolume"), "VolumeNotMounted"),
 }
 """Obstacle of a pod that its node can't start, by a part of the kubelet's reason and words."""
+_VOLUME_WORDS: Final = (
+    re.compile(r'for volume "(?P<volume>[^"]+)"[^"]*: (?P<kind>secret|configmap) "(?P<object>[^"]+)" not found'),
+    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already used by pod\(s\) (?P<holder>[^\s]+(?:, \S+)*)'),
+    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already exclusively attached'),
+)
+"""Words of the kubelet and the controller of attachments, which name the volume and what is in its way."""
+_OF_VOLUMES: Final = {
+    "MountedObjectMissing": {"volume", "kind", "object"},
+    "VolumeAttachedElsewhere": {"volume", "holder"},
+}
+"""Words that the sentences of these obstacles need."""
+_KINDS: Final = {"secret": "Secret", "configmap": "ConfigMap"}
+_WAITED_IN_VAIN: Final = "timed out waiting for the condition"
+"""Words of a kubelet that waits for another problem of the same volume to end."""
 _EXCEEDED: Final = re.compile(r", requested: (?P<requested>\S+), used: (?P<used>\S+), limited: (?P<hard>[^\s\"]+)")
 _REFUSED_BY: Final = {
     "violates PodSecurity": "PodSecurityRefused",
     "security context constraint": "SecurityContextRefused",
     "failed calling webhook": "WebhookUnreachable",
+    " is invalid: ": "PodInvalid",
+    "error looking up service account": "ServiceAccountMissing",
     "no PriorityClass with name": "PriorityClassMissing",
     'webhook "vgpu.hami.io" denied': "PodDeniedByHami",
     "denied the request: ": "PodDeniedByRule",
@@ -157,12 +176,22 @@ def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
 def _find_latest_cause(problems: Sequence[ObjectProblem]) -> ObjectProblem:
     """Find the latest problem whose words name a cause; that a container is started again later names none."""
     causes = [entry for entry in problems if entry.reason not in _CONSEQUENCES]
-    return max(causes or problems, key=lambda problem: problem.at)
+    named = [entry for entry in causes if _WAITED_IN_VAIN not in entry.message]
+    return max(named or causes or problems, key=lambda problem: problem.at)
 
 
 def _find_start_failure(text: str) -> str:
     """Find the obstacle of a node that can't start the pod, by the kubelet's words."""
     return next((code for words, code in _START_FAILURES.items() if words in text), "KubeletRefused")
+
+
+def _describe_volume(message: str) -> dict[str, Word]:
+    """Describe the volume that can't be mounted or attached, and the object or the pod that is in its way."""
+    match = next((match for pattern in _VOLUME_WORDS if (match := pattern.search(message))), None)
+    if match is None:
+        return {}
+    words: dict[str, Word] = {"holder": write_phrase("another_pod"), **match.groupdict()}
+    return words | {"kind": _KINDS[match["kind"]]} if "kind" in words else words
 
 
 def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
@@ -178,6 +207,9 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
         cause = quote_cause(latest.message)
         words |= {"words": f"{latest.reason}: {cause}", "namespace": facts.namespace, "name": facts.name}
         code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else _find_start_failure(text)
+        words |= _describe_volume(latest.message)
+        if code in _OF_VOLUMES and not words.keys() >= _OF_VOLUMES[code]:
+            code = "VolumeNotMounted"
         obstacle = FoundObstacle(code, words, nodes=[pod.node], evidence=[evidence])
         return TreeStep("Starts", "no", [evidence, *findings], (), [obstacle], is_end=True)
     if pod.bind_phase == _FAILED:

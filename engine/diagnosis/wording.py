@@ -19,6 +19,11 @@ _RUNTIME_LAYERS: Final = re.compile(
     r"rpc error: code = \w+ desc = )(?=\S)"
 )
 """Words that containerd, runc and the container toolkit put before an error of the layer below."""
+_CLAIM_LAYERS: Final = re.compile(
+    r"^.*(?:NodePrepareResources failed for claim [^:]+: |error preparing devices for claim '?[^:]+:[^:]+: |"
+    r"prepare devices failed: |error applying config: )(?=\S)"
+)
+"""Words that the kubelet and a DRA driver put before the cause for which a claim can't be prepared."""
 _RUNTIME_END: Final = re.compile(r"(?:: unknown)?(?:, message: \"\")?$")
 MAX_WHOLE: Final = 160
 """Characters of an error that is quoted with all its layers."""
@@ -148,7 +153,7 @@ def quote(text: str) -> str:
 def quote_cause(text: str) -> str:
     """Quote the innermost cause of a container runtime's error, around which each layer has put words of its own."""
     line = " ".join(text.split())
-    cause = _RUNTIME_LAYERS.sub("", line) if len(line) > MAX_WHOLE else line
+    cause = _CLAIM_LAYERS.sub("", _RUNTIME_LAYERS.sub("", line)) if len(line) > MAX_WHOLE else line
     return quote(_RUNTIME_END.sub("", cause) or line)
 
 

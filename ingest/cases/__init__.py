@@ -12,7 +12,10 @@ stated_sentences  reads the words of an event that stand in prose, and leaves pr
 unnamed_pods  names the pods of rows and sentences that do not name them, and separates several
 pasted_objects  reads YAML and JSON between the sentences of such a text
 shortened_pods  completes pods that people wrote or shortened by hand
-kubectl_tables  reads tables of kubectl get: pods that do not run, sets of daemons, claims
+pasted_fragments  reads descriptions and statuses that lack the name of what they show
+event_subjects  builds the objects that events are about, as far as the events tell
+reported_conditions  reads words about pods in the conditions of other objects
+kubectl_tables  reads tables of kubectl get: pods that do not run, sets of daemons, claims, Jobs, Workloads
 foreign_texts texts that are neither, and what to give instead
 read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events

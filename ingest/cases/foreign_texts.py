@@ -70,6 +70,17 @@ _FOREIGN_TEXTS: Final = (
             rb"nvml [^\n]* err= ?[^\n]+"
         ),
     ),
+    _ForeignText(
+        re.compile(
+            rb"(?P<cause>unknown (?:shorthand )?flag: [^\n]+|unknown flag [^\n]+|flag provided but not defined: [^\n]+|"
+            rb"no kind \"KubeSchedulerConfiguration\" is registered for version [^\n]+|"
+            rb"strict decoding error: [^\n]+|bind: address already in use)"
+        ),
+        "It is the output of {program}, which does not start, so that no pod that names its scheduler is tried: "
+        "{cause}. A flag or a version of the configuration that the program does not know is that of another release: "
+        "the image's tag has to be of the release for which the chart or the manifest was written, for kube-scheduler "
+        "that of the cluster (HAMi's chart: imageTag of scheduler.kubeScheduler). It is for the administrator",
+    ),
     _ForeignText(re.compile(rb"\APK\x03\x04"), "It is a zip archive: unpack it and name the folder"),
     _ForeignText(
         re.compile(rb"\A(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP)", re.DOTALL),
@@ -95,6 +106,8 @@ _FOREIGN_TEXTS: Final = (
 )
 _NODE: Final = re.compile(rb"\b(?:[Ss]tart(?:ing)? work(?:ing)? on node|node[Nn]ame[=:]) ?\"?(?P<node>[a-z0-9][\w.-]*)")
 """Name of the node in the log of a program that runs on it."""
+_PROGRAM: Final = re.compile(rb"^(?:Usage:\s+|Usage of |Defaulted container \")(?P<program>[\w./-]+)", re.MULTILINE)
+"""Name of the program that prints how it is used."""
 SCHEDULERS_LOG: Final = "Is it the log of the container vgpu-scheduler-extender, or of KAI's scheduler?"
 
 
@@ -111,6 +124,8 @@ def _fill_advice(text: _ForeignText, head: bytes) -> str:
     quote = text.quote.search(head) if text.quote else None
     node = _NODE.search(head)
     groups = {name: group.decode("utf-8", "replace").strip() for name, group in match.groupdict().items() if group}
+    program = _PROGRAM.search(head)
+    groups["program"] = program["program"].decode("utf-8", "replace") if program else "a program"
     groups["of_node"] = f" of node {node['node'].decode('utf-8', 'replace')}" if node else ""
     advice = f"{text.advice.format_map(groups)}."
     return f"{advice} It says: {quote[0].decode('utf-8', 'replace').strip()}" if quote else advice

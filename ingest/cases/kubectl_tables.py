@@ -1,4 +1,4 @@
-"""Tables of `kubectl get` in pasted texts: pods that do not run, sets of daemons, and claims of volumes.
+"""Tables of `kubectl get` in pasted texts: pods that do not run, sets of daemons, claims, Jobs and Kueue's Workloads.
 
 A table has no reason of a pod that waits, and healthy pods say nothing; what it shows of a cluster's own parts explains
 why others wait. Rows of pods are recognised without their header too, which a search (`grep`) leaves out.
@@ -25,6 +25,10 @@ _NOT_STARTED: Final = re.compile(
 _ENDED_BADLY: Final = re.compile(r"(?:Init:)?(?:Error|OOMKilled)")
 _REJECTED: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|OutOf\S+|Evicted|NodeAffinity")
 _UNKNOWN_NODE: Final = "?"
+_ADMISSIONS: Final = frozenset(("RESERVED IN", "ADMITTED BY"))
+"""Columns of Kueue's table of Workloads, up to 0.5 and since."""
+_OF_JOB: Final = re.compile(r"job-(?P<name>.+)-[0-9a-f]{5}")
+_FEWEST_CELLS: Final = 3
 
 
 def parse_table(lines: Sequence[str], start: int, namespace: str, written_at: datetime) -> tuple[list[Json], int]:
@@ -42,7 +46,7 @@ def parse_table(lines: Sequence[str], start: int, namespace: str, written_at: da
     objects: list[Json] = []
     while build and end < len(lines) and lines[end].strip() and not lines[end].lstrip().startswith(("$", "#", "```")):
         fields = _divide(lines[end], columns)
-        if len(fields) < len(columns) - 1:
+        if len(fields) < (_FEWEST_CELLS if build in _WITH_GAPS else len(columns) - 1):
             break
         objects += build({"NAMESPACE": namespace, **fields})
         end += 1
@@ -61,6 +65,10 @@ def _choose_builder(names: set[str]) -> Callable[[Mapping[str, str]], list[Json]
         return _build_daemons
     if {"STATUS", "VOLUME", "STORAGECLASS"} <= names:
         return _build_claim
+    if {"STATUS", "COMPLETIONS"} <= names:
+        return _build_job
+    if "QUEUE" in names and names & _ADMISSIONS:
+        return _build_workload
     return None
 
 
@@ -106,6 +114,40 @@ def _build_claim(fields: Mapping[str, str]) -> list[Json]:
     status = {"phase": fields["STATUS"]}
     metadata = _build_metadata(fields)
     return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec, "status": status}]
+
+
+def _build_job(fields: Mapping[str, str]) -> list[Json]:
+    """Build a Job that is suspended; others make their pods."""
+    if fields["STATUS"] != "Suspended":
+        return []
+    wanted = fields.get("COMPLETIONS", "").rpartition("/")[2]
+    pods = int(wanted) if wanted.isdecimal() else 1
+    spec = {"suspend": True, "parallelism": pods, "template": {"spec": {"containers": [{"name": "main"}]}}}
+    return [{"apiVersion": "batch/v1", "kind": "Job", "metadata": _build_metadata(fields), "spec": spec, "status": {}}]
+
+
+def _build_workload(fields: Mapping[str, str]) -> list[Json]:
+    """Build a Workload of Kueue; its name begins with the kind of its owner and ends with a hash."""
+    queue = fields.get("RESERVED IN") or fields.get("ADMITTED BY") or ""
+    is_admitted = fields.get("ADMITTED") == "True" or "ADMITTED BY" in fields
+    metadata = _build_metadata(fields)
+    if owner := _OF_JOB.fullmatch(fields["NAME"]):
+        metadata["ownerReferences"] = [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": owner["name"], "controller": True}
+        ]
+    states = {"QuotaReserved": bool(queue), "Admitted": is_admitted, "Finished": fields.get("FINISHED") == "True"}
+    conditions = [{"type": kind, "status": str(state), "reason": "", "message": ""} for kind, state in states.items()]
+    status = {"conditions": conditions, **({"admission": {"clusterQueue": queue}} if queue else {})}
+    return [
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": metadata,
+            "spec": {"queueName": fields.get("QUEUE", "")}, "status": status,
+        }
+    ]  # fmt: skip
+
+
+_WITH_GAPS: Final = (_build_job, _build_workload)
+"""Tables of which kubectl leaves cells empty."""
 
 
 def _build_metadata(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from engine.snapshot import kinds
 from ingest.cases.object_texts import has_objects, parse_objects
+from ingest.cases.pasted_fragments import build_from_status
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from ingest.errors import MistakeError
 from schemas.json_types import Json
@@ -14,7 +14,11 @@ FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 PROMPT: Final = re.compile(
     r"^\s*(?:\S+@\S+[#$%>]|\[[^\]]+\][#$]|[\w.~/-]*[#$%])?\s*(?:k|kubectl|oc|microk8s kubectl)\s"
 )
-_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$")
+DESCRIBES: Final = re.compile(r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
+"""Command that prints one pod."""
+_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$|\[\{\"")
+_PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
+"""Line at the margin that YAML or JSON of an object does not have."""
 
 
 def take_objects(lines: list[str]) -> list[Json]:
@@ -25,16 +29,22 @@ def take_objects(lines: list[str]) -> list[Json]:
         if position < len(lines) and not (FENCE.match(lines[position]) or PROMPT.match(lines[position])):
             continue
         first = next((index for index in range(start, position) if _OBJECT_START.match(lines[index])), None)
-        parsed = _parse_objects(lines[first:position]) if first is not None else []
+        end = next((index for index in range(first or start, position) if _PROSE.match(lines[index])), position)
+        described = DESCRIBES.search(lines[start - 1]) if start else None
+        name = described["name"] if described else DEFAULT_NAME
+        parsed = _parse_objects(lines[first:end], name) if first is not None else []
         if parsed and first is not None:
             objects += parsed
-            lines[first:position] = [""] * (position - first)
+            lines[first:end] = [""] * (end - first)
         start = position + 1
     return objects
 
 
-def _parse_objects(lines: Sequence[str]) -> list[Json]:
-    """Parse lines of YAML or JSON; nothing where prose stands around an object, or a copy was cut."""
+def _parse_objects(lines: Sequence[str], name: str) -> list[Json]:
+    """Parse lines of YAML or JSON; nothing where prose stands around an object, or a copy was cut.
+
+    ``name``: that of the pod of which only the status stands there.
+    """
     from runtime.files.yaml_lines import YamlError, parse_documents
 
     data = "\n".join(lines).encode()
@@ -44,13 +54,4 @@ def _parse_objects(lines: Sequence[str]) -> list[Json]:
         documents = [document for _, document in parse_documents(data)]
     except (MistakeError, YamlError):
         return []
-    return [built for document in documents if (built := _build_from_status(document))]
-
-
-def _build_from_status(document: Any) -> Json | None:
-    """Build the pod of which only the status was pasted."""
-    status = document.get("status") if isinstance(document, dict) else None
-    if not isinstance(status, dict) or not isinstance(status.get("phase"), str):
-        return None
-    metadata = {"namespace": "default", "name": DEFAULT_NAME}
-    return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
+    return [built for document in documents if (built := build_from_status(document, name))]

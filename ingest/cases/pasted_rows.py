@@ -16,7 +16,7 @@ from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
 _HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
-_REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*)(?:, [\w.-]+)?"
+_REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*)(?:, (?P<host>[\w.-]+))?"
 _COMPONENT: Final = (
     r"[a-z\d][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
 )
@@ -37,9 +37,15 @@ _OLD_DESCRIPTION: Final = (
 _DESCRIPTION: Final = rf"^\s*{_HEAD}(?P<age>{_AGE})\s+{_REPORTER}\s+(?P<note>.*)$"
 _WITHOUT_AGE: Final = rf"^\s*{_HEAD}(?P<reporter>{_COMPONENT})(?:\s+(?P<note>.*))?$"
 """A row whose age was left out: only the name of a component separates the reporter from the words."""
+_WITHOUT_TYPE: Final = rf"^\s*(?P<reason>(?:[A-Z][a-z]+){{2,}})\s+(?P<age>{_AGE})\s+{_REPORTER}\s+(?P<note>.*)$"
+"""A row whose first column was left out: only an age behind a reason of two words shows that it is one."""
 _ROWS: Final = tuple(
-    map(re.compile, (_EVENTS_TABLE, _NAMED_EVENTS, _OLD_DESCRIPTION, _DESCRIPTION, _WITHOUT_AGE)),
+    map(re.compile, (_EVENTS_TABLE, _NAMED_EVENTS, _OLD_DESCRIPTION, _DESCRIPTION, _WITHOUT_AGE, _WITHOUT_TYPE)),
 )
+_NORMAL: Final = ("Scheduled", "TriggeredScaleUp", "Nominated", "Pulling", "Pulled", "Created", "Started")
+"""Reasons of events that are no warnings, for rows without their type."""
+_LIST_MARK: Final = re.compile(r"^\s*(?:\d{1,2}[.)]|[*+•]|-(?=\s+(?:`|\*\*|Normal\b|Warning\b)))\s+")
+_EMPHASIS: Final = re.compile(r"^\s*(?P<mark>\*\*|__|`)(?P<text>.*?)(?P=mark)?\s*$")
 _OBJECT_EVENT: Final = re.compile(
     r'Event\(v1\.ObjectReference\{Kind:"(?P<kind>\w+)", Namespace:"(?P<namespace>[^"]*)", Name:"(?P<name>[^"]+)"'
     r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
@@ -48,6 +54,10 @@ _OBJECT_EVENT: Final = re.compile(
 _KUBELET_ERROR: Final = re.compile(
     r'\] "(?P<what>[A-Z][^"]+)" err="(?P<note>(?:[^"\\]|\\.)*)".* pod="(?P<namespace>[^"/]+)/(?P<name>[^"/]+)"'
 )
+_OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})\s*$")
+"""Line of an operator's log: words, and fields in JSON behind them."""
+_KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
+"""Fields in which versions of controller-runtime name the kind of the object."""
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
@@ -56,6 +66,7 @@ _NODE_CLAIM: Final = "NodeClaim"
 
 def parse_row(line: str) -> PastedEvent | None:
     """Parse a row of a table of events; None for other lines."""
+    line = _strip_markup(line)
     for pattern in _ROWS:
         if match := pattern.match(line):
             return _build_event(match.groupdict())
@@ -64,6 +75,7 @@ def parse_row(line: str) -> PastedEvent | None:
 
 def parse_statement(line: str) -> PastedEvent | None:
     """Parse an event that stands in a line without its table: of a log, a message, or only its words."""
+    line = _strip_markup(line)
     if line.lstrip().startswith("{") and (logged := _parse_json(line)):
         return logged
     if match := _OBJECT_EVENT.search(line):
@@ -71,6 +83,8 @@ def parse_statement(line: str) -> PastedEvent | None:
     if match := _KUBELET_ERROR.search(line):
         stated = find_sentence(f"{match['what']}: {match['note']}") or find_sentence(match["note"])
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
+    if (error := _OPERATOR_ERROR.search(line)) and (logged := _parse_operator_error(error["fields"])):
+        return logged
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)
@@ -78,13 +92,20 @@ def parse_statement(line: str) -> PastedEvent | None:
     return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
 
 
+def _strip_markup(line: str) -> str:
+    """Strip the mark of a list, and the emphasis or quotation around the line as a whole."""
+    text = _LIST_MARK.sub("", line)
+    emphasis = _EMPHASIS.match(text)
+    return emphasis["text"] if emphasis else text
+
+
 def _build_event(fields: dict[str, str | None]) -> PastedEvent:
     texts = {name: text or "" for name, text in fields.items()}
-    note = texts["note"].strip().strip("`")
+    note, reason = texts["note"].strip().strip("`"), texts["reason"]
+    is_warning = texts["type"] == "Warning" if "type" in texts else reason not in _NORMAL
     return PastedEvent(
-        texts["reason"], note, texts.get("reporter") or choose_reporter(texts["reason"], note),
-        texts["type"] == "Warning", texts.get("age", ""), texts.get("kind", ""), texts.get("namespace", ""),
-        texts.get("name", ""),
+        reason, note, texts.get("reporter") or choose_reporter(reason, note), is_warning, texts.get("age", ""),
+        texts.get("kind", ""), texts.get("namespace", ""), texts.get("name", ""), texts.get("host", ""),
     )  # fmt: skip
 
 
@@ -100,6 +121,20 @@ def _parse_json(line: str) -> PastedEvent | None:
     stated = next((event for text in texts if (event := find_sentence(text))), None)
     namespace, name = _find_logged_pod(logged)
     return stated and replace(stated, kind="Pod" if name else "", namespace=namespace, name=name)
+
+
+def _parse_operator_error(text: str) -> PastedEvent | None:
+    """Parse the fields of an operator's error about an object, whose pods the API server refused."""
+    try:
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    stated = next((event for words in _list_texts(fields) if (event := find_sentence(words))), None)
+    kind = next((fields[name] for name in _KIND_FIELDS if isinstance(fields.get(name), str)), "")
+    name, namespace = (fields.get(field) for field in ("name", "namespace"))
+    if stated is None or not (kind and isinstance(name, str) and isinstance(namespace, str)):
+        return stated
+    return replace(stated, kind=kind, namespace=namespace, name=name, reporter=f"{kind.lower()}-controller")
 
 
 def _find_node_claim(logged: Any) -> str:

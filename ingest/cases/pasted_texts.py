@@ -11,12 +11,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from engine.diagnosis.layers.pod_makers import REFUSALS
-from engine.snapshot import kinds
-from ingest.cases.described_kinds import USED_BY
 from ingest.cases.descriptions import KINDS, build_event, parse_description
+from ingest.cases.event_subjects import (
+    build_group,
+    build_subject,
+    complete_pod,
+    get_namespace,
+    list_only_pod,
+)
 from ingest.cases.kubectl_tables import parse_table
-from ingest.cases.pasted_objects import FENCE, PROMPT, take_objects
+from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
+from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, take_objects
 from ingest.cases.pasted_rows import parse_row, parse_statement
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
@@ -24,23 +29,14 @@ from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
 """Largest text that is searched for pasted parts; longer ones are logs."""
-UNKNOWN_NODE: Final = "?"
-"""Name of a node that the text does not name."""
-_WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
-_AFTER_START: Final = ("Unhealthy", "BackOff", "Killing", "ProbeWarning", "NodeNotReady")
-"""Reasons of a kubelet's warnings about a pod that has started."""
-_PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
 _QUOTE: Final = re.compile(r"^(?:> ?)+")
+_SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
 _COMMAND: Final = re.compile(r"\b(?:kubectl|oc|k)\s(?:.*\s)?(?:get|describe|logs)\s")
-_DESCRIBES: Final = re.compile(r"\bdescribe\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
 _IN_NAMESPACE: Final = re.compile(r"^[^|]*?(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
 """Namespace of a kubectl command: what follows a pipe has options of its own."""
-_ASSIGNED: Final = re.compile(
-    r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
-)
 _GROUP: Final = re.compile(r"PodGroup (?P<namespace>[^\s:]+):(?P<name>\S+) unschedule,reason: (?P<note>.*)")
 """Words of Volcano's job controller about a job's pod group."""
 _ABOUT_GROUP: Final = re.compile(
@@ -48,19 +44,10 @@ _ABOUT_GROUP: Final = re.compile(
     r"queue resource quota insufficient"
 )
 """Words that Volcano writes on a pod group; of a pod they name a member."""
-_MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
-_REJECTIONS: Final = re.compile(
-    r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
-)
 _UNFINISHED: Final = (":", ",")
 _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
 """Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
-_SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
-_MAKERS: Final = {
-    "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
-}  # fmt: skip
-"""API version of the kinds that make pods, which events name without it."""
 
 
 def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, logged_pod: str = "") -> list[Json]:
@@ -91,9 +78,12 @@ class _PastedReading:
         """Lines between the table before and this one."""
         self._is_sentence = False
         """The table is a sentence without a row: prose ends it."""
+        self._longest = 0
+        """Length of the longest line."""
 
     def read(self, lines: Sequence[str]) -> None:
         position = 0
+        self._longest = max(map(len, lines), default=0)
         while position < len(lines):
             line = lines[position]
             if (match := _NAME.match(line)) and (end := _find_end(lines, position)):
@@ -111,7 +101,13 @@ class _PastedReading:
                 self.objects += parsed
                 position += count
                 continue
-            if described := _DESCRIBES.search(line):
+            parsed, count = parse_fragment(lines, position, self._written_at)
+            if parsed:
+                self._close_table()
+                self.objects += parsed
+                position += count
+                continue
+            if described := DESCRIBES.search(line):
                 self._close_table()
                 namespace = _IN_NAMESPACE.search(line)
                 self._unnamed.name(namespace["namespace"] if namespace else "", described["name"], is_commanded=True)
@@ -122,6 +118,11 @@ class _PastedReading:
         """Read the event of a line, if it has one; return the number of lines read."""
         line = lines[position]
         row = parse_row(line)
+        following = lines[position + 1] if position + 1 < len(lines) else ""
+        if row and not PROMPT.match(following) and not _SEVERAL_CELLS.search(following):
+            line = join_wrapped(line, following, self._longest)
+            row = parse_row(line)
+        is_joined = line != lines[position]
         event = row or (None if self._is_log else parse_statement(line))
         if event is None:
             if self._unnamed.note_line(line) or not line.strip() or FENCE.match(line) or self._is_sentence:
@@ -129,7 +130,7 @@ class _PastedReading:
             return 1
         if not self._open:
             self._before, self._is_sentence = self._unnamed.take_between(), row is None
-        count = 1
+        count = 2 if is_joined else 1
         while True:
             following = lines[position + count].strip() if position + count < len(lines) else ""
             is_unfinished = event.note.rstrip().endswith(_UNFINISHED) or not event.note
@@ -143,7 +144,7 @@ class _PastedReading:
 
     def _close_table(self) -> None:
         """End a table: the row that names the pod names it for all."""
-        assigned = next((match for event in self._open if (match := _ASSIGNED.search(event.note))), None)
+        assigned = next((match for event in self._open if (match := ASSIGNED.search(event.note))), None)
         if assigned:
             self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
@@ -156,109 +157,35 @@ class _PastedReading:
         self._open.clear()
         self._is_sentence = False
 
+    def _name_subjects(self, objects: Sequence[Any]) -> None:
+        """Name the subject of unnamed events after the only pod of the text."""
+        unnamed = [event for event in self._events if (event.kind, event.name) == ("Pod", DEFAULT_NAME)]
+        for pod in list_only_pod(objects) if unnamed else ():
+            metadata = pod.get("metadata", {})
+            names = {"namespace": get_namespace(pod), "name": metadata.get("name", DEFAULT_NAME)}
+            self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
+            complete_pod(pod, unnamed)
+
     def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
+        self._name_subjects([*others, *self.objects])
         present = {
-            (entry.get("kind"), _get_namespace(entry), entry.get("metadata", {}).get("name"))
+            (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))
             for entry in (*self.objects, *others)
             if isinstance(entry, dict)
         }
         subjects: dict[tuple[str, str, str], list[PastedEvent]] = {}
         for described in self.objects:
             if described.get("kind") == "Event" and (group := _GROUP.search(described["message"])):
-                yield _build_group(group["namespace"], group["name"], group["note"])
+                yield build_group(group["namespace"], group["name"], group["note"])
         for event in self._events:
             yield _to_object(event, self._written_at)
             if group := _GROUP.search(event.note):
-                yield _build_group(group["namespace"], group["name"], group["note"])
+                yield build_group(group["namespace"], group["name"], group["note"])
             subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)
         for key, events in subjects.items():
-            if key not in present and (built := _build_subject(*key, events)):
+            if key not in present and (built := build_subject(*key, events)):
                 yield built
-
-
-def attach_claims(objects: Sequence[Any]) -> None:
-    """Add described claims to the pods that use them and of which only events were read."""
-    for claim in objects:
-        for user in claim.get(USED_BY, ()) if isinstance(claim, dict) else ():
-            key = _get_namespace(claim), user
-            for pod in objects:
-                if pod.get("kind") == kinds.POD and (_get_namespace(pod), pod["metadata"].get("name")) == key:
-                    _attach_claim(pod, claim["metadata"]["name"])
-
-
-def _attach_claim(pod: Any, claim: str) -> None:
-    if not pod["spec"].get("containers"):
-        volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
-        pod["spec"].setdefault("volumes", []).append(volume)
-
-
-def build_waiting_pods(events: Sequence[Any]) -> Iterator[Json]:
-    """Build the pods of a table of events that wait for a node or for their start.
-
-    The last word on such a pod is that no node was found or added, or that its kubelet can't start it.
-    """
-    by_pod: dict[tuple[str, str], list[Any]] = {}
-    for event in events:
-        involved = event["involvedObject"]
-        if involved["kind"] == "Pod":
-            by_pod.setdefault((involved["namespace"], involved["name"]), []).append(event)
-    for (namespace, name), reports in by_pod.items():
-        latest = max(reversed(reports), key=lambda event: str(event["lastTimestamp"]))
-        is_start_failure = latest["type"] == "Warning" and latest["source"]["component"] == "kubelet"
-        if latest["reason"] in _WAITING:
-            yield _build_waiting_pod(namespace, name, [_to_pasted(latest)])
-        elif is_start_failure and latest["reason"] not in _AFTER_START:
-            yield _build_waiting_pod(namespace, name, [_to_pasted(event) for event in reports])
-
-
-def _to_pasted(event: Any) -> PastedEvent:
-    involved = event["involvedObject"]
-    return PastedEvent(
-        event["reason"], event["message"], event["source"]["component"], event["type"] == "Warning",
-        kind=involved["kind"], namespace=involved["namespace"], name=involved["name"],
-    )  # fmt: skip
-
-
-def build_makers(events: Sequence[Any]) -> Iterator[Json]:
-    """Build the controllers of a table of events that could not create their pods."""
-    makers: dict[tuple[str, str, str], None] = {}
-    for event in events:
-        involved = event["involvedObject"]
-        if event["reason"] in REFUSALS:
-            makers[involved["kind"], involved["namespace"] or "default", involved["name"]] = None
-    for kind, namespace, name in makers:
-        if built := _build_maker(kind, namespace, name):
-            yield built
-
-
-def _build_group(namespace: str, name: str, words: str) -> Json:
-    """Build Volcano's pod group from words on it, which repeat its condition."""
-    minimum = _MINIMUM.search(words)
-    condition = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": words}
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"minMember": int(minimum[1]) if minimum else 1}, "status": {"conditions": [condition]},
-    }  # fmt: skip
-
-
-def _build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
-    """Build the object that events are about; None for a kind that nobody asks about."""
-    if kind == "PodGroup":
-        return _build_group(namespace, name, events[0].note)
-    if kind == "Pod":
-        return _build_pod(namespace, name, events)
-    return _build_maker(kind, namespace, name)
-
-
-def _build_maker(kind: str, namespace: str, name: str) -> Json | None:
-    """Build a controller of pods that only events name; None for other kinds."""
-    version, metadata = _MAKERS.get(kind), {"namespace": namespace, "name": name}
-    if version is None:
-        return None
-    spec = {"replicas": 1, "template": {"spec": {"containers": [{"name": DEFAULT_NAME}]}}}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec, "status": {}}
 
 
 def _find_end(lines: Sequence[str], start: int) -> int | None:
@@ -275,35 +202,7 @@ def _find_end(lines: Sequence[str], start: int) -> int | None:
     return len(lines)
 
 
-def _get_namespace(entry: Any) -> str:
-    return entry.get("metadata", {}).get("namespace") or "default"
-
-
 def _to_object(event: PastedEvent, written_at: datetime) -> Json:
     involved = {"kind": event.kind, "namespace": event.namespace or "default", "name": event.name}
     kind = "Warning" if event.is_warning else "Normal"
     return build_event(kind, event.reason, event.age or "0s", event.reporter, event.note, involved, written_at)
-
-
-def _build_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
-    """Build the pod that events are about; None where they say nothing of its wait or its start."""
-    if not any(event.is_warning or event.reporter in _PROVISIONERS for event in events):
-        return None
-    return _build_waiting_pod(namespace, name, events)
-
-
-def _build_waiting_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json:
-    """Build a pod: its node and its scheduler as far as events say, and no container."""
-    spec: dict[str, Any] = {}
-    status: dict[str, Any] = {"phase": "Pending"}
-    for event in events:
-        if assigned := _ASSIGNED.search(event.note):
-            spec["nodeName"] = assigned["node"]
-        if _SCHEDULER.search(event.reporter):
-            spec["schedulerName"] = event.reporter
-        if event.reporter == "kubelet" and event.is_warning:
-            spec.setdefault("nodeName", UNKNOWN_NODE)
-        if event.reporter == "kubelet" and _REJECTIONS.fullmatch(event.reason):
-            status = {"phase": "Failed", "reason": event.reason, "message": event.note}
-    metadata = {"namespace": namespace, "name": name}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}

@@ -13,10 +13,12 @@ import orjson
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
+from ingest.cases.event_subjects import attach_claims, build_makers, build_waiting_pods
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
-from ingest.cases.pasted_texts import MAX_PASTED_BYTES, attach_claims, build_makers, build_waiting_pods, parse_pasted
+from ingest.cases.pasted_texts import MAX_PASTED_BYTES, parse_pasted
 from ingest.cases.read_log import find_logged_pod, has_log, read_log, read_log_text, read_standard_input
+from ingest.cases.reported_conditions import build_reported
 from ingest.cases.saved_attempts import read_saved_attempts
 from ingest.cases.shortened_pods import complete_pods
 from ingest.errors import MistakeError, UnknownLogError
@@ -85,20 +87,19 @@ def read_case(paths: Sequence[Path], facts: LogFacts = NO_FACTS) -> ClusterCase:
 
 def read_case_text(content: str) -> ClusterCase:
     """Read a text of objects, of descriptions or of one log. Raises ``MistakeError``."""
-    case, data = ClusterCase(), content.encode("utf-8", "replace")
+    case, data, now = ClusterCase(), content.encode("utf-8", "replace"), datetime.now(UTC)
+    is_log = False
     if has_objects(data[:HEAD_BYTES]):
-        case.objects = complete_pods(collect_objects(parse_objects("the text", data)), datetime.now(UTC))
+        objects: list[Any] = parse_objects("the text", data)
     elif has_descriptions(data[:HEAD_BYTES]):
-        case.objects = collect_objects(_parse_described(content, datetime.now(UTC)))
+        objects = _parse_described(content, now)
     else:
         is_log = has_log(content)
-        pasted = parse_pasted(
-            content, datetime.now(UTC), is_log=is_log, logged_pod=find_logged_pod(content) if is_log else ""
-        )
-        attach_claims(pasted)
-        case.objects = complete_pods(collect_objects(pasted), datetime.now(UTC))
-        if is_log or not pasted:
-            read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
+        objects = parse_pasted(content, now, is_log=is_log, logged_pod=find_logged_pod(content) if is_log else "")
+        attach_claims(objects)
+    case.objects = complete_pods(collect_objects([*objects, *build_reported(objects, now)]), now)
+    if is_log or not objects:
+        read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
     _read_events(case.objects, case.pods)
     return case
 
@@ -198,6 +199,7 @@ class _CaseReading:
     def finish(self) -> ClusterCase:
         case = self._case
         attach_claims(self._objects)
+        self._objects += build_reported(self._objects, datetime.now(UTC))
         case.objects = complete_pods(collect_objects(self._objects, self._unread), self._written_at)
         if saved := case.objects.select(SAVED_CASE):
             unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}

@@ -12,7 +12,15 @@ from ingest.cases.descriptions import choose_reporter
 
 _MAX_QUOTED: Final = 60
 """Characters before a sentence in its line, such as a field's name or a quotation mark."""
-_QUOTES: Final = {'"': '"', "`": "`", "'": "'", "\u201c": "\u201d"}
+_QUOTES: Final = {
+    '"': '"',
+    "`": "`",
+    "'": "'",
+    "\u201c": "\u201d",
+    "\u2018": "\u2019",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+}
 _PERSON: Final = r"(?:I|we|[Ww]e|[Mm]y|[Oo]ur|you|your|me|us|somebody|anybody|anyone|someone)(?:'\w+)?"
 _ADDRESSES: Final = re.compile(rf"(?<![\w\"./-]){_PERSON}(?![\w\"./-])|\?(?:\s|$)")
 """Words of a person, and questions: no component writes them."""
@@ -47,6 +55,8 @@ class PastedEvent:
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    host: str = ""
+    """Node of the kubelet that reports the event; empty where no column names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +89,23 @@ _SENTENCES: Final = tuple(
         (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
         (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
         (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
+        (r"[Tt]he [Pp]od \"[^\"]+\" is invalid: .*", "FailedCreate", ""),
         (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
     )
 )
-_REFUSED_POD: Final = re.compile(r'pods? "(?P<name>[^"]+)" is forbidden: ')
+_REFUSED_POD: Final = re.compile(r'(?:pods?|[Tt]he [Pp]od) "(?P<name>[^"]+)" is (?:forbidden|invalid): ')
 
 
-def find_sentence(line: str) -> PastedEvent | None:
-    """Find the first sentence of a component in a line; None in prose that only speaks of one."""
+def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | None:
+    """Find the first sentence of a component in a line; None in prose that only speaks of one.
+
+    ``is_quotation``: the line is a component's, which may put any words before the sentence.
+    """
     for sentence in _SENTENCES:
         match = sentence.pattern.search(line)
         # Words further inside are quoted by somebody else, such as in a question about them.
-        if match is None or match.start() > _MAX_QUOTED + (line.count("Error") and len(line)):
+        limit = len(line) if is_quotation or "Error" in line else _MAX_QUOTED
+        if match is None or match.start() > limit:
             continue
         note = _cut_prose(_cut_quoted(line, match), sentence)
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):

@@ -12,10 +12,12 @@ from typing import Final
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.scheduler_steps import DEFAULT_SCHEDULER
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import NOTHING, quote
+from engine.diagnosis.wording import NOTHING, quote, shorten_list
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.snapshot.quantity import format_amount
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 
 QUESTION: Final = "TakenByNode"
 _FAILED: Final = "Failed"
@@ -25,7 +27,10 @@ _YUNIKORN: Final = "Application"
 """Beginning of the reasons that YuniKorn writes when it gives an application up."""
 _EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost")
 """Reasons of pods that may have run."""
+NODE_NAMED_BY: Final = "nodeNamedBy"
+"""Field of the spec of a manifest whose node a person has written; no stored pod has it."""
 _KUBELET: Final = "kubelet"
+_LACKS: Final = "KubeletLacksDevices"
 _TOPOLOGY: Final = "TopologyAffinityError"
 _ADMISSION: Final = ("UnexpectedAdmissionError", _TOPOLOGY, "SMTAlignmentError", "NodeAffinity")
 """Reasons of events about pods that the kubelet did not admit."""
@@ -35,7 +40,7 @@ _SAME_MOMENT: Final = timedelta(seconds=5)
 _PREFIX: Final = "Pod was rejected: "
 _CHOICE_MATTERS: Final = frozenset(
     (
-        "KubeletLacksDevices", "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
+        _LACKS, "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
         "KubeletOutOfResource", "KubeletOffersNone", "KubeletUnregistered", "KubeletRefusedPod", "KubeletTopology",
     )
 )  # fmt: skip
@@ -112,13 +117,15 @@ def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | N
     # A pod that ran to its end has a reason only if it was evicted.
     words = message.removeprefix(_PREFIX)
     code, details, clauses = _explain(reason, words, pod)
+    if code == _LACKS and (shares := _list_unbooked(facts, pod)):
+        code, details = "KubeletShareUnbooked", {**details, "shares": shorten_list(shares)}
     common: dict[str, Word] = {
         "node": pod.node or "?",
         "reason": reason,
         "words": quote(f"{reason}: {words}"),
         "again": describe_next_pod(pod),
     }
-    choice, chooser = _describe_choice(facts)
+    choice, chooser = _describe_choice(facts, pod)
     numbers = {name: int(value) for name, value in details.items() if isinstance(value, str) and value.isdecimal()}
     return FoundObstacle(
         code,
@@ -128,6 +135,16 @@ def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | N
         evidence=[evidence],
         clauses=[*clauses, *(choice if code in _CHOICE_MATTERS else ())],
     )
+
+
+def _list_unbooked(facts: DiagnosisFacts, pod: PodOnCluster) -> list[str]:
+    """List the shares of devices that a pod asks for which Kubernetes' own scheduler has placed."""
+    from engine.hami.vendor_catalog import is_share_resource
+
+    if _find_chooser(facts) != DEFAULT_SCHEDULER:
+        return []
+    limits = [get_object(container, "resources", "limits") for container in iterate_objects(pod.spec, "containers")]
+    return sorted({name for amounts in limits for name in amounts if is_share_resource(name)})
 
 
 def _get_reason(pod: PodOnCluster) -> tuple[str, str, Evidence]:
@@ -141,12 +158,17 @@ def _get_reason(pod: PodOnCluster) -> tuple[str, str, Evidence]:
     return latest.reason, latest.message, Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=words)
 
 
-def _describe_choice(facts: DiagnosisFacts) -> tuple[list[str], dict[str, Word]]:
+def _describe_choice(facts: DiagnosisFacts, pod: PodOnCluster) -> tuple[list[str], dict[str, Word]]:
     """Describe who chose the node: the reporter of the event Scheduled, or the scheduler that bound the pod."""
+    if chooser := _find_chooser(facts):
+        return ["chosen"], {"chooser": chooser}
+    return (["by_hand"] if get_text(pod.spec, NODE_NAMED_BY) else []), {}
+
+
+def _find_chooser(facts: DiagnosisFacts) -> str:
     event = next((event for event in facts.events or () if event.words.startswith("Scheduled: ")), None)
     bind = facts.attempt.bind if facts.attempt else None
-    chooser = event.reported_by if event else facts.attempt.scheduler if facts.attempt and bind and bind.bound else ""
-    return (["chosen"], {"chooser": chooser}) if chooser else ([], {})
+    return event.reported_by if event else facts.attempt.scheduler if facts.attempt and bind and bind.bound else ""
 
 
 Explained = tuple[str, Mapping[str, Word], list[str]]
@@ -169,7 +191,7 @@ def _explain(reason: str, words: str, pod: PodOnCluster) -> Explained:
 
 
 def _explain_devices(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
-    return "KubeletLacksDevices", match.groupdict(), []
+    return _LACKS, match.groupdict(), []
 
 
 def _explain_unhealthy(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:

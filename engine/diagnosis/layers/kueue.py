@@ -33,6 +33,8 @@ from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
 from schemas.events import Condition
 
+_ADMITTED: Final = FoundObstacle("KueueAdmitted")
+_STILL_SUSPENDED: Final = "KueueAdmittedSuspended"
 _MAXIMUM: Final = re.compile(
     r"insufficient quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+),.*?(?:\((?P<asked>[^()]*)\) > )?"
     r"maximum capacity \((?P<maximum>[^()]*)\)"
@@ -101,7 +103,8 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if rejection := _explain_rejection(workload):
         return rejection
     if workload.is_admitted and not _is_taken_back(workload):
-        return FoundObstacle("KueueAdmitted")
+        suspended = _list_suspended(workload)
+        return FoundObstacle(_STILL_SUSPENDED, {"owners": shorten_list(suspended)}) if suspended else _ADMITTED
     if not workload.is_active:
         return _explain_deactivated(workload)
     if reserved and reserved.status == "True":
@@ -111,6 +114,17 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if reserved is None:
         return _explain_silence(workload)
     return _explain_refusal(workload, reserved)
+
+
+def _list_suspended(workload: Workload) -> list[str]:
+    """List the owners of an admitted Workload that are suspended although it was admitted."""
+    return [
+        f"{get_text(owner, 'kind')}/{name}"
+        for owner in iterate_objects(workload.object, "metadata", "ownerReferences")
+        if (kind := kinds.identify(get_text(owner, "apiVersion"), get_text(owner, "kind")))
+        and (name := get_text(owner, "name"))
+        and get_object(workload.objects.find(kind, name, workload.namespace), "spec").get("suspend") is True
+    ]
 
 
 def _explain_rejection(workload: Workload) -> FoundObstacle | None:

@@ -25,6 +25,8 @@ _GANG: Final = re.compile(
     r"Additional pods cannot be scheduled due to: "
 )
 _NONE_FOUND: Final = "no nodes with enough resources were found"
+_BETWEEN: Final = re.compile(r"\. \n|\. (?=\d+ node)")
+"""Text between two reasons, also where a copy has put them into one line."""
 _UNEXPLAINED: Final = "Unable to schedule pod"
 _COUNT: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NODE: Final = re.compile(r"<(?P<node>[^<>\n]+)>: (?P<reason>[^\n]*)")
@@ -104,10 +106,10 @@ def _take(pattern: re.Pattern[str], text: str, name: str) -> tuple[str, str]:
 
 
 def _parse_counts(text: str) -> dict[str, int]:
-    if not text.startswith(_NONE_FOUND + ": "):
+    # The first releases begin with a capital letter.
+    if text[:1].lower() + text[1 : len(_NONE_FOUND) + 2] != _NONE_FOUND + ": ":
         return {}
-    # Reasons are joined by a period, a space and a line end.
-    items = text[len(_NONE_FOUND) + 2 :].split(". \n")
+    items = _BETWEEN.split(text[len(_NONE_FOUND) + 2 :])
     counted = [match for item in items if (match := _COUNT.fullmatch(item.strip().rstrip(".")))]
     # [:18]: a log may hold any number of digits, and events have 64 bits.
     return {match["reason"]: int(match["count"][:18]) for match in counted}

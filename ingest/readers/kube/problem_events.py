@@ -10,7 +10,8 @@ from ingest.readers.kube.scheduling_events import find_reporter, list_times
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.events import ObjectProblem, Owner, PodObserved, PodRef, WorkloadObserved
 
-_KUBELET: Final = "kubelet"
+_STARTERS: Final = ("kubelet", "attachdetach-controller")
+"""Reporters of what keeps a pod with a node from its start."""
 _OF_PODS: Final = frozenset(
     (
         "UnexpectedAdmissionError", "Failed", "FailedCreatePodSandBox", "FailedCreatePodContainer", "FailedMount",
@@ -40,7 +41,7 @@ def parse_problem_event(
         return None
     message = get_text(event, "note") or get_text(event, "message")
     problem = ObjectProblem(reason=reason, message=message, at=seen_at[-1], reported_by=reporter) if reason else None
-    is_of_pod = (reporter == _KUBELET and reason in _OF_PODS) or (reporter, reason) in _OF_AUTOSCALERS
+    is_of_pod = (reporter in _STARTERS and reason in _OF_PODS) or (reporter, reason) in _OF_AUTOSCALERS
     if problem and kind == "Pod" and is_of_pod:
         pod = PodRef(namespace=namespace, name=name, uid=get_text(regarding, "uid"))
         # The event says nothing of the phase.

@@ -173,7 +173,8 @@ def test_a_bind_that_a_rule_denies_is_not_waited_for() -> None:
         ('pods "a" is forbidden: no PriorityClass with name gold was found', "PriorityClassMissing"),
         ('admission webhook "rules.local" denied the request: no owner label', "PodDeniedByRule"),
         ('admission webhook "vgpu.hami.io" denied the request: pod has node assigned', "PodDeniedByHami"),
-        ('pods "a" is forbidden: error looking up service account nlp/x', "OwnerRefused"),
+        ('pods "a" is forbidden: error looking up service account nlp/x', "ServiceAccountMissing"),
+        ('pods "a" is forbidden: unable to validate against any pod template', "OwnerRefused"),
     ],
 )
 def test_the_words_that_refused_a_pod_have_a_remedy_of_their_own(words: str, code: str) -> None:

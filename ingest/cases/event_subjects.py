@@ -1,0 +1,165 @@
+"""Objects that events are about, built as far as the events tell: waiting or refused pods, their makers and groups.
+
+A pod that is built has no container: it is asked about, and nothing of it is judged.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from engine.diagnosis.layers.kubelet import NODE_NAMED_BY
+from engine.diagnosis.layers.pod_makers import REFUSALS
+from engine.snapshot import kinds
+from ingest.cases.described_kinds import USED_BY
+from ingest.cases.pasted_fragments import ASSIGNED, UNKNOWN_NODE
+from ingest.cases.stated_sentences import PastedEvent
+from ingest.cases.unnamed_pods import DEFAULT_NAME
+from schemas.json_types import Json
+
+_WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
+_AFTER_START: Final = ("Unhealthy", "BackOff", "Killing", "ProbeWarning", "NodeNotReady")
+"""Reasons of a kubelet's warnings about a pod that has started."""
+_PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
+_MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
+_REJECTIONS: Final = re.compile(
+    r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
+)
+_SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
+_MAKERS: Final = {
+    "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
+    "RayCluster": "ray.io/v1", "RayJob": "ray.io/v1", "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1", "PyTorchJob": "kubeflow.org/v1", "TFJob": "kubeflow.org/v1",
+    "MPIJob": "kubeflow.org/v2beta1", "TrainJob": "trainer.kubeflow.org/v1alpha1",
+}  # fmt: skip
+"""API version of the kinds that make pods, which events name without it."""
+
+
+def list_only_pod(objects: Sequence[Any]) -> list[Any]:
+    """List the pod of a text that has one; empty for none or several."""
+    pods = [entry for entry in objects if isinstance(entry, dict) and entry.get("kind") == kinds.POD]
+    return pods if len(pods) == 1 else []
+
+
+def complete_pod(pod: Any, events: Sequence[PastedEvent]) -> None:
+    """Add to a manifest what the events about it say of its state."""
+    if pod.get("status"):
+        return
+    built: Any = build_waiting_pod("", "", events)
+    pod["status"] = built["status"]
+    spec = pod.setdefault("spec", {})
+    if spec.get("nodeName"):
+        spec[NODE_NAMED_BY] = "manifest"
+    elif (node := built["spec"].get("nodeName", UNKNOWN_NODE)) != UNKNOWN_NODE:
+        spec["nodeName"] = node
+
+
+def attach_claims(objects: Sequence[Any]) -> None:
+    """Add described claims to the pods that use them and of which only events were read."""
+    for claim in objects:
+        for user in claim.get(USED_BY, ()) if isinstance(claim, dict) else ():
+            key = get_namespace(claim), user
+            for pod in objects:
+                if pod.get("kind") == kinds.POD and (get_namespace(pod), pod["metadata"].get("name")) == key:
+                    _attach_claim(pod, claim["metadata"]["name"])
+
+
+def _attach_claim(pod: Any, claim: str) -> None:
+    if not pod["spec"].get("containers"):
+        volume = {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
+        pod["spec"].setdefault("volumes", []).append(volume)
+
+
+def build_waiting_pods(events: Sequence[Any]) -> Iterator[Json]:
+    """Build the pods of a table of events that wait for a node or for their start.
+
+    The last word on such a pod is that no node was found or added, or that its kubelet can't start it.
+    """
+    by_pod: dict[tuple[str, str], list[Any]] = {}
+    for event in events:
+        involved = event["involvedObject"]
+        if involved["kind"] == "Pod":
+            by_pod.setdefault((involved["namespace"], involved["name"]), []).append(event)
+    for (namespace, name), reports in by_pod.items():
+        latest = max(reversed(reports), key=lambda event: str(event["lastTimestamp"]))
+        is_start_failure = latest["type"] == "Warning" and latest["source"]["component"] == "kubelet"
+        if latest["reason"] in _WAITING:
+            yield build_waiting_pod(namespace, name, [_to_pasted(latest)])
+        elif is_start_failure and latest["reason"] not in _AFTER_START:
+            yield build_waiting_pod(namespace, name, [_to_pasted(event) for event in reports])
+
+
+def _to_pasted(event: Any) -> PastedEvent:
+    involved = event["involvedObject"]
+    return PastedEvent(
+        event["reason"], event["message"], event["source"]["component"], event["type"] == "Warning",
+        kind=involved["kind"], namespace=involved["namespace"], name=involved["name"],
+    )  # fmt: skip
+
+
+def build_makers(events: Sequence[Any]) -> Iterator[Json]:
+    """Build the controllers of a table of events that could not create their pods."""
+    makers: dict[tuple[str, str, str], None] = {}
+    for event in events:
+        involved = event["involvedObject"]
+        if event["reason"] in REFUSALS:
+            makers[involved["kind"], involved["namespace"] or "default", involved["name"]] = None
+    for kind, namespace, name in makers:
+        if built := _build_maker(kind, namespace, name):
+            yield built
+
+
+def build_group(namespace: str, name: str, words: str) -> Json:
+    """Build Volcano's pod group from words on it, which repeat its condition."""
+    minimum = _MINIMUM.search(words)
+    condition = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": words}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"minMember": int(minimum[1]) if minimum else 1}, "status": {"conditions": [condition]},
+    }  # fmt: skip
+
+
+def build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
+    """Build the object that events are about; None for a kind that nobody asks about."""
+    if kind == "PodGroup":
+        return build_group(namespace, name, events[0].note)
+    if kind == "Pod":
+        return _build_pod(namespace, name, events)
+    return _build_maker(kind, namespace, name)
+
+
+def _build_maker(kind: str, namespace: str, name: str) -> Json | None:
+    """Build a controller of pods that only events name; None for other kinds."""
+    version, metadata = _MAKERS.get(kind), {"namespace": namespace, "name": name}
+    if version is None:
+        return None
+    spec = {"replicas": 1, "template": {"spec": {"containers": [{"name": DEFAULT_NAME}]}}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec, "status": {}}
+
+
+def get_namespace(entry: Any) -> str:
+    return entry.get("metadata", {}).get("namespace") or "default"
+
+
+def _build_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
+    """Build the pod that events are about; None where they say nothing of its wait or its start."""
+    if not any(event.is_warning or event.reporter in _PROVISIONERS for event in events):
+        return None
+    return build_waiting_pod(namespace, name, events)
+
+
+def build_waiting_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json:
+    """Build a pod: its node and its scheduler as far as events say, and no container."""
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {"phase": "Pending"}
+    for event in events:
+        if assigned := ASSIGNED.search(event.note):
+            spec["nodeName"] = assigned["node"]
+        if _SCHEDULER.search(event.reporter):
+            spec["schedulerName"] = event.reporter
+        if event.reporter == "kubelet" and event.is_warning:
+            spec.setdefault("nodeName", event.host or UNKNOWN_NODE)
+        if event.reporter == "kubelet" and _REJECTIONS.fullmatch(event.reason):
+            status = {"phase": "Failed", "reason": event.reason, "message": event.note}
+    metadata = {"namespace": namespace, "name": name}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}

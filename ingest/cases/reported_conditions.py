@@ -1,0 +1,66 @@
+"""Words about pods in the conditions of objects that own them: an operator repeats what a scheduler or a quota wrote.
+
+They are read where no pod of the object was given. Words of a scheduler are about a pod, which is built with the name
+of the object; words with which the API server refused a pod are about the object itself.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from engine.diagnosis.layers.pod_makers import REFUSALS
+from engine.snapshot import kinds
+from ingest.cases.descriptions import build_event
+from ingest.cases.event_subjects import build_waiting_pod, get_namespace
+from ingest.cases.stated_sentences import PastedEvent, find_sentence
+from runtime.kubernetes.object_fields import get_text, list_conditions
+from schemas.events import Condition
+from schemas.json_types import Json
+
+_EXPLAINED: Final = frozenset(
+    (
+        kinds.POD, kinds.NODE, "Event", "Event.events.k8s.io", "Workload.kueue.x-k8s.io",
+        "Deployment.apps", "ReplicaSet.apps", "PodGroup.scheduling.volcano.sh", "PodGroup.scheduling.run.ai",
+    )
+)  # fmt: skip
+"""Kinds whose conditions the diagnosis reads itself."""
+
+
+def build_reported(objects: Sequence[Any], read_at: datetime) -> list[Json]:
+    """Build the events, and the pods that they are about, which conditions of other objects repeat."""
+    entries = [entry for entry in objects if isinstance(entry, Mapping) and get_text(entry, "kind")]
+    pods = [entry for entry in entries if get_text(entry, "kind") == kinds.POD]
+    reported: list[Json] = []
+    for entry in entries:
+        kind = kinds.identify(get_text(entry, "apiVersion"), get_text(entry, "kind"))
+        if kind not in _EXPLAINED and not _has_pod(entry, pods):
+            reported += _build_of_object(entry, read_at)
+    return reported
+
+
+def _has_pod(entry: Mapping[str, Any], pods: Iterable[Any]) -> bool:
+    """Tell whether a pod is there whose name begins with that of the object."""
+    name = get_text(entry, "metadata", "name")
+    return any(
+        get_namespace(pod) == get_namespace(entry) and get_text(pod, "metadata", "name").startswith(name)
+        for pod in pods
+    )
+
+
+def _build_of_object(entry: Mapping[str, Any], read_at: datetime) -> Iterator[Json]:
+    stated = next((pair for condition in list_conditions(entry) if (pair := _read_condition(condition))), None)
+    if stated is None:
+        return
+    condition, event = stated
+    namespace, name = get_namespace(entry), get_text(entry, "metadata", "name")
+    is_refusal = event.reason in REFUSALS
+    involved = {"kind": get_text(entry, "kind") if is_refusal else kinds.POD, "namespace": namespace, "name": name}
+    time = condition.last_transition_at or read_at
+    yield build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
+    if not is_refusal:
+        yield build_waiting_pod(namespace, name, [event])
+
+
+def _read_condition(condition: Condition) -> tuple[Condition, PastedEvent] | None:
+    event = find_sentence(condition.message, is_quotation=True)
+    return (condition, event) if event and event.is_warning else None
