@@ -277,7 +277,9 @@ def find_refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_b
     """Find the refused request; None if several containers request devices and the source does not say which was
     refused."""
     if refused_by >= 0:
-        return attempt.requests[refused_by]
+        request = attempt.requests[refused_by]
+        # An attempt whose end the log lacks has containers without requests: a container that asks is refused.
+        return request if request.count else None
     asking = [request for request in attempt.requests if request.count]
     # A refusal of the complete node is that of the first container that requests devices.
     return asking[0] if asking and (refusal.bare or len(asking) == 1) else None

@@ -36,10 +36,15 @@ _AGE: Final = re.compile(r"(\d+)([dhmsy])")
 _TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
 _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
+_PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown", "Terminating")
+_OF_PODS: Final = frozenset(("Node", "Priority", "Service Account"))
+"""Fields before the containers that kubectl prints of pods only."""
 KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
     "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "workload": "Workload",
     "persistentvolumeclaim": "PersistentVolumeClaim", "resourceclaim": "ResourceClaim",
+    "raycluster": "RayCluster", "rayjob": "RayJob", "jobset": "JobSet", "leaderworkerset": "LeaderWorkerSet",
+    "pytorchjob": "PyTorchJob", "tfjob": "TFJob", "mpijob": "MPIJob", "trainjob": "TrainJob",
 }  # fmt: skip
 _HAMI_EVENTS: Final = (
     ReasonCode.FILTERING_FAILED, ReasonCode.FILTERING_SUCCEED, ReasonCode.BINDING_FAILED, ReasonCode.BINDING_SUCCEED
@@ -76,7 +81,7 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
     name = sections.get("Name", Section()).text
     if not name:
         return
-    is_pod = "Containers" in sections
+    is_pod = "Containers" in sections or _is_cut_pod(sections)
     kind = find_kind(sections)
     is_node = "Allocatable" in sections or "Roles" in sections
     if is_pod:
@@ -96,6 +101,11 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
             yield build_event(
                 match["type"], match["reason"], match["age"], match["from"], match["note"], involved, written_at
             )
+
+
+def _is_cut_pod(sections: dict[str, Section]) -> bool:
+    """Tell whether sections are those of a pod whose description ends before its containers."""
+    return read_field(sections, "Status").partition(" ")[0] in _PHASES and not _OF_PODS.isdisjoint(sections)
 
 
 def _to_pod(name: str, sections: dict[str, Section], written_at: datetime) -> Json:

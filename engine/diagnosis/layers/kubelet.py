@@ -12,7 +12,6 @@ from typing import Final
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
-from engine.diagnosis.scheduler_steps import DEFAULT_SCHEDULER
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import NOTHING, quote, shorten_list
 from engine.hami.annotations import ASSIGNED_NODE
@@ -30,6 +29,7 @@ _EVICTIONS: Final = ("Evicted", "Preempting", "Terminated", "NodeShutdown", "Shu
 NODE_NAMED_BY: Final = "nodeNamedBy"
 """Field of the spec of a manifest whose node a person has written; no stored pod has it."""
 _KUBELET: Final = "kubelet"
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _LACKS: Final = "KubeletLacksDevices"
 _TOPOLOGY: Final = "TopologyAffinityError"
 _ADMISSION: Final = ("UnexpectedAdmissionError", _TOPOLOGY, "SMTAlignmentError", "NodeAffinity")
@@ -141,7 +141,7 @@ def _list_unbooked(facts: DiagnosisFacts, pod: PodOnCluster) -> list[str]:
     """List the shares of devices that a pod asks for which Kubernetes' own scheduler has placed."""
     from engine.hami.vendor_catalog import is_share_resource
 
-    if _find_chooser(facts) != DEFAULT_SCHEDULER:
+    if _find_chooser(facts) != _DEFAULT_SCHEDULER:
         return []
     limits = [get_object(container, "resources", "limits") for container in iterate_objects(pod.spec, "containers")]
     return sorted({name for amounts in limits for name in amounts if is_share_resource(name)})

@@ -29,7 +29,9 @@ QUEUE_LABEL: Final = f"{DOMAIN}/queue-name"
 _GROUP_LABEL: Final = f"{DOMAIN}/pod-group-name"
 _WORKLOAD_ANNOTATION: Final = f"{DOMAIN}/workload"
 
-_IN_QUEUE: Final = re.compile(r"(?:reserved in|[Aa]dmitted by) ClusterQueue (?P<queue>[^\s,;.]+)")
+_IN_QUEUE: Final = re.compile(
+    r"(?:reserved in|[Aa]dmitted by) ClusterQueue (?P<queue>[^\s,;.]+)|ClusterQueue (?P<inactive>[^\s,;]+) is inactive"
+)
 MAX_COMPETITORS: Final = 300
 """Limit of the Workloads that are compared: each of a list of waiting ones is compared with all."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -63,7 +65,7 @@ class Workload:
 
     def _find_queue_in_words(self) -> str:
         matches = (_IN_QUEUE.search(condition.message) for condition in list_conditions(self.object))
-        return next((match["queue"] for match in matches if match), "")
+        return next((match["queue"] or match["inactive"] for match in matches if match), "")
 
     @property
     def is_admitted(self) -> bool:

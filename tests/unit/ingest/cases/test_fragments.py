@@ -79,7 +79,8 @@ def test_a_line_that_ends_at_the_width_of_the_terminal_continues(line: str, foll
 
 def test_an_event_without_a_name_is_about_the_only_manifest_of_the_text() -> None:
     text = f"""\
-        I get `Warning  UnexpectedAdmissionError  2s   kubelet  {ALLOCATE}` with
+        I get this:
+        `Warning  UnexpectedAdmissionError  2s   kubelet  {ALLOCATE}`
         ```yaml
         apiVersion: v1
         kind: Pod
@@ -251,3 +252,53 @@ def test_a_program_that_does_not_start_is_named(words: str) -> None:
     advice = find_advice([b"Usage:", b"  kube-scheduler [flags]", b"", b"Error: " + words.encode()])
     assert "kube-scheduler, which does not start" in advice
     assert words in advice
+
+
+def test_a_description_that_ends_before_the_containers_is_that_of_a_pod() -> None:
+    text = f"""\
+        Name:             probe
+        Namespace:        lab
+        Priority:         0
+        Node:             rack-5/10.0.0.5
+        Status:           Failed
+        Reason:           UnexpectedAdmissionError
+        Message:          Pod was rejected: {ALLOCATE}
+        """
+    obstacle = get_obstacle(dedent(text))
+    assert obstacle.code == "KubeletPluginFailed"
+    assert "rack-5" in obstacle.sentence.en
+
+
+def test_the_words_that_a_queue_is_inactive_lead_to_its_condition() -> None:
+    text = """\
+        apiVersion: v1
+        kind: List
+        items:
+        - apiVersion: kueue.x-k8s.io/v1beta1
+          kind: ClusterQueue
+          metadata: {name: gpus}
+          status: {conditions: [{type: Active, status: "False", reason: FlavorNotFound, message: "missing flavor x9"}]}
+        - apiVersion: kueue.x-k8s.io/v1beta1
+          kind: Workload
+          metadata: {name: job-fit-0a1b2, namespace: lab}
+          spec: {queueName: users, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: a}]}}}]}
+          status: {conditions: [{type: QuotaReserved, status: "False", message: "ClusterQueue gpus is inactive"}]}
+        """
+    _, obstacle = diagnose_maker(dedent(text))
+    assert obstacle.code == "KueueQueueBroken"
+    assert "missing flavor x9" in obstacle.sentence.en
+
+
+def test_measured_load_is_no_request() -> None:
+    obstacle = get_obstacle("0/5 nodes are available: 5 node(s) cpu usage exceed threshold.\n")
+    assert obstacle.code == "NodeLoadTooHigh"
+    assert obstacle.who_acts == ["wait", "administrator"]
+
+
+def test_an_attempt_whose_end_the_log_lacks_has_no_amounts() -> None:
+    log = """\
+        I0901 02:42:11.700310       1 scheduler.go:517] "Starting schedule filter process" pod="a" uuid="u" namespace="lab"
+        I0901 02:42:11.700500       1 devices.go:503] "Resource requirements collected" pod="lab/a" requests=[{"NVIDIA":{"Nums":1,"Type":"NVIDIA","Memreq":700,"MemPercentagereq":101,"Coresreq":0}}]
+        I0901 02:42:11.701003       1 score.go:166] "NodeUnfitPod" pod="lab/a" node="q" reason="4/4 CardInsufficientMemory"
+        """  # noqa: E501 - as HAMi writes them
+    assert get_obstacle(dedent(log)).sentence.en == "The only node lacks memory."
