@@ -3,10 +3,11 @@
 The demo, the end-to-end tests and the benchmarks use it.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from dev import embedded
 from dev.demo.api_server import SimulatedApiServer, serving
@@ -18,6 +19,8 @@ from dev.demo.reader import Reader
 SEPARATE_SERVICES = ("scheduler", "worker", "index", "api")
 TOGETHER = ("scheduler", "all")
 """The scheduler, and the other services as one process."""
+CreateProcesses: TypeAlias = Callable[[Path, dict[str, str]], Processes]
+"""``Processes``, or another way to start them, from the folder of their logs and their environment."""
 OPTIONAL_SERVICES = ("placements", "alerts", "events", "kube-events")
 """They have ports, but are started only on demand."""
 
@@ -117,6 +120,9 @@ def _build_command(stack: Stack, service: str) -> list[str]:
 def stack(
     folder: Path,
     cluster_source: Path,
+    servers: AbstractContextManager[embedded.Backends] | None = None,
+    create_processes: CreateProcesses = Processes,
+    /,
     *,
     services: Sequence[str] = SEPARATE_SERVICES,
     has_certificate: bool = False,
@@ -125,11 +131,11 @@ def stack(
     """Start everything and wait until it is ready; all of it ends with this context.
 
     ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
-    ``has_certificate``: the API gets one, by an authority of its own.
+    ``has_certificate``: the API gets one, by an authority of its own. ``servers``: empty ones in place of new ones.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     api_server = SimulatedApiServer(cluster)
-    with provisioned(folder, **environment) as (backends, processes):
+    with provisioned(folder, servers, create_processes, **environment) as (backends, processes):
         ports = find_free_ports(*{*services, "api", *OPTIONAL_SERVICES})
         authority = folder / "tls" / "ca.crt" if has_certificate else None
         if authority:
@@ -144,11 +150,18 @@ def stack(
 
 
 @contextmanager
-def provisioned(folder: Path, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
-    """New servers with topics and index templates, and ``Processes`` whose environment has their addresses."""
+def provisioned(
+    folder: Path,
+    servers: AbstractContextManager[embedded.Backends] | None = None,
+    create_processes: CreateProcesses = Processes,
+    /,
+    **environment: str,
+) -> Iterator[tuple[embedded.Backends, Processes]]:
+    """New servers, or ``servers``, with topics and index templates, and processes whose environment has their
+    addresses."""
     with (
-        embedded.backends(folder / "backends") as backends,
-        Processes(folder / "logs", backends.environment | environment) as processes,
+        servers or embedded.backends(folder / "backends") as backends,
+        create_processes(folder / "logs", backends.environment | environment) as processes,
     ):
         processes.run("provision", "pipeline", "provision")
         yield backends, processes

@@ -10,7 +10,8 @@ import pytest
 from dev.demo import story
 from dev.demo.__main__ import build_next_steps
 from dev.demo.scenarios import EXAMPLES
-from dev.demo.stack import Stack, stack
+from dev.demo.stack import Stack
+from tests.support.reused_backends import shared_stack
 
 COMMAND: Final = "$ make demo\n"
 _HOLD: Final = re.compile(r",\s+for\s+\d+\s+s\s+when\s+the\s+bind\s+was\s+tried")
@@ -18,7 +19,7 @@ _HOLD: Final = re.compile(r",\s+for\s+\d+\s+s\s+when\s+the\s+bind\s+was\s+tried"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with stack(tmp_path_factory.mktemp("stack"), EXAMPLES / "cluster.yaml") as running:
+    with shared_stack(tmp_path_factory.mktemp("stack"), EXAMPLES / "cluster.yaml") as running:
         yield running
 
 

@@ -40,6 +40,7 @@ API_TOPICS: Final = {ATTEMPTS.name, PODS.name, NODE_STATES.name, ALERTS.name}
 """Topics that the API reads."""
 RIGHTS: Final = read_deployed_rights()
 BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
+REFUSED: Final = "invalid credentials with SASL mechanism SCRAM-SHA-512"
 SELDOM: Final = {
     # Findings are published where records contradict each other.
     "worker": {Right("topic", "schedulerlog.findings", "Write")},
@@ -105,8 +106,8 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
 
 
 @pytest.fixture(scope="module")
-def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> set[Decision]:
-    """Decisions of the authorizer while an attempt passed all services, of which each proved in some way who it is."""
+def running(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """All services, of which each proves in some way who it is."""
     ways: dict[str, Way] = {
         "provision": kafka.use_scram, "scheduler": kafka.use_scram,
         "worker": kafka.use_scram, "index": kafka.use_certificate,
@@ -119,7 +120,13 @@ def seen(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.Temp
         eventually(lambda: "the broker refuses the token" in running.api.get_part("attempts_topic")["why_not"])
         kafka.write_token_file(token, API)
         eventually(lambda: running.api.get_part("attempts_topic")["ready"])
-        pass_an_attempt(kafka, running, "secured")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def seen(kafka: SecuredKafka, running: Services) -> set[Decision]:
+    """Decisions of the authorizer while an attempt passed all services."""
+    pass_an_attempt(kafka, running, "secured")
     return parse_decisions(kafka.broker.log.read_text())
 
 
@@ -171,30 +178,28 @@ def test_every_process_proves_who_it_is_in_the_same_way(
     assert {decision for decision in log() if not decision.is_allowed} == set()
 
 
-def test_a_replaced_password_is_used_without_a_restart(
-    kafka: SecuredKafka, backends: Addresses, tmp_path: Path
-) -> None:
+def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, running: Services) -> None:
     """The worker's, which Faust was given at its start; the scheduler and the API continue meanwhile."""
-    ways: dict[str, Way] = dict.fromkeys(("provision", "scheduler", "worker", "api"), kafka.use_scram)
     user = "schedulerlog-worker"
     password_file = Path(kafka.use_scram(user)["SCHEDULERLOG_KAFKA_PASSWORD_FILE"])
-    with services(tmp_path, backends.opensearch_url, ways | {"index": kafka.use_certificate}) as running:
+    log = running.processes.log("worker")
 
-        def pass_filter(name: str) -> None:
-            running.scheduler.filter(a_pod(name, namespace="rotated", uid=name))
-            until(lambda: running.api.get_schedulerlog(f"rotated/{name}"), lambda got: got.is_success)
+    def pass_filter(name: str) -> None:
+        running.scheduler.filter(a_pod(name, namespace="rotated", uid=name))
+        until(lambda: running.api.get_schedulerlog(f"rotated/{name}"), lambda got: got.is_success)
 
-        pass_filter("before")
+    pass_filter("before")
+    try:
+        # The file first: the broker refuses it until it has the password too, and readiness says so.
+        password_file.write_text("battery-staple")
+        eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)
+        eventually(lambda: REFUSED in running.read_readiness("worker"), log.read_text)
         kafka.change_password(user, "battery-staple")
-        try:
-            # Older connections continue; a new one would be refused with the password of the start.
-            password_file.write_text("battery-staple")
-            log = running.processes.log("worker")
-            eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)
-            pass_filter("after")
-        finally:
-            kafka.change_password(user, PASSWORD)
-            password_file.write_text(PASSWORD)
+        eventually(lambda: running.read_readiness("worker") == "ok", log.read_text)
+        pass_filter("after")
+    finally:
+        kafka.change_password(user, PASSWORD)
+        password_file.write_text(PASSWORD)
 
 
 def test_all_that_publish_what_they_read_have_the_same_rights() -> None:

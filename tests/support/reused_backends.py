@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -20,8 +21,10 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.protocol.admin import DeleteGroupsRequest
 
 from dev import embedded
+from dev.demo.stack import Stack, stack
 from dev.embedded.lock import KINDS, ServerKind
 from tests.support.backends import SETTING, read_source
+from tests.support.harness.forked import ForkedProcesses
 
 # A member of a group that was killed is in it until its session ends.
 _EMPTY_SECONDS: Final = 30.0
@@ -70,6 +73,14 @@ class ReusedBackends:
         if self._servers is None:
             self._servers = self._stack.enter_context(embedded.backends())
         return self._servers
+
+
+@contextmanager
+def shared_stack(folder: Path, cluster_source: Path, **options: Any) -> Iterator[Stack]:
+    """The stack of the demo on the servers of this worker, with forked services."""
+    servers = reused_backends.taken() if read_source(os.environ) == "embedded" else None
+    with stack(folder, cluster_source, servers, ForkedProcesses, **options) as running:
+        yield running
 
 
 def _set_running(servers: embedded.Backends, kinds: Sequence[ServerKind]) -> None:

@@ -13,7 +13,8 @@ import pytest
 from dev.demo import scenarios
 from dev.demo.kube_scheduler import read_pod
 from dev.demo.reader import until
-from dev.demo.stack import TOGETHER, Stack, stack
+from dev.demo.stack import TOGETHER, Stack
+from tests.support.reused_backends import shared_stack
 
 PARTS = ("worker", "index", "placements", "alerts", "retention", "kube-events", "events", "api")
 
@@ -21,7 +22,7 @@ PARTS = ("worker", "index", "placements", "alerts", "retention", "kube-events", 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("stack")
-    with stack(
+    with shared_stack(
         folder,
         scenarios.EXAMPLES / "cluster.yaml",
         services=TOGETHER,

@@ -51,6 +51,8 @@ OLD_NAMESPACE = re.compile(
     r"|serviceaccounts:' \+ 'schedulerlog'"
 )
 """The namespace in the name of a Service, of a Secret (`NAMESPACE/NAME`) and of the accounts in it."""
+_SET_SIZE = 8
+"""Components of a set: few enough that a third one seldom hides what two of them lack."""
 MADE_BY_OTHERS = {
     "schedulerlog-opensearch", "schedulerlog-opensearch-administrator", "schedulerlog-dashboards",
     "schedulerlog-api-tls", "schedulerlog-mcp-tls", "kube-root-ca.crt",
@@ -168,12 +170,14 @@ def test_the_order_of_components_changes_nothing(cluster: ControlPlane, overlay:
 
 
 def draw_sets(names: Sequence[str], generator: random.Random) -> Iterator[list[str]]:
-    """Draw sets of six, each in an order of its own, until every pair is in one of them."""
+    """Draw sets of eight, each in an order of its own, until every pair is in one of them."""
     missing = {frozenset(pair) for pair in combinations(names, 2)}
     while missing:
-        pair = min(missing, key=sorted)
-        others = generator.sample([name for name in names if name not in pair], 4)
-        drawn = [*pair, *others]
+        drawn = sorted(min(missing, key=sorted))
+        while len(drawn) < _SET_SIZE:
+            # The one that has not met most of those that are drawn.
+            others = generator.sample([name for name in names if name not in drawn], len(names) - len(drawn))
+            drawn.append(max(others, key=lambda name: sum(frozenset((name, other)) in missing for other in drawn)))
         missing -= {frozenset(both) for both in combinations(drawn, 2)}
         yield generator.sample(drawn, len(drawn))
 

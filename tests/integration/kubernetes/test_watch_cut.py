@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
@@ -58,8 +59,28 @@ def a_pod_for_one_device(name: str) -> Json:
     return a_gpu_pod(name, NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)
 
 
+def forget_history(control_plane: ControlPlane, client: httpx.Client, namespace: str) -> None:
+    """Make the API server forget what it could tell a watch that resumes: its cache, and etcd's old revisions."""
+    version = client.get(f"/api/v1/namespaces/{namespace}/pods").json()["metadata"]["resourceVersion"]
+    create_pods(client, namespace, [a_pod_for_one_device("later")])
+    client.delete(f"/api/v1/namespaces/{namespace}/pods/later").raise_for_status()
+    control_plane.api_server.kill()
+    etcd = f"{control_plane.etcd.url}/v3"
+    revision = httpx.post(f"{etcd}/maintenance/status", json={}).json()["header"]["revision"]
+    httpx.post(f"{etcd}/kv/compaction", json={"revision": revision, "physical": True}).raise_for_status()
+    control_plane.api_server.start()
+    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "5"}
+    assert '"code":410' in client.get("/api/v1/pods", params=query).text
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["which the server remembers", "which the server has forgotten"])
 async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
-    control_plane: ControlPlane, extender: Extender, wire: TcpProxy, backends: Addresses, namespace: str
+    control_plane: ControlPlane,
+    extender: Extender,
+    wire: TcpProxy,
+    backends: Addresses,
+    namespace: str,
+    forgets: bool,
 ) -> None:
     old, new = f"{namespace}-old", f"{namespace}-new"
     with (
@@ -71,6 +92,8 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
         eventually(lambda: "first" in list_placements(list_pods(client, namespace)), extender.log.read_text)
         wire.sever()
         client.delete(f"/api/v1/namespaces/{namespace}/pods/first").raise_for_status()
+        if forgets:
+            forget_history(control_plane, client, namespace)
         with created_nodes(control_plane, [a_gpu_node(new, devices=1)]):
             create_pods(client, namespace, [a_pod_for_one_device("second"), a_pod_for_one_device("third")])
             wire.mend()

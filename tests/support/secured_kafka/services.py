@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -39,13 +39,19 @@ class Services:
     scheduler: SchedulerProcess
     ways: Mapping[str, Way]
     opensearch_url: str
+    ports: dict[str, str] = field(default_factory=dict)
+    """Ports of the metrics of processes of the pipeline."""
+
+    def read_readiness(self, name: str) -> str:
+        """Read the readiness of a process of the pipeline, in its own words."""
+        return httpx.get(f"http://127.0.0.1:{self.ports[name]}/readyz", timeout=30).text.strip()
 
     def get_settings(self, name: str) -> Settings:
         return self.ways[name](f"schedulerlog-{name}")
 
     def start(self, name: str, *arguments: str) -> None:
         """Start a process of the pipeline; returns when it is ready."""
-        port = find_free_ports(name)[name]
+        port = self.ports[name] = find_free_ports(name)[name]
         self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.get_settings(name))
         self.processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
 
