@@ -10,12 +10,13 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 UV_REQUIREMENTS := deploy/image/uv.txt
 RUN := .venv/bin/python -m
-# Three workers share the tests, which wait for servers as much as they compute; ARGS="-n 0" runs one after the other.
+# Three workers share the tests of the second tier, which wait for servers as much as they compute (ARGS="-n 0": none).
 PYTEST := $(RUN) pytest -n 3
 # The first tier, which answers in minutes: everything without servers, and one run through the real Kafka, index, API and
 # control plane. CONTRIBUTING.md says which promise lies in which tier.
-QUICK := tests/unit tests/contract tests/conformance tests/e2e/test_main_job.py \
+SERVED := tests/conformance tests/e2e/test_main_job.py \
 	tests/integration/ingest/test_sources_to_answers.py tests/integration/kubernetes/test_kube_events.py
+QUICK := tests/unit tests/contract $(SERVED)
 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +29,7 @@ demo-check: install  ## Run the same pods, compare every answer with docs/demo.m
 
 # The first build of Kubernetes takes minutes of both cores, and beside the tests three times as long, as do the tests.
 test: install servers  ## Run the first tier: units, contracts, conformance, one run through all servers (ARGS="-k word")
-	@$(PYTEST) $(QUICK) $(ARGS)
+	@$(RUN) tests.support.unit_sessions --also "$(SERVED)" $(ARGS)
 
 test-all: test test-rest  ## Run every test: the first tier, then the rest of the suite
 

@@ -9,6 +9,7 @@ import random
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--brokers", type=int, default=0, help="0: half of the time three, half of the time one")
+    parser.add_argument("--pods-per-second", type=float, default=25, help="fewer where others use the machine too")
     parser.add_argument("--only", help="faults whose name holds this")
     parser.add_argument("--index-outages", action="store_true", help="OpenSearch does not answer half of the time")
     arguments = parser.parse_args()
@@ -38,7 +40,8 @@ def main() -> int:
             wanted, random.Random(arguments.seed + brokers), brokers, {outcome.fault for outcome in outcomes}
         )
         seconds = arguments.minutes * 60 / (1 if arguments.brokers else 2)
-        outcomes += _run_faults(order, arguments.seed + len(outcomes), brokers, seconds, arguments.index_outages)
+        runs = _Runs(arguments.seed + len(outcomes), brokers, seconds, arguments.pods_per_second)
+        outcomes += _run_faults(order, runs, has_outages=arguments.index_outages)
     if not_run := sorted(set(wanted) - {outcome.fault for outcome in outcomes}):
         Console(width=150).print(
             f"Not run, for want of time, brokers or the right to mount a disk: {', '.join(not_run)}"
@@ -54,22 +57,31 @@ def _order_faults(names: list[str], chance: random.Random, brokers: int, done: s
     return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))
 
 
-def _run_faults(order: list[str], seed: int, brokers: int, seconds: float, has_outages: bool) -> list[Outcome]:
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    seed: int
+    brokers: int
+    seconds: float
+    pods_per_second: float
+
+
+def _run_faults(order: list[str], runs: _Runs, *, has_outages: bool) -> list[Outcome]:
     console = Console(width=150)
     outcomes: list[Outcome] = []
     with (
         tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder,
-        embedded.backends(Path(folder) / "backends", brokers=brokers) as servers,
+        embedded.backends(Path(folder) / "backends", brokers=runs.brokers) as servers,
         ground(Path(folder), servers) as running_ground,
     ):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + runs.seconds
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:
                 break
-            outcome = run(running_ground, name, seed + number, has_outages=has_outages)
+            seed = runs.seed + number
+            outcome = run(running_ground, name, seed, has_outages=has_outages, pods_per_second=runs.pods_per_second)
             outcomes.append(outcome)
             console.print(_format_outcome(outcome), highlight=False)
-    console.print(_format_outcomes(outcomes, brokers))
+    console.print(_format_outcomes(outcomes, runs.brokers))
     return outcomes
 
 

@@ -59,6 +59,16 @@ def test_each_unit_test_is_in_one_session() -> None:
     assert all("word" in command for command in commands)
 
 
+def test_the_session_with_servers_has_the_paths_of_the_makefile() -> None:
+    (served,) = re.findall(r"^SERVED := (.*?[^\\])\n", Path("Makefile").read_text(), re.MULTILINE | re.DOTALL)
+    paths = served.replace("\\", "").split()
+    assert len(paths) == 4
+    assert [path for path in paths if not Path(path).exists()] == []
+    command = unit_sessions.build_server_command(paths, ["-k", "word"])
+    assert command[-4:] == paths
+    assert "word" in command
+
+
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [([0, 0], 0), ([0, 1], 1), ([2, 1], 2), ([5, 0], 0), ([1, 5], 1), ([5, 5], 5), ([0, -9], 1), ([5, 0, 5], 0)],

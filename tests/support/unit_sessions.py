@@ -1,5 +1,7 @@
 """``make unit``: three sessions of pytest side by side, each with a third of the tests that start no servers.
 
+``make test`` adds a fourth one, of the tests with servers that ``--also`` names, which two workers share.
+
 Workers of pytest-xdist would each collect all tests, and send three reports of each one to one more process, which
 costs as much as a short test itself. There are three for two cores because some tests wait: for a timeout, or for a
 server's next look at what it serves. The thirds are folders; whatever ``FOLDERS`` does not name is in the last.
@@ -15,6 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+ALSO: Final = "--also"
+"""Option before all others: paths of tests with servers, as one word."""
 ALL: Final = ("tests/unit", "tests/contract")
 FOLDERS: Final = tuple(
     tuple(f"tests/unit/{name}" for name in names)
@@ -44,7 +48,7 @@ def build_environment(variables: Mapping[str, str], memory: Path = MEMORY) -> di
 
 
 def build_commands(arguments: Sequence[str]) -> list[list[str]]:
-    """Build the command lines of the sessions."""
+    """Build the command lines of the sessions of units."""
     # Files of tests that passed are removed at once, because they may take memory.
     python = [sys.executable, "-m", "pytest", "-n", "0", "-o", "tmp_path_retention_policy=failed", *arguments]
     others = [f"--ignore={folder}" for folders in FOLDERS for folder in folders]
@@ -55,6 +59,11 @@ def build_commands(arguments: Sequence[str]) -> list[list[str]]:
     ]
 
 
+def build_server_command(paths: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """Build the command line of the session of tests with servers."""
+    return [sys.executable, "-m", "pytest", "-n", "2", *arguments, "-o", "cache_dir=.pytest_cache/servers", *paths]
+
+
 def derive_exit_code(codes: Sequence[int]) -> int:
     """Derive the exit code of the run: the worst of the sessions, and ``NO_TESTS`` only where none found one."""
     # A session that a signal ended has a negative code.
@@ -63,16 +72,23 @@ def derive_exit_code(codes: Sequence[int]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
+    also: Sequence[str] = ()
+    if arguments[:1] == [ALSO]:
+        also, arguments = arguments[1].split(), arguments[2:]
     first, *others = build_commands(arguments)
+    environment = build_environment(os.environ)
+    # Servers keep their data where the caller wants them. They are started first, because they take longest.
+    sessions = [(build_server_command(also, arguments), dict(os.environ))] if also else []
+    sessions += [(command, environment) for command in others]
     with ExitStack() as stack:
         # What the others print is shown when the first has ended: lines of all would mix.
-        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in others]
+        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in sessions]
         started = [
-            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=build_environment(os.environ))
-            for command, output in zip(others, outputs, strict=True)
+            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=variables)
+            for (command, variables), output in zip(sessions, outputs, strict=True)
         ]
         try:
-            codes = [subprocess.run(first, check=False, env=build_environment(os.environ)).returncode]
+            codes = [subprocess.run(first, check=False, env=environment).returncode]
         finally:
             other_codes = [process.wait() for process in started]
         # Those that failed come last, where one looks first.
