@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-check test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz mutants headlamp up down generate sbom image clean
+.PHONY: help install demo demo-check test test-all test-rest unit stress conformance lint types contracts check bench soak chaos fuzz mutants headlamp up down generate sbom image push overlay clean
 
 # Elsewhere this may save files; here every process of the tests would compile our modules anew, a third of a second each.
 unexport PYTHONDONTWRITEBYTECODE
@@ -119,6 +119,12 @@ sbom: install  ## Write what the container image brings, as CycloneDX, to .run/s
 
 image: install  ## Build the container image, on the engine of .ci/docker-engine where none answers, and its SBOM
 	@.ci/image
+
+push: image  ## Push the image to a registry of yours (PREFIX=registry.example.com/gpu)
+	@.ci/image push '$(PREFIX)'
+
+overlay:  ## Write an overlay with that image into .run/overlay (PREFIX=registry.example.com/gpu OVERLAY=small)
+	@.ci/overlay '$(PREFIX)' '$(or $(OVERLAY),small)' .run/overlay
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 SCRIPT = re.compile(
-    r"\.sh$|^\.ci/(run|docker-engine|chromium)$|(^|/)(Makefile|Dockerfile)$|^\.github/.*\.ya?ml$|\.pre-commit"
+    r"\.sh$|^\.ci/(run|docker-engine|chromium|image|overlay)$|(^|/)(Makefile|Dockerfile)$|^\.github/.*\.ya?ml$|\.pre-commit"
 )
 PACKAGES = sorted({file.split("/")[0] for file in FILES if "/" in file})
 PATHS = {"/".join(parts[:count]) for parts in (file.split("/") for file in FILES) for count in range(1, len(parts) + 1)}

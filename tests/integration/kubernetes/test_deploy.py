@@ -27,7 +27,7 @@ from tests.support.waiting import eventually
 
 OPTIONAL = (
     "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "prometheus",
-    "keda", "grafana", "dashboards", "event-reporters", "device-annotations", "mcp",
+    "keda", "grafana", "dashboards", "event-reporters", "device-annotations", "mcp", "pull-secret",
 )  # fmt: skip
 """Components that go with every overlay."""
 WITH_SCHEDULER = ("kube-events", "events", "scheduler", "networkpolicy")
@@ -157,6 +157,24 @@ def explain_change_refusal(cluster: ControlPlane, manifest: Json) -> str:
     except subprocess.CalledProcessError as error:
         return str(error.stderr)
     return ""
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_overlay_of_a_checkout_takes_its_image_from_the_registry(
+    cluster: ControlPlane, overlay: str, tmp_path: Path
+) -> None:
+    folder, registry = tmp_path / "overlay", "registry.example.com/gpu"
+    write = [str(KUSTOMIZE.parents[1] / ".ci/overlay"), registry, overlay, str(folder)]
+    output = subprocess.run(write, check=True, capture_output=True, text=True).stdout
+    assert output == f"kubectl apply --server-side -k {folder}\n"
+    objects = build(cluster, folder)
+    images = {container["image"] for _, spec in list_pod_templates(objects) for container in spec["containers"]}
+    assert {image for image in images if "schedulerlog" in image} == {f"{registry}/schedulerlog:0.1.0"}
+    accounts = select_kinds(objects, "ServiceAccount")
+    assert accounts
+    assert all(account["imagePullSecrets"] == [{"name": "schedulerlog-pull"}] for account in accounts)
+    again = subprocess.run(write, check=False, capture_output=True, text=True)
+    assert (again.returncode, "is there already" in again.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("component", [*OPTIONAL, "networkpolicy", "opensearch", "ism", "strimzi", "aggregated-api"])
