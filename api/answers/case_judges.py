@@ -15,13 +15,14 @@ from cachetools import TTLCache
 from api.answers.object_lists import MAX_SECONDS, ObjectList
 from api.answers.pod_case import PodCase
 from engine.cases.judging import CaseJudge, build_case_judge
-from engine.cases.pod_facts import judge_members
+from engine.cases.pod_facts import find_maker, judge_members
 from engine.diagnosis.facts import JudgedGang
 from engine.diagnosis.layers.group_members import find_group_of_pod
 from engine.diagnosis.outcome import JudgedPod
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes.object_fields import get_text
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.suggestions import Suggestions
 from schemas.json_types import Json
 
@@ -53,6 +54,12 @@ class CaseJudges:
         namespace = get_text(case.pod, "metadata", "namespace")
         group = find_group_of_pod(case.pod, case.objects, namespace) if case.pod else None
         return await self._ask(case, now, lambda judge, _: judge_members(judge, group)) if group else None
+
+    async def list_notes(self, case: PodCase, now: datetime) -> list[InBothLanguages]:
+        """List what the pod's owner wrote and no scheduler reads; none as for a verdict."""
+        # The objects of the judge are the cluster's; the pod's owner is in its namespace.
+        maker = find_maker(case.objects, case.pod) if case.pod else None
+        return await self._ask(case, now, lambda judge, pod: judge.list_notes(pod, maker)) or []
 
     async def suggest(self, case: PodCase, cluster: str, now: datetime) -> Suggestions | None:
         """Suggest changes after which the pod of the case fits; None as for a verdict, or if it is not refused."""

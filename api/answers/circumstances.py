@@ -26,12 +26,14 @@ from engine.diagnosis.facts import (
 from engine.diagnosis.judged_steps import counts_only
 from engine.diagnosis.layers.group_members import has_group
 from engine.diagnosis.outcome import JudgedPod
+from engine.simulation.workloads import select_owners
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from runtime.kubernetes import resources
 from runtime.kubernetes.errors import KubeApiError, build_missing_error
-from runtime.kubernetes.object_fields import Fields, get_text, iterate_objects
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from runtime.kubernetes.resources import NODES, PODS, QUOTAS, Key
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import AttemptSummarized
 from schemas.json_types import Json
 
@@ -54,6 +56,8 @@ class ObjectFacts:
     """Members of the pod's gang judged together; None as for ``judged``, and where they fit together."""
     judged: JudgedPod | None = None
     """Verdicts worked out on the objects; None where none were needed, or not all objects could be read."""
+    notes: Sequence[InBothLanguages] = ()
+    """Words of the pod's owner that no scheduler reads."""
     unknown: Sequence[Unknown] = ()
 
 
@@ -76,13 +80,14 @@ async def read_circumstances(
             lists or ObjectLists(api),
             namespace,
             name,
-            lambda pod: judges is not None and (_is_open(pod, attempt) or has_group(pod)),
+            lambda pod: judges is not None and (_is_open(pod, attempt) or has_group(pod) or _has_own_words(pod)),
         )
     except KubeApiError as error:
         return ObjectFacts(unknown=[to_unknown(subject, error) for subject in ("pod", "claims", "events")])
     if case.pod is None:
         return _describe_missing(case, namespace, name, now)
     judged = await judges.judge(case, now) if judges and _is_open(case.pod, attempt) else None
+    notes = await judges.list_notes(case, now) if judges else []
     gang = await judges.judge_gang(case, now) if judges else None
     facts = await asyncio.to_thread(CaseFacts(case.objects, now, has_gangs=False).build, namespace, name)
     missing = {unknown.subject for unknown in case.unknown}
@@ -95,6 +100,7 @@ async def read_circumstances(
         objects=case.objects,
         gang=gang,
         judged=judged,
+        notes=notes,
         unknown=case.unknown,
     )
 
@@ -103,6 +109,11 @@ def _is_open(pod: Json, attempt: AttemptSummarized | None) -> bool:
     """Tell whether no attempt of the pod has the verdicts on its nodes."""
     is_of_another = attempt is not None and attempt.pod.uid not in ("", get_text(pod, "metadata", "uid"))
     return attempt is None or is_of_another or counts_only(attempt)
+
+
+def _has_own_words(pod: Json) -> bool:
+    """Tell whether the pod's owner wrote annotations: of those about devices the nodes show which match any."""
+    return bool(select_owners(get_object(pod, "metadata", "annotations")))
 
 
 def _describe_missing(case: PodCase, namespace: str, name: str, now: datetime) -> ObjectFacts:

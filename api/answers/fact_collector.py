@@ -28,6 +28,7 @@ from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
 from schemas.answers.attempts import DeviceLog
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.suggestions import Suggestions
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
@@ -50,6 +51,7 @@ class CollectedFacts(NamedTuple):
 
     facts: DiagnosisFacts
     judged: JudgedPod | None = None
+    notes: Sequence[InBothLanguages] = ()
 
 
 Nodes = tuple[list[NodeFacts], list[Unknown]]
@@ -162,7 +164,7 @@ class FactCollector:
             findings=findings or (),
             unknown=_drop_repeated(unknown),
         )
-        return CollectedFacts(facts, live.judged)
+        return CollectedFacts(facts, live.judged, live.notes)
 
     async def _read_live(self, pod: PodName, attempt: AttemptSummarized | None, now: datetime) -> ObjectFacts:
         if cause := self._explain_missing_objects(pod):

@@ -64,6 +64,8 @@ class DiagnosisHandlers:
         facts = collected.facts
         path = cluster.link_attempt(facts.attempt.attempt_id) if facts.attempt else None
         diagnosis = await asyncio.to_thread(diagnose, facts, path, collected.judged)
+        if collected.notes:
+            diagnosis = diagnosis.model_copy(update={"notes": list(collected.notes)})
         if query.exclusion and diagnosis.state == "refused" and facts.attempt and facts.is_latest:
             diagnosis = diagnosis.model_copy(
                 update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}

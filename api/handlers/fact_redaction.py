@@ -32,7 +32,7 @@ def hide_others(collected: CollectedFacts) -> CollectedFacts:
     if facts.gang and (obstacle := _hide_holders(facts.gang.obstacle, facts.namespace)) is not facts.gang.obstacle:
         facts = replace(facts, gang=facts.gang._replace(obstacle=obstacle))
     is_same = facts is collected.facts and judged is collected.judged
-    return hide_texts(collected if is_same else CollectedFacts(facts, judged), hide)
+    return hide_texts(collected if is_same else collected._replace(facts=facts, judged=judged), hide)
 
 
 def hide_in_objects(objects: CaseObjects, namespace: str, hide: Hide) -> CaseObjects:

@@ -109,14 +109,7 @@ class CaseFacts:
         pod = self._cluster.find(kinds.POD, name, namespace)
         if pod is None or self._judge is None or next(iterate_objects(pod, "spec", "containers"), None) is None:
             return []
-        keys = iterate_owners(self._cluster, pod)
-        owners = [(key, owner) for key in keys if (owner := self._cluster.find(key.kind, key.name, key.namespace))]
-        if not owners:
-            return self._judge.list_notes(pod, None)
-        # Kubernetes copies the annotations of a Deployment to its ReplicaSets: only the first owner is a person's.
-        key, owner = owners[-1]
-        annotations = get_object(owner, "metadata", "annotations")
-        return self._judge.list_notes(pod, PodOwner(key.kind.partition(".")[0], key.name, annotations))
+        return self._judge.list_notes(pod, find_maker(self._cluster, pod))
 
     def _find_waiting(self, namespace: str, name: str) -> Fields | None:
         pod = self._cluster.find(kinds.POD, name, namespace)
@@ -134,6 +127,17 @@ class CaseFacts:
         if key not in self._gangs:
             self._gangs[key] = judge_members(self._judge, group)
         return self._gangs[key]
+
+
+def find_maker(objects: CaseObjects, pod: Fields) -> PodOwner | None:
+    """Find the object of a person that made the pod, the last of its owners; None for a pod without owners."""
+    keys = iterate_owners(objects, pod)
+    owners = [(key, owner) for key in keys if (owner := objects.find(key.kind, key.name, key.namespace))]
+    if not owners:
+        return None
+    # Kubernetes copies the annotations of a Deployment to its ReplicaSets: only the first owner is a person's.
+    key, owner = owners[-1]
+    return PodOwner(key.kind.partition(".")[0], key.name, get_object(owner, "metadata", "annotations"))
 
 
 def judge_members(judge: CaseJudge, group: Group) -> JudgedGang | None:

@@ -17,13 +17,14 @@ from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.outcome import DeviceExample, DevicesOfReason, FoundObstacle, JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.needed_kinds import ListedKind
-from ingest.cases.answers import diagnose_pods
+from ingest.cases.answers import diagnose_pods, explain_pod
 from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.errors import KubeApiError
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.json_types import Json
 from tests.support.builders import claims
 from tests.support.builders.layer_objects import NOW, a_node, a_pod, an_event
+from tests.support.builders.simulations import a_gpu_node
 from tests.support.fakes.cluster_objects import ClusterObjects
 from tests.support.harness.index_filling import an_attempt
 
@@ -169,7 +170,7 @@ def collect(api: ClusterObjects, now: datetime, attempt: Any = None, name: str =
         events=live.events, nodes=live.nodes, owner_problem=live.owner_problem, objects=live.objects,
         gang=live.gang, unknown=live.unknown,
     )  # fmt: skip
-    return CollectedFacts(facts, live.judged)
+    return CollectedFacts(facts, live.judged, live.notes)
 
 
 def diagnose_collected(collected: CollectedFacts) -> Diagnosis:
@@ -189,6 +190,45 @@ def test_the_api_answers_as_files_of_the_same_objects_do(case: str) -> None:
     assert answer.timeline == expected.timeline
     # Lists have only the code.
     assert find_layer_of_code(code) == answer.layer
+
+
+def a_hami_pod(**annotations: str) -> Json:
+    amounts = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}
+    spec = {"schedulerName": "hami-scheduler", "containers": [{"name": "main", "resources": {"limits": amounts}}]}
+    pod = a_pod(spec=spec)
+    pod["metadata"]["annotations"] = annotations
+    return pod
+
+
+OWNED = a_hami_pod()
+OWNED["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}]
+NOTED: dict[str, tuple[list[Json], str]] = {
+    "a misspelt key": ([a_hami_pod(**{"nvidia.com/use-gputyp": "A100"})], "nvidia.com/use-gputype"),
+    "a model that no node has": ([a_hami_pod(**{"nvidia.com/use-gputype": "H100"})], "H100"),
+    "a UUID that no node has": ([a_hami_pod(**{"nvidia.com/use-gpuuuid": "GPU-0"})], "GPU-0"),
+    "annotations on its owner": (
+        [
+            OWNED,
+            an_object(
+                "apps/v1", "ReplicaSet", "web",
+                metadata={"name": "web", "namespace": "lab", "annotations": {"nvidia.com/use-gputype": "A100"}},
+            ),
+        ],
+        "ReplicaSet",
+    ),
+    "nothing": ([a_hami_pod()], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOTED)
+def test_the_api_notes_the_same_unread_words_as_files(case: str) -> None:
+    objects, word = NOTED[case]
+    objects = [*objects, a_gpu_node("n1", 2)]
+    expected = explain_pod(read_case(objects), "lab/job-0").diagnosis.notes
+    assert collect(ClusterObjects(objects), NOW).notes == expected
+    assert any(word in note.en for note in expected) == bool(word)
+    # An attempt with a verdict on each node says nothing about words that HAMi does not read.
+    assert collect(ClusterObjects(objects), NOW, KAIS_ATTEMPT).notes == (expected if "owner" not in case else [])
 
 
 def test_without_the_right_to_queues_the_answer_names_the_gate_and_the_missing_right() -> None:
