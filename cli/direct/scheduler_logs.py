@@ -15,7 +15,7 @@ import orjson
 
 from cli.client.problems import NotAllowed, Problem
 from cli.direct.reader import ObjectReader
-from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
+from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, UnfinishedAttempt
 from engine.hami.annotations import SCHEDULER_ROLE
 from engine.snapshot import kinds
 from ingest.cases.read_case import ClusterCase
@@ -107,7 +107,7 @@ def _read_attempts(case: ClusterCase, pod: Fields, text: str) -> LoggedAttempts:
     attempts = LoggedAttempts(f"{get_text(pod, 'metadata', 'namespace')}/{get_text(pod, 'metadata', 'name')}")
     nodes = orjson.dumps({"kind": "NodeList", "items": case.objects.select(kinds.NODE)})
 
-    def note(fact: LoggedFact | UnfinishedAttempt) -> None:
+    def note(fact: EarlierAttempts | LoggedFact | UnfinishedAttempt) -> None:
         # The end of this log is not the end of what is known: the cluster was read after it.
         if isinstance(fact, UnfinishedAttempt):
             attempts.note(fact)

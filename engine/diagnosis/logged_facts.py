@@ -54,6 +54,14 @@ class UnfinishedAttempt:
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierAttempts:
+    """Attempts of a pod before its latest ones, of which only the number matters."""
+
+    pod: str
+    count: int
+
+
 MAX_FACTS: Final = 50_000
 MAX_OF_KEY: Final = 8
 """Facts of one kind about the same node, pod and device; the oldest beyond it are dropped."""

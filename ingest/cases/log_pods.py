@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from engine.diagnosis.logged_facts import LoggedFact, LoggedFacts, UnfinishedAttempt
+from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, LoggedFacts, UnfinishedAttempt
 from engine.summaries.fold import AttemptFold
 from runtime.bounded_cache import BoundedCache
 from schemas.answers.attempts import DeviceLog
@@ -150,8 +150,12 @@ class LogPods:
     """The time of the log's last line; None where no line has one."""
     _states: StatesInLog = field(default_factory=StatesInLog)
 
-    def note(self, fact: LoggedFact | UnfinishedAttempt) -> None:
-        """Add a fact of the log, or an attempt without a verdict."""
+    def note(self, fact: LoggedFact | UnfinishedAttempt | EarlierAttempts) -> None:
+        """Add a fact of the log, an attempt without a verdict, or the number of attempts that nobody reads."""
+        if isinstance(fact, EarlierAttempts):
+            if pod := self._find_or_add(fact.pod):
+                pod.attempts += fact.count
+            return
         if isinstance(fact, UnfinishedAttempt):
             self.last_started_at = max(self.last_started_at, fact.started_at)
             if pod := self._find_or_add(fact.pod):

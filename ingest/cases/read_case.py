@@ -123,7 +123,7 @@ def _is_asked_for(pod: Any, namespace: str) -> bool:
 class _CaseReading:
     def __init__(self, facts: LogFacts, folder: Path) -> None:
         self._case = ClusterCase()
-        self._facts, self._folder = facts._replace(note=self._case.pods.note), folder
+        self._facts, self._folder = facts._replace(note=self._case.pods.note, keeps_latest=True), folder
         self._objects: list[Json] = []
         self._logs: list[Path] = []
         self._input_head = b""

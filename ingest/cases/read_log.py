@@ -57,8 +57,12 @@ def read_log_text(text: str, take: Callable[[Iterable[Event]], None], facts: Log
 
 def _read(name: str, blocks: Iterator[Lines], take: Callable[[Iterable[Event]], None], facts: LogFacts) -> Counts:
     reading = _Reading(name, take, facts)
-    for lines in restore_order(blocks):
-        reading.feed(lines)
+    try:
+        for lines in restore_order(blocks):
+            reading.feed(lines)
+    except UnreadableFileError:
+        reading.end_readers()
+        raise
     return reading.close()
 
 
@@ -108,14 +112,18 @@ class _Reading:
             raise MistakeError(f"{self._name} is empty{hint}")
         if not self._readers:
             raise UnknownLogError(f"{self._name}: {find_advice(self._head) or self._describe_unknown()}")
-        for reader in self._readers.values():
-            self._take(reader.close())
+        self.end_readers()
         # Other programs of a cluster write lines that look like a scheduler's.
         if not any(reader.counts.events for reader in self._readers.values()) and (advice := find_advice(self._head)):
             raise UnknownLogError(f"{self._name}: {advice}")
         if self._facts.note:
             self._facts.note(LoggedFact("log ended", self._ended_at or self._reference))
         return max((reader.counts for reader in self._readers.values()), key=lambda counts: counts.lines[EVENT])
+
+    def end_readers(self) -> None:
+        """Take the events that the readers hold back until the end of the log."""
+        for reader in self._readers.values():
+            self._take(reader.close())
 
     def _describe_unknown(self) -> str:
         schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)

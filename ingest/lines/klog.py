@@ -32,6 +32,13 @@ def find_message(line: bytes) -> int:
     return end + 2 if end > 0 else -1
 
 
+def is_of_file(line: bytes, files: tuple[bytes, ...]) -> bool:
+    """Tell whether a source file with one of these names, or endings of names, printed the line."""
+    end = line.find(b"] ", 20, 300)
+    start = line.find(b".go:", 20, end) if end > 0 else -1
+    return start > 0 and line.endswith(files, 0, start)
+
+
 def parse_time(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
     """Parse the time of the line, in UTC; None for a line without a valid header.
 

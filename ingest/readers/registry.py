@@ -25,6 +25,9 @@ class LogFacts(NamedTuple):
     """Time zone of the log; klog writes none."""
     note: NoteFact | None = None
     """Takes the facts that lines hold without being a verdict; None where only events are wanted."""
+    keeps_latest: bool = False
+    """True where only the latest attempts of each pod are wanted, and the number of the others: a long log has
+    thousands of some pods."""
     show_progress: ShowProgress | None = None
     """Shows how much of a log was read; None where nobody looks."""
 
@@ -83,7 +86,7 @@ def _is_kai_line(line: bytes) -> bool:
 def _create_kube_scheduler_reader(cluster: str, facts: LogFacts) -> WaitingReader:
     from ingest.readers.kube_scheduler.reader import KubeSchedulerLog
 
-    return KubeSchedulerLog(facts.zone, cluster=cluster, note=facts.note)
+    return KubeSchedulerLog(facts.zone, cluster=cluster, note=facts.note, keeps_latest=facts.keeps_latest)
 
 
 def _create_volcano_reader(cluster: str, facts: LogFacts) -> WaitingReader:

@@ -12,9 +12,9 @@ from schemas.events import Event
 
 if TYPE_CHECKING:
     # Only a log that is explained has such facts: reading one into events does without their import.
-    from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
+    from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, UnfinishedAttempt
 
-NoteFact = Callable[["LoggedFact | UnfinishedAttempt"], None]
+NoteFact = Callable[["LoggedFact | UnfinishedAttempt | EarlierAttempts"], None]
 """Takes a fact of a line, or an attempt without a verdict."""
 EVENT: Final = "event"
 """The line contributed to an event."""

@@ -1,9 +1,10 @@
 """Attempts that a scheduler's log reports in the words of its Kubernetes events: counts, nodes by name, binds."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from pydantic import ConfigDict
@@ -15,6 +16,13 @@ from ingest.readers.kube.remembered import remember
 from ingest.readers.kube.scheduling_events import SchedulingEvent
 from ingest.reading.protocol import Counts
 from schemas.events import AttemptConcluded, Event, PodRef
+
+MAX_DEFERRED: Final = 20_000
+"""Pods whose latest attempts wait for the end of the log."""
+MAX_DEFERRED_TEXT: Final = 4_000
+"""Characters of a text that waits so; attempts with longer ones are built at once."""
+LATEST: Final = 2
+"""Attempts of a pod that wait: a bind may be reported after the next attempt has begun."""
 
 MAX_OPEN: Final = 10_000
 """Pods whose attempts have begun and not ended; the oldest beyond it are forgotten."""
@@ -53,7 +61,11 @@ class LineMemory:
 class LineAttempts:
     """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
 
-    def __init__(self, cluster: str, reader: str, version: int) -> None:
+    def __init__(self, cluster: str, reader: str, version: int, *, keeps_latest: bool = False) -> None:
+        """Start without lines. ``keeps_latest``: ``build_latest`` builds the latest attempts, at the log's end."""
+        self._keeps_latest = keeps_latest
+        self._deferred: dict[str, deque[list[SchedulingEvent]]] = {}
+        self._earlier: Counter[str] = Counter()
         self.counts = Counts()
         self.memory = LineMemory(version)
         self._cluster, self._reader = cluster, reader
@@ -77,7 +89,35 @@ class LineAttempts:
         events = list(events)
         if attempt and attempt.refused and events:
             events = [*_list_refusals(attempt, events[0]), *events]
-        self._build(events)
+        if not (self._keeps_latest and self._defer(events)):
+            self._build(events)
+
+    def _defer(self, events: list[SchedulingEvent]) -> bool:
+        """Let an attempt wait for the end of the log; False if it has to be built at once."""
+        name = str(events[0].pod) if events else ""
+        is_short = all(len(event.text) <= MAX_DEFERRED_TEXT for event in events)
+        # An eviction is a part of the attempt before it.
+        is_attempt = bool(name) and all(event.kind != "preempted" for event in events)
+        if not (is_short and is_attempt and (name in self._deferred or len(self._deferred) < MAX_DEFERRED)):
+            self._build_deferred(name)
+            return False
+        waiting = self._deferred.setdefault(name, deque())
+        waiting.append(events)
+        if len(waiting) > LATEST:
+            waiting.popleft()
+            self._earlier[name] += 1
+        return True
+
+    def _build_deferred(self, name: str) -> None:
+        for events in self._deferred.pop(name, ()):
+            self._build(events)
+
+    def build_latest(self) -> Counter[str]:
+        """Build the attempts that wait, and return by pod the number of those that were left out before them."""
+        for name in list(self._deferred):
+            self._build_deferred(name)
+        earlier, self._earlier = self._earlier, Counter()
+        return earlier
 
     def _build(self, events: list[SchedulingEvent]) -> None:
         if not events:
@@ -116,6 +156,7 @@ def _list_refusals(attempt: OpenTry, last: SchedulingEvent) -> Iterator[Scheduli
         )
 
 
+@lru_cache(maxsize=20_000)
 def split_pod(pod: str) -> PodRef | None:
     """Split ``namespace/name``; None for a text in any other form."""
     namespace, _, name = pod.partition("/")

@@ -40,12 +40,13 @@ FIRST_WORDS: Final = (
     b"Error scheduling ", b"pod ",
 )  # fmt: skip
 
-_FILES: Final = re.compile(
-    rb"(?:schedule_one(?:_podgroup)?|scheduling_queue|eventhandlers|preemption|default_preemption|default_binder|extender"
-    rb"|nominator|framework|runtime_queue|taint_toleration|node_affinity|fit|resource_allocation|dynamicresources"
-    rb"|binder|volume_binding|cycle_state|active_queue|backoff_queue|factory|generic_scheduler|interpodaffinity|filtering)"
-    rb"\.go:\d{1,6}\] "
-)
+_FILES: Final = (
+    b"schedule_one", b"schedule_one_podgroup", b"scheduling_queue", b"eventhandlers", b"preemption",
+    b"default_preemption", b"default_binder", b"extender", b"nominator", b"framework", b"runtime_queue",
+    b"taint_toleration", b"node_affinity", b"fit", b"resource_allocation", b"dynamicresources", b"binder",
+    b"volume_binding", b"cycle_state", b"active_queue", b"backoff_queue", b"factory", b"generic_scheduler",
+    b"interpodaffinity", b"filtering",
+)  # fmt: skip
 
 
 def find_line_pattern(message: bytes) -> tuple[LinePattern, re.Match[bytes]] | None:
@@ -60,7 +61,7 @@ def find_line_pattern(message: bytes) -> tuple[LinePattern, re.Match[bytes]] | N
 
 def is_from_its_files(line: bytes) -> bool:
     """Tell whether one of kube-scheduler's files printed the line; only a few of them matter here."""
-    return _FILES.search(line, 0, 200) is not None
+    return klog.is_of_file(line, _FILES)
 
 
 def is_kube_scheduler_line(line: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from engine.diagnosis.logged_facts import UnfinishedAttempt
+from engine.diagnosis.logged_facts import EarlierAttempts, UnfinishedAttempt
 from engine.hami.node_lock import find_locked_node
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
@@ -36,9 +36,19 @@ _MEMORY: Final = TypeAdapter(LineMemory)
 class KubeSchedulerLog:
     """Reads what kube-scheduler prints. See ``ingest.reading.protocol.LogReader``."""
 
-    def __init__(self, zone: tzinfo = UTC, *, cluster: str = DEFAULT_CLUSTER, note: NoteFact | None = None) -> None:
-        """Start without lines. ``zone``: the log's time zone. ``note``: takes attempts without a verdict."""
-        self._attempts = LineAttempts(cluster, SOURCE, VERSION)
+    def __init__(
+        self,
+        zone: tzinfo = UTC,
+        *,
+        cluster: str = DEFAULT_CLUSTER,
+        note: NoteFact | None = None,
+        keeps_latest: bool = False,
+    ) -> None:
+        """Start without lines. ``zone``: the log's time zone. ``note``: takes attempts without a verdict.
+
+        ``keeps_latest``: reports the latest attempts of each pod at the end, and notes the number of the others.
+        """
+        self._attempts = LineAttempts(cluster, SOURCE, VERSION, keeps_latest=keeps_latest and note is not None)
         self._zone, self._note = zone, note
 
     @property
@@ -106,7 +116,10 @@ class KubeSchedulerLog:
         """Note the attempts that have not ended: no event can be made of them."""
         for name in list(self._attempts.memory.open):
             self._end_failed(name)
+        earlier = self._attempts.build_latest()
         if self._note:
+            for name, count in earlier.items():
+                self._note(EarlierAttempts(name, count))
             for name, attempt in self._attempts.memory.open.items():
                 namespace, _, pod = name.partition("/")
                 self._note(UnfinishedAttempt(namespace, pod, "", SCHEDULER, attempt.started_at))

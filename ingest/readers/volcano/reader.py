@@ -68,7 +68,7 @@ class VolcanoLog:
                 if text:
                     counts.count_unknown(text)
             elif not any(words in text[:600] for words in OWN_WORDS):
-                counts.add(NOISE) if FILES.search(text, 0, 200) else counts.count_unknown(text)
+                counts.add(NOISE) if klog.is_of_file(text, FILES) else counts.count_unknown(text)
             else:
                 reference = (lines.times and lines.times[index]) or lines.origin.reference
                 now = klog.parse_time(text, reference, self._zone)

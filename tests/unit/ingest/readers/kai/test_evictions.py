@@ -1,6 +1,6 @@
 """Pods whose place KAI takes for others, placements that it commits, and nodes that lack resources."""
 
-from engine.diagnosis.logged_facts import LoggedFact, UnfinishedAttempt
+from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, UnfinishedAttempt
 from engine.summaries.answer import build_schedulerlog
 from ingest.readers.kai import KaiLog
 from schemas.events import AttemptSummarized
@@ -57,7 +57,7 @@ def test_a_simulation_that_the_end_of_the_log_cuts_off_is_no_placement() -> None
 
 
 def test_a_committed_eviction_leaves_its_pod_without_a_verdict_and_the_winner_with_a_node() -> None:
-    noted: list[LoggedFact | UnfinishedAttempt] = []
+    noted: list[EarlierAttempts | LoggedFact | UnfinishedAttempt] = []
     events = read(print_lines(*EVICTED, *PIPELINED, *VICTIM_AGAIN, *COMMITTED), KaiLog(note=noted.append))
     (winner,) = summarize_attempts(events)
     assert (str(winner.pod), winner.status, winner.nominated) == ("team-b/short-0", "pending", "gpu-0")
@@ -69,7 +69,7 @@ def test_a_committed_eviction_leaves_its_pod_without_a_verdict_and_the_winner_wi
 
 
 def test_a_simulated_eviction_that_was_not_committed_is_not_noted() -> None:
-    noted: list[LoggedFact | UnfinishedAttempt] = []
+    noted: list[EarlierAttempts | LoggedFact | UnfinishedAttempt] = []
     read(print_lines(*EVICTED, *VICTIM_AGAIN), KaiLog(note=noted.append))
     assert noted == []
 

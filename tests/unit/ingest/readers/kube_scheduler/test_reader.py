@@ -3,6 +3,8 @@
 import pytest
 
 from engine.diagnosis.logged_facts import UnfinishedAttempt
+from engine.summaries.answer import encode_schedulerlog
+from ingest.cases.log_pods import LogPods, PodInLog
 from ingest.readers.kube_scheduler.grammar import is_kube_scheduler_line
 from ingest.readers.kube_scheduler.reader import KubeSchedulerLog
 from ingest.readers.registry import find_source
@@ -109,3 +111,52 @@ def test_a_plugin_that_failed_in_a_trial_of_preemption_is_no_end() -> None:
         '"Plugin failed" err="x" pod="ml/p" node="n1" operation="addPod" plugin="V"', "framework.go", 1, "E"
     )
     assert list_ends(read_lines(KubeSchedulerLog(), [BEGUN, line])) == []
+
+
+def write_attempts(name: str, count: int, node: str = "") -> list[bytes]:
+    """Write refusals of a pod, the last of them with other counts, and its bind if a node is given."""
+    lines = [
+        write_klog(f'"Unable to schedule pod; no fit; waiting" pod="ml/{name}" err="{WORDS}"', FILE, second)
+        for second in range(count - 1)
+    ]
+    words = "0/2 nodes are available: 2 Insufficient cpu."
+    last = f'"Unable to schedule pod; no fit; waiting" pod="ml/{name}" err="{words}"'
+    lines.append(write_klog(last, FILE, count))
+    if node:
+        lines.append(write_klog(f'"Successfully bound pod to node" pod="ml/{name}" node="{node}"', FILE, count + 1))
+    return lines
+
+
+def collect_pods(lines: list[bytes], *, keeps_latest: bool) -> LogPods:
+    pods = LogPods()
+    reader = KubeSchedulerLog(note=pods.note, keeps_latest=keeps_latest)
+    pods.add(read_lines(reader, lines))
+    return pods
+
+
+def write_latest(pod: PodInLog) -> bytes:
+    return encode_schedulerlog(pod.find_latest()[0])
+
+
+@pytest.mark.parametrize("node", ["", "n1"])
+def test_only_the_latest_attempts_are_built_and_all_are_counted(node: str) -> None:
+    pairs = zip(write_attempts("p", 9, node), write_attempts("q", 9), strict=False)
+    lines = [line for pair in pairs for line in pair] + write_attempts("p", 9, node)[9:]
+    every, latest = (collect_pods(lines, keeps_latest=value) for value in (False, True))
+    assert list(latest.pods) == list(every.pods) == ["ml/p", "ml/q"]
+    for name, pod in latest.pods.items():
+        assert write_latest(pod) == write_latest(every.pods[name])
+    assert [pod.attempts for pod in latest.pods.values()] == [9 + bool(node), 9]
+    assert [pod.attempts for pod in every.pods.values()] == [9 + bool(node), 9]
+
+
+def test_long_texts_and_evictions_do_not_wait_for_the_end() -> None:
+    words = "0/9 nodes are available: " + ", ".join(f"1 reason {number}" for number in range(900)) + "."
+    long = write_klog(f'"Unable to schedule pod; no fit; waiting" pod="ml/p" err="{words}"', FILE, 3)
+    evicted = write_klog(
+        '"Preemptor Pod preempted victim Pod" preemptor="ml/q" victim="ml/p" node="n1"', "preemption.go", 5
+    )
+    lines = [*write_attempts("p", 2), long, *write_attempts("p", 1, "n1"), evicted]
+    every, latest = (collect_pods(lines, keeps_latest=value) for value in (False, True))
+    assert write_latest(latest.pods["ml/p"]) == write_latest(every.pods["ml/p"])
+    assert latest.pods["ml/p"].attempts == every.pods["ml/p"].attempts
