@@ -1,4 +1,4 @@
-"""``python -m pipeline alertmanager``: posts the alerts of the topic to Prometheus' Alertmanager.
+"""``python -m pipeline alertmanager``: posts the alerts of the topic to Prometheus' Alertmanager, to each of its peers.
 
 Alertmanager treats an alert as resolved once its ``endsAt`` has passed. So a firing alert is posted again and again
 with an end some way ahead, as Prometheus does; if the bridge dies, its alerts end by themselves. The process stores
@@ -7,13 +7,16 @@ nothing: it reads the topic from its beginning whenever it starts.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import ssl
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 import orjson
+from pydantic import SecretStr
 
 from pipeline.alerts.metrics import BridgeMetrics
 from runtime.backoff import Backoff
@@ -87,21 +90,27 @@ _TIMEOUT_SECONDS: Final = 10.0
 @dataclass(frozen=True, slots=True)
 class Settings:
     kafka: KafkaConnection
-    url: str
-    """The Alertmanager's address, without ``/api/v2``."""
+    urls: Sequence[str]
+    """The addresses of the Alertmanager's peers, without ``/api/v2``: each is sent every alert, as they expect."""
     resend: timedelta
     """A firing alert is posted again after this time."""
     base_urls: dict[str, str] = field(default_factory=dict)
     metrics_address: HostPort | None = None
+    ca_file: Path | None = None
+    """Authorities that may have signed the peers' certificates; None: the system's."""
+    token: SecretStr | None = None
+    """Bearer token."""
 
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT. Raises ``SettingError`` where the metrics address is taken."""
     latest, is_caught_up = LatestAlerts(), asyncio.Event()
-    metrics, kafka, alertmanager = BridgeMetrics(), Connection(), Backoff("Alertmanager", 10.0)
+    metrics, kafka = BridgeMetrics(), Connection()
+    peers = [Peer(settings, url, metrics) for url in settings.urls]
 
     def check_ready() -> str:
-        return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.describe_wait()
+        waiting = [without_user_info(peer.url) for peer in peers if peer.waiting.is_waiting]
+        return f"waiting for Alertmanager at {', '.join(waiting)}" if waiting else kafka.describe_wait()
 
     async def run_session() -> None:
         async with followed(create_consumer(settings.kafka, ALERTS.name), kafka) as consumer:
@@ -109,7 +118,7 @@ async def run(settings: Settings) -> None:
 
     with serving(settings.metrics_address, metrics.registry, report_no_problem, check_ready):
         await run_until_stopped(
-            keep_reconnecting(run_session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager)
+            keep_reconnecting(run_session, kafka), *(peer.post(latest, is_caught_up) for peer in peers)
         )
 
 
@@ -126,52 +135,65 @@ async def _read(consumer: Any, latest: LatestAlerts, is_caught_up: asyncio.Event
             is_caught_up.set()
 
 
-async def _post(
-    settings: Settings, latest: LatestAlerts, is_caught_up: asyncio.Event, metrics: BridgeMetrics, backoff: Backoff
-) -> None:
-    sent: dict[str, str] = {}
-    sent_at = datetime.min.replace(tzinfo=UTC)
-    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
-    # Before that an alert may seem to fire that a later record resolves.
-    await is_caught_up.wait()
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        while True:
-            now = datetime.now(UTC)
-            alerts = latest.list_current(now)
-            if now - sent_at < settings.resend:
-                alerts = [alert for alert in alerts if sent.get(alert.fingerprint) != alert.id]
+class Peer:
+    """One Alertmanager, which is sent all alerts whether the others answer or not."""
+
+    def __init__(self, settings: Settings, url: str, metrics: BridgeMetrics) -> None:
+        """Post to ``url`` by these settings."""
+        self.url, self.waiting = url, Backoff("Alertmanager", 10.0)
+        self._settings, self._metrics = settings, metrics
+        self._sent: dict[str, str] = {}
+        """By fingerprint, the id of the alert's state that was sent last."""
+
+    async def post(self, latest: LatestAlerts, is_caught_up: asyncio.Event) -> None:
+        """Post what changes, and what fires again and again, until cancelled."""
+        resend = self._settings.resend
+        sent_at = datetime.min.replace(tzinfo=UTC)
+        # Before that an alert may seem to fire that a later record resolves.
+        await is_caught_up.wait()
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)) as session:
+            while True:
+                now = datetime.now(UTC)
+                alerts = latest.list_current(now)
+                is_due = now - sent_at >= resend
+                new = [alert for alert in alerts if is_due or self._sent.get(alert.fingerprint) != alert.id]
+                sent_at = now if is_due else sent_at
+                try:
+                    await self._post_all(session, new, now)
+                except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                    # An Alertmanager that was down may have lost its alerts: post all of them next time.
+                    sent_at = datetime.min.replace(tzinfo=UTC)
+                    self._metrics.failures.inc()
+                    cause = f"{self.url}: {error or type(error).__name__}"
+                    await self.waiting.wait_after_failure(without_user_info(cause))
+                    continue
+                self.waiting.note_success()
+                current = {alert.fingerprint for alert in alerts}
+                self._sent = {name: alert_id for name, alert_id in self._sent.items() if name in current}
+                # An alert that begins waits a second at most, also where repetitions are minutes apart.
+                await asyncio.sleep(min(1.0, resend.total_seconds()))
+
+    async def _post_all(self, session: aiohttp.ClientSession, alerts: Sequence[AlertChanged], now: datetime) -> None:
+        for start in range(0, len(alerts), MAX_POSTED):
+            batch = alerts[start : start + MAX_POSTED]
+            # Noted batch by batch: where a later one fails, those before it count as sent.
+            await self._post_batch(session, batch, now)
+            self._metrics.alerts.inc(len(batch))
+            self._sent |= {alert.fingerprint: alert.id for alert in batch}
+
+    async def _post_batch(self, session: aiohttp.ClientSession, alerts: Sequence[AlertChanged], now: datetime) -> None:
+        """Post a batch. Raises ``aiohttp.ClientError`` if another try may succeed."""
+        settings = self._settings
+        posted = orjson.dumps(to_body(alerts, now, settings.resend, settings.base_urls))
+        headers = {"Content-Type": "application/json"}
+        if settings.token:
+            headers["Authorization"] = f"Bearer {settings.token.get_secret_value()}"
+        # Read again for each batch, as the token's: both files may be replaced while this runs.
+        trusted = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else True
+        path = f"{self.url}/api/v2/alerts"
+        async with session.post(path, data=posted, headers=headers, ssl=trusted) as response:
+            if response.status == 400:
+                # Alertmanager accepts the valid alerts of a batch and answers 400 for the others: no retry can help.
+                logger.error("Alertmanager refuses an alert, it is left out: %.500s", await response.text())
             else:
-                sent_at = now
-            try:
-                for start in range(0, len(alerts), MAX_POSTED):
-                    batch = alerts[start : start + MAX_POSTED]
-                    # Noted batch by batch: where a later one fails, those before it count as sent.
-                    await _post_batch(session, settings, batch, now)
-                    metrics.alerts.inc(len(batch))
-                    sent |= {alert.fingerprint: alert.id for alert in batch}
-            except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                # An Alertmanager that was down may have lost its alerts: post all of them next time.
-                sent_at = datetime.min.replace(tzinfo=UTC)
-                metrics.failures.inc()
-                await backoff.wait_after_failure(without_user_info(f"{settings.url}: {error or type(error).__name__}"))
-                continue
-            backoff.note_success()
-            sent = {
-                alert.fingerprint: sent[alert.fingerprint]
-                for alert in latest.list_current(now)
-                if alert.fingerprint in sent
-            }
-            # An alert that begins waits a second at most, also where repetitions are minutes apart.
-            await asyncio.sleep(min(1.0, settings.resend.total_seconds()))
-
-
-async def _post_batch(session: Any, settings: Settings, alerts: list[AlertChanged], now: datetime) -> None:
-    """Post a batch. Raises ``aiohttp.ClientError`` if another try may succeed."""
-    posted = orjson.dumps(to_body(alerts, now, settings.resend, settings.base_urls))
-    headers = {"Content-Type": "application/json"}
-    async with session.post(f"{settings.url}/api/v2/alerts", data=posted, headers=headers) as response:
-        if response.status == 400:
-            # Alertmanager accepts the valid alerts of a batch and answers 400 for the others: no retry can help.
-            logger.error("Alertmanager refuses an alert, it is left out: %.500s", await response.text())
-        else:
-            response.raise_for_status()
+                response.raise_for_status()

@@ -1,8 +1,8 @@
 """The command lines of ``python -m pipeline alerts`` and ``python -m pipeline alertmanager``."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,6 +18,10 @@ from runtime.settings.names import ALERTS_GROUP
 from runtime.telemetry import logs
 
 _SHORTEST_RESEND: Final = timedelta(milliseconds=100)
+
+
+def _parse_urls(texts: Sequence[str]) -> list[str]:
+    return [addresses.parse_url(text, example="http://127.0.0.1:9093") for text in texts]
 
 
 @with_settings(AlertsSettings)
@@ -50,11 +54,11 @@ def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] 
 def alertmanager(
     settings: AlertmanagerSettings,
     url: Annotated[
-        str,
+        list[str],
         typer.Option(
             metavar="URL",
-            help="Base URL of the Alertmanager, for example http://127.0.0.1:9093.",
-            **build_option_arguments(partial(addresses.parse_url, example="http://127.0.0.1:9093")),
+            help="Base URL of the Alertmanager, for example http://127.0.0.1:9093; repeatable: each of its peers.",
+            **build_option_arguments(_parse_urls),
         ),
     ],
     resend: Annotated[
@@ -67,13 +71,28 @@ def alertmanager(
     opensearch_url: Annotated[
         str, typer.Option(help="OpenSearch's address for people, for links to the evidence.")
     ] = "",
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Authorities of the Alertmanager's certificate; default: the system's."),
+    ] = None,
+    token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of a bearer token.")] = None,
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
     from pipeline.alerts.alertmanager_bridge import Settings, run
+    from runtime.http.tls import build_client_context
+    from runtime.settings.secret_files import FileSecret
 
     if resend < _SHORTEST_RESEND:
         fail("--resend: is too short, write for example 60s", 2)
     logs.configure(settings)
     base_urls = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
+    try:
+        build_client_context(ca_file)
+    except ValueError as error:
+        fail(f"--ca-file: {error}", 2)
+    try:
+        token = FileSecret(token_file) if token_file else None
+    except (OSError, ValueError) as error:
+        fail(f"--token-file: {token_file}: {error}", 2)
     with one_line_for(SettingError):
-        asyncio.run(run(Settings(settings, url, resend, base_urls, settings.metrics_address)))
+        asyncio.run(run(Settings(settings, url, resend, base_urls, settings.metrics_address, ca_file, token)))
