@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from textwrap import dedent
 from typing import Any, Final
 
 from ingest.cases.descriptions import KINDS, build_event, parse_description
@@ -56,7 +57,7 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
-    lines = [_QUOTE.sub("", line) for line in content.split("\n")]
+    lines = dedent("\n".join(_QUOTE.sub("", line) for line in content.split("\n"))).split("\n")
     objects = list(rename_unnamed(take_objects(lines)))
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(lines)

@@ -137,6 +137,11 @@ def test_amounts_of_a_node_without_its_name_show_what_it_offers() -> None:
     assert "huawei.com/Ascend910B4 (16 on 1 node)" in obstacle.sentence.en
 
 
+def test_a_text_that_is_indented_as_a_block_is_read_as_it_was() -> None:
+    text = "\n".join(f"    {line}" for line in DESCRIBED.format(scheduler="default-scheduler").split("\n"))
+    assert get_obstacle(text).code == "KubeletShareUnbooked"
+
+
 def test_conditions_alone_are_those_of_the_pod_of_the_command() -> None:
     conditions = f'[{{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"{REFUSED}"'
     text = (

@@ -129,9 +129,8 @@ def test_an_autoscaler_that_cannot_help_counts_its_node_groups_by_reason() -> No
     (word,) = [other for other in diagnosis.other_obstacles if other.code == "AutoscalerCannot"]
     assert word.sentence.en == (
         "The cluster autoscaler adds no node for the pod: of its node groups, 3 have a taint that the pod does not "
-        "tolerate {tier: spot}, nodes of 2 have too little amd.com/gpu, 1 is in back-off after a "
-        "node that could not be "
-        "added, 2 are at the maximum size."
+        "tolerate {tier: spot}, nodes of 2 have too little amd.com/gpu, 1 is in backoff after a failed scale-up, "
+        "2 are at the maximum size."
     )
 
 
