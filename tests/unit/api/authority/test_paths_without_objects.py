@@ -79,6 +79,12 @@ async def test_each_route_asks_for_a_right(api: Guarded) -> None:
         url = with_needed_query(path, path.format(**values))
         assert await api.get_status(url, header) == 403, url
     assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
+    body = b"{kind: Pod, metadata: {name: new, namespace: other}, spec: {}}"
+    posts = {route.path for route in routes if "POST" in (route.methods or ())}
+    assert {path.rpartition("/")[2] for path in posts} == {"capacity", "simulate"}
+    for path in posts:
+        answer = await api.client.post(path.format(**values), content=body, headers=header)
+        assert answer.status_code == 403, path
 
 
 async def test_a_pod_is_simulated_for_who_may_read_it(api: Guarded) -> None:
