@@ -10,7 +10,7 @@ from engine.cases.unmade_causes import explain_without_workload, find_cause, fin
 from engine.cases.unmade_pods import build_unmade_pod
 from engine.cases.workload_words import KUEUE_WORKLOAD, VOLCANO_GROUP
 from engine.cases.workloads import CaseWorkload, count_wanted, is_suspended, list_family
-from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
 from engine.diagnosis.layers import gangs, gates, queues
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.layers.pod_makers import REFUSALS, extract_refusal
@@ -107,9 +107,11 @@ def diagnose_unmade(
 def _diagnose_owner(facts: DiagnosisFacts, objects: CaseObjects, family: Sequence[CaseWorkload]) -> Diagnosis | None:
     """Diagnose by the words with which the API server, a quota or a webhook refused the pod."""
     problem = find_owner_problem(objects, family)
-    if problem is None or facts.pod is None:
+    if problem is None:
         return None
-    return diagnose(replace(facts, pod=facts.pod._replace(is_gone=True), owner_problem=problem))
+    # Somebody's copy of the workload may lack its template.
+    pod = facts.pod._replace(is_gone=True) if facts.pod else PodOnCluster(problem.source, is_gone=True)
+    return diagnose(replace(facts, pod=pod, owner_problem=problem, is_latest=True))
 
 
 def find_owner_problem(objects: CaseObjects, family: Iterable[CaseWorkload]) -> OwnerProblem | None:

@@ -25,6 +25,8 @@ from runtime.kubernetes.object_fields import Fields, get_object, get_text, itera
 
 _ENDED: Final = ("Succeeded", "Failed")
 _MAX_OWNERS: Final = 16
+_REPLICATED: Final = (DEPLOYMENT, REPLICA_SET, "StatefulSet.apps")
+"""Kinds whose replicas are pods."""
 _ENDS: Final = ("Complete", "Completed", "Succeeded", "Failed")
 """Conditions of workloads that have ended, in the words of their kinds."""
 _MADE_OF_OTHERS: Final = (CRON_JOB, *HOLDERS)
@@ -217,7 +219,9 @@ def count_wanted(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseW
         case kind if kind in GROUPS:
             gang = get_object(spec, "schedulingPolicy", "gang")
             return _get_number(spec, "minMember", _get_number(gang, "minCount", 0)) or None
-    return _get_number(spec, "replicas", 1) if spec.get("template") and key.kind != "DaemonSet.apps" else None
+    # Elsewhere replicas may be those of groups.
+    counts_pods = spec.get("template") or ("replicas" in spec and key.kind in _REPLICATED)
+    return _get_number(spec, "replicas", 1) if counts_pods and key.kind != "DaemonSet.apps" else None
 
 
 def _count_of_job(job: Fields | None) -> int:

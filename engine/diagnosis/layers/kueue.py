@@ -28,6 +28,7 @@ from engine.diagnosis.layers.kueue_workloads import (
     list_competitors,
 )
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote, shorten_list
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
@@ -53,7 +54,9 @@ _GO_TAINT: Final = re.compile(r"(?P<key>\S+) (?P<value>\S*) ?(?P<effect>NoSchedu
 _PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
 _NOT_PROVISIONED: Final = (("Failed", "True"), ("Provisioned", "False"))
 """Conditions of a ProvisioningRequest, with the status in which they say that there are no nodes for it."""
+_REMOTE: Final = re.compile(r"got reservation on \"(?P<cluster>[^\"]+)\"")
 _STOPPED: Final = ("Stopped", "Terminating")
+_STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
 """Reasons of a queue's condition Active that somebody has caused on purpose."""
 _INACTIVE: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) is inactive")
 
@@ -102,6 +105,8 @@ def check_flavor(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if rejection := _explain_rejection(workload):
         return rejection
+    if remote := _explain_remote(workload):
+        return remote
     if workload.is_admitted and not _is_taken_back(workload):
         suspended = _list_suspended(workload)
         return FoundObstacle(_STILL_SUSPENDED, {"owners": shorten_list(suspended)}) if suspended else _ADMITTED
@@ -134,6 +139,14 @@ def _explain_rejection(workload: Workload) -> FoundObstacle | None:
             why = quote(get_text(check, "message"))
             words: dict[str, Word] = {"check": get_text(check, "name"), "why": why}
             return FoundObstacle("KueueCheckRejected", words, clauses=["why"] if why else [])
+    return None
+
+
+def _explain_remote(workload: Workload) -> FoundObstacle | None:
+    """Explain a Workload that MultiKueue runs on another cluster: its pods are there, and none is made here."""
+    for check in iterate_objects(workload.object, "status", "admissionChecks"):
+        if match := _REMOTE.search(get_text(check, "message")):
+            return FoundObstacle("KueueElsewhere", {"cluster": match["cluster"], "check": get_text(check, "name")})
     return None
 
 
@@ -200,7 +213,9 @@ def _explain_queue(workload: Workload, reserved: Condition | None) -> FoundObsta
             why = quote(f"{active.reason}: {active.message}" if active else f"stopPolicy: {policy}")
             names: dict[str, Word] = {"kind": kind, "stopped": get_text(queue, "metadata", "name"), "why": why}
             is_broken = active is not None and policy in ("", "None") and active.reason not in _STOPPED
-            return FoundObstacle("KueueQueueBroken" if is_broken else "KueueQueueStopped", names, clauses=["why"])
+            clauses = ["why", *(["policy"] if active and policy not in ("", "None") else [])]
+            names["policy"] = write_phrase(f"stop_policy_{policy}") if policy in _STOP_POLICIES else quote(policy)
+            return FoundObstacle("KueueQueueBroken" if is_broken else "KueueQueueStopped", names, clauses=clauses)
     if match := _INACTIVE.search(message):
         return FoundObstacle("KueueQueueStopped", {"kind": match["kind"], "stopped": match["queue"]})
     return None

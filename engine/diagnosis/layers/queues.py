@@ -29,7 +29,8 @@ _YUNIKORN_SKIPPED: Final = re.compile(r"is skipped from scheduling because the q
 _YUNIKORN_NODES: Final = re.compile(r"Unschedulable request '[^']*': (?P<reasons>.*)", re.DOTALL)
 _YUNIKORN_USER: Final = re.compile(r"exceeds the available user quota(?: \((?P<words>.*)\))?")
 _KOORDINATOR: Final = re.compile(
-    r"Insufficient (?P<kind>non-preemptible )?quotas, quotaName: (?P<queue>[^,\s]+), (?:runtime|min): (?P<limit>.*?), "
+    r"Insufficient (?P<kind>non-preemptible )?quotas, "
+    r"quotaName(?:: |Topo: \[(?:[^\s\]]+ )*)(?P<queue>[^,\s\]]+)\]?, (?:runtime|min): (?P<limit>.*?), "
     r"(?:used|nonPreemptibleUsed): (?P<used>.*?), pod's request: (?P<asked>.*?), "
     r"exceedDimensions: \[(?P<resources>[^\]]*)\]"
 )
