@@ -3,21 +3,27 @@
 kube-scheduler places the group, with the feature gates that it needs; nothing of what it writes is made up.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import orjson
 import pytest
 
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane import control_plane as running_control_plane
 from dev.embedded.control_plane.cluster import CORE
 from dev.embedded.control_plane.programs import AlphaFeatures
+from engine.cases.simulating import simulate_on_case
+from engine.snapshot.case_objects import collect_objects
 from schemas.json_types import Json
 from tests.support.chromium import chromium
 from tests.support.control_plane.objects import create, created_namespace, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod
+from tests.support.control_plane.scheduled_pods import delete_objects, read_objects
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import pipeline
@@ -136,3 +142,27 @@ def read_page(api: Served, name: str) -> str:
         visitor = Visitor(context.new_page(), str(api.client.base_url).rstrip("/"))
         visitor.open(f"/ui/pods/{NAMESPACE}/{name}")
         return visitor.page.locator("main").inner_text()
+
+
+def test_after_the_end_of_the_holder_that_a_suggestion_names_the_gang_is_placed(
+    cluster: ControlPlane, gang: None, figure: Callable[[str], None]
+) -> None:
+    with cluster.open_client() as client:
+        suggestion = suggest_end(client)
+        began = time.monotonic()
+        delete_objects(client, [f"/api/v1/namespaces/{NAMESPACE}/pods/holder"])
+        eventually(lambda: all(has_node(client, name) for name in MEMBERS), suggestion["sentence"]["en"])
+        assert {read_pod(client, name)["spec"]["nodeName"] for name in MEMBERS} == {suggestion["node"]}
+        seconds = time.monotonic() - began
+    figure(f"gang: {suggestion['sentence']['en']} All {len(MEMBERS)} placed {seconds:.1f} s after the change.")
+
+
+def suggest_end(client: httpx.Client) -> Json:
+    """Suggest the end of one pod to a simulation of all members."""
+    members = [{"apiVersion": "v1", "kind": "Pod", **read_pod(client, name)} for name in MEMBERS]
+    objects = collect_objects([*read_objects(client), client.get(GROUPS.format(NAMESPACE)).raise_for_status().json()])
+    body = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": members})
+    answer = simulate_on_case(objects, body, NAMESPACE, None, datetime.now(UTC))
+    items: list[Json] = answer["suggestions"]["items"]
+    edits = [[(edit["constraint"], edit["where"]) for edit in item["edits"]] for item in items]
+    return items[edits.index([("use", f"{NAMESPACE}/holder")])]
