@@ -134,13 +134,17 @@ def _describe_request(
         "wanted": tally.wanted or 1,
         "devices": total,
         "counts": shorten_list([f"{count}/{total} {reason}" for reason, count in ordered]),
-        "device": f"{example.device.rpartition('/')[2]} on {example.node}",
+        "device": write_phrase("on_node", object=example.device.rpartition("/")[2], node=example.node),
         "example": example.text,
     }
     numbers = {"devices": total, "devices_asked": tally.wanted or 1, **counts}
     code = _CODES.get(DeviceReason(deciding.reason), "DevicesNotMatched")
     obstacle = cluster.build_obstacle(code, refused, words, numbers=numbers, reasons=refused)
     return obstacle._replace(devices=devices)
+
+
+_SHORT: Final = (DeviceReason.TOO_FEW, DeviceReason.TAKEN_BY_POD)
+"""Reasons of devices that would do by themselves."""
 
 
 def _choose_deciding(devices: Sequence[DevicesOfReason], *, wants_all: bool) -> DevicesOfReason:
@@ -152,4 +156,4 @@ def _choose_deciding(devices: Sequence[DevicesOfReason], *, wants_all: bool) -> 
     if held:
         return held[0]
     constrained = [item for item in devices if item.reason == DeviceReason.CONSTRAINT_NOT_MET]
-    return constrained[0] if constrained and devices[0].reason == DeviceReason.TOO_FEW else devices[0]
+    return constrained[0] if constrained and devices[0].reason in _SHORT else devices[0]

@@ -7,17 +7,21 @@ from typing import Final
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.judged_labels import format_requirement
 from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.diagnosis.wording import shorten_list
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import join_phrases, shorten_list
 from engine.filters import topology_spread
 from engine.filters.pod_affinity import PodAffinityCheck
 from engine.filters.pod_affinity import prepare as prepare_pod_affinity
 from engine.filters.topology_spread import SpreadCheck
-from engine.snapshot.affinity_terms import AffinityTerm
+from engine.snapshot.affinity_terms import AffinityTerm, read_required_terms
 from engine.snapshot.node_info import NodeInfo
 from engine.snapshot.pods import HostPortBinding, Pod
 from engine.snapshot.selectors import LabelSelector
+from schemas.answers.diagnosis import InBothLanguages
 
 _MAX_DOMAINS: Final = 4
+_AFFINITY: Final = "podAffinity"
+_ANTI_AFFINITY: Final = "podAntiAffinity"
 _ANTI: Final = "anti-affinity"
 _EXISTING: Final = "existing pods"
 _MISSING_LABEL: Final = "missing required label"
@@ -25,23 +29,26 @@ _MISSING_LABEL: Final = "missing required label"
 
 def describe_ports(cluster: JudgedCluster, refusals: Refusals) -> Iterator[FoundObstacle]:
     """Describe the host ports that are taken, and by whom."""
-    details = {name: _find_port_holder(cluster.get_node(name), cluster.cycle.pod.host_ports) for name in refusals}
+    host_ports = cluster.cycle.pod.host_ports
+    holders = {name: holder for name in refusals if (holder := _find_port_holder(cluster.get_node(name), host_ports))}
     ports = [f"{port.port}/{port.protocol}" for port in cluster.cycle.pod.host_ports]
     words = {
         "ports": shorten_list(ports),
-        "holders": shorten_list([f"{text} on {name}" for name, text in sorted(details.items()) if text]),
+        "holders": join_phrases([write_phrase("port_holder", **holders[name], node=name) for name in sorted(holders)]),
     }
-    clauses = ["ports", *(["holders"] if any(details.values()) else [])]
+    clauses = ["ports", *(["holders"] if holders else [])]
+    details = {name: "{pod} has {port}".format(**holder) for name, holder in holders.items()}
     obstacle = cluster.build_obstacle("PortTaken", refusals, words, reasons=refusals, details=details)
     yield obstacle._replace(clauses=clauses)
 
 
-def _find_port_holder(node: NodeInfo, ports: Sequence[HostPortBinding]) -> str:
+def _find_port_holder(node: NodeInfo, ports: Sequence[HostPortBinding]) -> dict[str, str]:
+    """Find the pod that has one of the ports, and the port; empty without any."""
     for pod in node.pods:
         for taken in pod.host_ports:
             if any(port.is_conflicting(taken) for port in ports):
-                return f"{pod.namespace}/{pod.name} has {taken.port}/{taken.protocol}"
-    return ""
+                return {"pod": f"{pod.namespace}/{pod.name}", "port": f"{taken.port}/{taken.protocol}"}
+    return {}
 
 
 def describe_pod_affinity(cluster: JudgedCluster, refusals: Refusals) -> Iterator[FoundObstacle]:
@@ -58,15 +65,33 @@ def describe_pod_affinity(cluster: JudgedCluster, refusals: Refusals) -> Iterato
         elif _ANTI in reason:
             terms, code = _list_repelled(cluster, check, nodes), "PodAntiAffinityMismatch"
         else:
-            terms, code = [format_term(term) for term in check.rules.affinity], "PodAffinityMismatch"
-        words: dict[str, Word] = {"terms": shorten_list(terms)}
+            terms, code = (
+                [_write_term(cluster, term) for term in _read_terms(cluster, _AFFINITY)],
+                "PodAffinityMismatch",
+            )
+        words: dict[str, Word] = {"terms": join_phrases(terms)}
         obstacle = cluster.build_obstacle(code, nodes, words, reasons=refusals)
         yield obstacle._replace(clauses=[*(["terms"] if terms else []), *obstacle.clauses])
 
 
-def format_term(term: AffinityTerm) -> str:
-    """Format a term: the labels of the pods that it selects, and the topology."""
-    return f"{format_selector(term.selector)} by {term.topology_key}"
+def _read_terms(cluster: JudgedCluster, kind: str) -> tuple[AffinityTerm, ...]:
+    """Read the pod's terms as they were written."""
+    return read_required_terms(cluster.cycle.spec, kind, cluster.cycle.pod.namespace)
+
+
+def _write_term(cluster: JudgedCluster, term: AffinityTerm) -> InBothLanguages:
+    """Write a term: the labels of the pods that it selects, their namespaces if they are others, and the topology."""
+    words: dict[str, Word] = {"selector": format_selector(term.selector), "topology": term.topology_key}
+    if term.namespace_selector.requirements is None:
+        if term.namespaces == {cluster.cycle.pod.namespace}:
+            return write_phrase("affinity_term", **words)
+        return write_phrase("affinity_term_in", namespaces=shorten_list(sorted(term.namespaces)), **words)
+    labels = ", ".join(map(format_requirement, term.namespace_selector.requirements))
+    if not labels:
+        return write_phrase("affinity_term_anywhere", **words)
+    looked_into = [name for (_, name), of_name in cluster.snapshot.namespaces.items() if term.includes(name, of_name)]
+    phrase = "affinity_term_with" if looked_into else "affinity_term_nowhere"
+    return write_phrase(phrase, labels=labels, namespaces=shorten_list(sorted(looked_into)), **words)
 
 
 def format_selector(selector: LabelSelector) -> str:
@@ -76,10 +101,11 @@ def format_selector(selector: LabelSelector) -> str:
     return ", ".join(map(format_requirement, selector.requirements)) or "all pods"
 
 
-def _list_repelled(cluster: JudgedCluster, check: PodAffinityCheck, nodes: Sequence[str]) -> list[str]:
+def _list_repelled(cluster: JudgedCluster, check: PodAffinityCheck, nodes: Sequence[str]) -> list[InBothLanguages]:
     """List the anti-affinity terms with the pods that they select in the domains of these nodes."""
-    texts = []
-    for term in check.rules.anti_affinity:
+    texts: list[InBothLanguages] = []
+    # Those of the check have the namespaces in place of their selector.
+    for written, term in zip(_read_terms(cluster, _ANTI_AFFINITY), check.rules.anti_affinity, strict=True):
         domains = {cluster.get_node(name).node.labels.get(term.topology_key) for name in nodes}
         pods = [
             pod
@@ -89,27 +115,28 @@ def _list_repelled(cluster: JudgedCluster, check: PodAffinityCheck, nodes: Seque
             if term.includes(pod.namespace, {}) and term.selector.matches(pod.labels)
         ]
         if pods:
-            texts.append(f"{format_term(term)}: {_list_pods(pods)}")
+            texts.append(write_phrase("term_with_pods", term=_write_term(cluster, written), pods=_list_pods(pods)))
     return texts
 
 
-def _list_avoiding(cluster: JudgedCluster, nodes: Sequence[str]) -> list[str]:
+def _list_avoiding(cluster: JudgedCluster, nodes: Sequence[str]) -> list[InBothLanguages]:
     """List pods whose anti-affinity selects this pod, with their terms."""
     judged_pod, labels = cluster.cycle.pod, cluster.snapshot.find_namespace_labels(cluster.cycle.pod.namespace)
-    texts: dict[str, list[Pod]] = {}
+    avoiding: dict[str, tuple[InBothLanguages, list[Pod]]] = {}
     for info in cluster.snapshot.nodes.values():
         for pod in info.pods:
             for term in pod.anti_affinity:
                 domain = info.node.labels.get(term.topology_key)
                 concerned = any(cluster.get_node(name).node.labels.get(term.topology_key) == domain for name in nodes)
                 if domain is not None and concerned and term.selects(judged_pod.namespace, judged_pod.labels, labels):
-                    texts.setdefault(format_term(term), []).append(pod)
-    return [f"{text}: {_list_pods(pods)}" for text, pods in texts.items()]
+                    text = _write_term(cluster, term)
+                    avoiding.setdefault(text.en, (text, []))[1].append(pod)
+    return [write_phrase("term_with_pods", term=text, pods=_list_pods(pods)) for text, pods in avoiding.values()]
 
 
-def _list_pods(pods: Sequence[Pod]) -> str:
-    names = [f"{pod.namespace}/{pod.name}" for pod in pods]
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+def _list_pods(pods: Sequence[Pod]) -> InBothLanguages:
+    name = f"{pods[0].namespace}/{pods[0].name}"
+    return write_phrase("pod_and_more", pod=name, more=len(pods) - 1) if len(pods) > 1 else shorten_list([name])
 
 
 def describe_spread(cluster: JudgedCluster, refusals: Refusals) -> Iterator[FoundObstacle]:
@@ -123,7 +150,7 @@ def describe_spread(cluster: JudgedCluster, refusals: Refusals) -> Iterator[Foun
             for position in range(len(check.rules.constraints))
             if any(_breaks(check, position, cluster.get_node(name), is_label=is_label) for name in nodes)
         ]
-        words: dict[str, Word] = {"constraints": shorten_list(texts)}
+        words: dict[str, Word] = {"constraints": join_phrases(texts)}
         obstacle = cluster.build_obstacle("TopologySpread", nodes, words, reasons=refusals)
         yield obstacle._replace(clauses=[*(["constraints"] if texts else []), *obstacle.clauses])
 
@@ -144,13 +171,13 @@ def _breaks(check: SpreadCheck, position: int, node: NodeInfo, *, is_label: bool
     return count - check.minima[position] > constraint.max_skew
 
 
-def _format_constraint(check: SpreadCheck, position: int, *, is_label: bool) -> str:
+def _format_constraint(check: SpreadCheck, position: int, *, is_label: bool) -> InBothLanguages:
     constraint = check.rules.constraints[position]
     if is_label:
-        return f"they have no label {constraint.topology_key}"
+        return write_phrase("spread_no_label", topology=constraint.topology_key)
     counts = Counter(dict(check.domains[position]))
     domains = ", ".join(f"{value} {count}" for value, count in counts.most_common(_MAX_DOMAINS))
-    few = (
-        f" ({len(counts)} domains, minDomains {constraint.min_domains})" if len(counts) < constraint.min_domains else ""
-    )
-    return f"maxSkew {constraint.max_skew} over {constraint.topology_key}, pods there: {domains}{few}"
+    words: dict[str, Word] = {"skew": constraint.max_skew, "topology": constraint.topology_key, "domains": domains}
+    if len(counts) >= constraint.min_domains:
+        return write_phrase("spread", **words)
+    return write_phrase("spread_few_domains", n=len(counts), minimum=constraint.min_domains, **words)

@@ -7,11 +7,13 @@ from typing import Final
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.judged_labels import format_requirement
 from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.diagnosis.wording import shorten_list
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import enumerate_names, join_phrases, shorten_list
 from engine.filters import volume_binding, volume_limits, volume_zone
 from engine.filters.volume_limits import VolumeLimitCheck
 from engine.snapshot.snapshot import Snapshot
 from engine.snapshot.volumes import PersistentVolume, VolumeClaim
+from schemas.answers.diagnosis import InBothLanguages
 
 _CONFLICTS: Final = (volume_binding.NODE_CONFLICT, volume_binding.OLD_NODE_CONFLICT)
 _ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
@@ -58,11 +60,11 @@ def _describe_elsewhere(
     snapshot = cluster.snapshot
     pairs = [(claim, volume) for claim in claims if (volume := snapshot.find_volume(claim.volume))]
     bound = [pair for pair in pairs if _is_unreachable(cluster, pair[1], nodes)] or pairs
-    texts = [f"{volume.name} of claim {claim.name}, only on {_describe_reach(volume)}" for claim, volume in bound]
+    texts = [_write_reach(claim, volume) for claim, volume in bound]
     zones = Counter(_get_zone(cluster, name) for name in nodes)
     at_once = [claim.name for claim, _ in bound if _binds_at_once(snapshot, claim)]
     words: dict[str, Word] = {
-        "volumes": shorten_list(texts),
+        "volumes": join_phrases(texts),
         "zones": shorten_list([zone for zone in zones if zone]),
         "at_once": shorten_list(at_once),
     }
@@ -81,11 +83,14 @@ def _is_unreachable(cluster: JudgedCluster, volume: PersistentVolume, nodes: Seq
     )
 
 
-def _describe_reach(volume: PersistentVolume) -> str:
-    """Describe the nodes from which a volume can be reached."""
+def _write_reach(claim: VolumeClaim, volume: PersistentVolume) -> InBothLanguages:
+    """Write the nodes from which the volume of a claim can be reached."""
     terms = volume.node_affinity.terms if volume.node_affinity else ()
     texts = [" and ".join(map(format_requirement, term.expressions)) for term in terms if term.expressions]
-    return f"nodes with {' or '.join(texts)}" if texts else f"nodes of zone {_get_volume_zone(volume)}"
+    words: dict[str, Word] = {"volume": volume.name, "claim": claim.name}
+    if not texts:
+        return write_phrase("volume_in_zone", zone=_get_volume_zone(volume), **words)
+    return write_phrase("volume_of_nodes", labels=enumerate_names(texts, "or"), **words)
 
 
 def _get_volume_zone(volume: PersistentVolume) -> str:
@@ -128,11 +133,11 @@ def _describe_exclusive(
     """Describe a claim that only one pod may use at a time."""
     names = {claim.name for claim in claims if _ONE_POD in claim.access_modes}
     users = [
-        f"{pod.namespace}/{pod.name} on {info.name}"
+        write_phrase("on_node", object=f"{pod.namespace}/{pod.name}", node=info.name)
         for info in cluster.snapshot.nodes.values()
         for pod in info.pods
         if pod.namespace == cluster.cycle.pod.namespace and names & {volume.claim for volume in pod.volumes}
     ]
-    words: dict[str, Word] = {"claims": shorten_list(sorted(names)), "users": shorten_list(users)}
+    words: dict[str, Word] = {"claims": shorten_list(sorted(names)), "users": join_phrases(users)}
     obstacle = cluster.build_obstacle("VolumeInUse", nodes, words, reasons=refusals)
     return obstacle._replace(clauses=["users"] if users else [])

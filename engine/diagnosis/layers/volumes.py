@@ -13,10 +13,12 @@ from engine.diagnosis.cluster_steps import find_closed_nodes
 from engine.diagnosis.facts import Claim, DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
-from engine.diagnosis.wording import NOTHING, describe_share, quote, shorten_list
+from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, join_phrases, quote, shorten_list
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import list_claim_names
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
+from schemas.answers.diagnosis import InBothLanguages
 
 QUESTION: Final = "ClaimsReady"
 OUT_OF_REACH: Final = "VolumeOutOfReach"
@@ -157,7 +159,7 @@ def _find_unreachable(facts: DiagnosisFacts, refusal: Statement | None) -> Found
     words: dict[str, Word] = {
         "refused": refused,
         "share": describe_share(refused, node_count, NOTHING),
-        "volumes": shorten_list(volumes),
+        "volumes": join_phrases(volumes),
         "nodes": shorten_list(nodes),
         "at_once": shorten_list(at_once),
     }
@@ -196,12 +198,14 @@ def _list_open_nodes(facts: DiagnosisFacts) -> list[str]:
     return sorted(names) if closed else []
 
 
-def _describe_volume(facts: DiagnosisFacts, claim: Claim) -> str:
+def _describe_volume(facts: DiagnosisFacts, claim: Claim) -> InBothLanguages:
     """Describe a claim's volume, with the labels of the nodes on which it may be used."""
     volume = facts.objects.find(kinds.VOLUME, claim.volume) if facts.objects else None
-    terms = [_describe_term(term) for term in _iterate_terms(volume)] if volume else []
-    where = f", only on nodes with {' or '.join(filter(None, terms))}" if any(terms) else ""
-    return f"{claim.volume} of claim {claim.name}{where}"
+    terms = [text for term in _iterate_terms(volume) if (text := _describe_term(term))] if volume else []
+    words: dict[str, Word] = {"volume": claim.volume, "claim": claim.name}
+    if not terms:
+        return write_phrase("volume_of_claim", **words)
+    return write_phrase("volume_of_nodes", labels=enumerate_names(terms, "or"), **words)
 
 
 def _iterate_terms(volume: Fields) -> Iterator[Fields]:
