@@ -15,7 +15,7 @@ from cli.terminal.answers import print_document, require_answer
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain, format_count
-from cli.terminal.simulation import read_input
+from cli.terminal.simulation import read_cluster, read_input
 from runtime.cli.cli import fail
 from schemas.json_types import Json
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 ClusterFile = Annotated[
     Path | None,
-    typer.Option("--cluster", metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="Objects of `kubectl get … -o yaml`, or a folder of such files; no API is asked.",
+    ),
 ]
 _SHAPE: Final = "the shape"
 
@@ -111,7 +115,7 @@ def _build_cluster(file: Path) -> "tuple[SimulationCluster, SimulationSetting]":
     from engine.simulation.setting import SimulationSetting
 
     try:
-        described, notes = build_described_cluster(DescribedCluster(read_input("--cluster", file), str(file)))
+        described, notes = build_described_cluster(DescribedCluster(read_cluster(file), str(file)))
     except (ManifestError, DeviceConfigError) as error:
         complain(str(error))
         raise typer.Exit(USAGE) from None

@@ -3,7 +3,7 @@
 Pure but for the device table's file. It imports the fit, which takes its time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,10 +24,17 @@ from schemas.json_types import Json
 _TABLE_KEY: Final = "device-config.yaml"
 
 
-class DescribedCluster(NamedTuple):
-    """A cluster's file, its device table and its release of HAMi. release: None for the one that the file shows."""
+class InputFile(NamedTuple):
+    """The bytes of a file, and its name in mistakes."""
 
     text: bytes
+    name: str
+
+
+class DescribedCluster(NamedTuple):
+    """A cluster's files, its device table and its release of HAMi. release: None for the one that the files show."""
+
+    files: Sequence[InputFile]
     name: str
     device_config: Path | None = None
     release: HamiRelease | None = None
@@ -58,7 +65,9 @@ def simulate_pods(cluster: DescribedCluster, pods: DescribedPods, now: datetime)
 
 def build_described_cluster(cluster: DescribedCluster) -> tuple[SimulationCluster, tuple[Note, ...]]:
     """Build the cluster of a file, and notes about it. Raises ``ManifestError``, ``DeviceConfigError``."""
-    manifest = manifests.parse(cluster.text, Path(cluster.name))
+    manifest = Manifest()
+    for file in cluster.files:
+        manifests.parse(file.text, Path(file.name), manifest)
     release = cluster.release or observe_release(manifest.pods.values()) or LATEST
     vendors, notes = _read_table(cluster, manifest, release)
     return build_cluster(manifest, vendors, release), notes

@@ -24,8 +24,10 @@ from runtime.cli.cli import fail
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
+    from cli.terminal.simulated_pod import InputFile
     from engine.hami.releases import HamiRelease
 
+_OBJECT_FILES: Final = (".json", ".yaml", ".yml")
 RECORDED: Final = "the recorded cluster"
 _STATES: Final = {"fits": PLACED, "refused": WAITING, "open": WAITING}
 
@@ -43,7 +45,9 @@ def simulate(
     ],
     cluster: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
+        typer.Option(
+            metavar="FILE", help="Objects of `kubectl get … -o yaml`, or a folder of such files; no API is asked."
+        ),
     ] = None,
     moment: Annotated[
         str, typer.Option("--at", metavar="TIME", help="Time of the recorded cluster; default: now.")
@@ -80,10 +84,10 @@ def simulate(
         fail("--at: a file is the cluster of one time: leave out --at or --cluster", USAGE)
     pods = read_input("--filename", file)
     if cluster or moment:
-        text = read_input("--cluster", cluster) if cluster else _fetch_recorded(asking, moment)
         name = _name_input(cluster) if cluster else RECORDED
+        files = read_cluster(cluster) if cluster else [_fetch_recorded(asking, moment)]
         table = _Table(device_config_file, hami_version)
-        simulation = _simulate_here(text, name, table, pods, _name_input(file), asking.namespace, count)
+        simulation = _simulate_here(files, name, table, pods, _name_input(file), asking.namespace, count)
     else:
         if device_config_file or hami_version:
             fail("--device-config-file, --hami-version: the API has its own; name a file with --cluster", USAGE)
@@ -102,15 +106,29 @@ def read_input(flag: str, file: Path) -> bytes:
         raise typer.Exit(USAGE) from None
 
 
+def read_cluster(path: Path) -> "list[InputFile]":
+    """Read a cluster's file, or the files of objects below a folder."""
+    from cli.terminal.simulated_pod import InputFile
+
+    if not path.is_dir():
+        return [InputFile(read_input("--cluster", path), _name_input(path))]
+    files = sorted(file for file in path.rglob("*") if file.suffix in _OBJECT_FILES and file.is_file())
+    if not files:
+        fail(f"--cluster: {path} has no file that ends in {', '.join(_OBJECT_FILES)}", USAGE)
+    return [InputFile(read_input("--cluster", file), str(file)) for file in files]
+
+
 def _name_input(file: Path) -> str:
     return "standard input" if str(file) == "-" else str(file)
 
 
-def _fetch_recorded(asking: Asking, moment: str) -> bytes:
+def _fetch_recorded(asking: Asking, moment: str) -> "InputFile":
+    from cli.terminal.simulated_pod import InputFile
+
     text = asking.create_transport().get_text("/cluster-file", {"at": moment})
     if isinstance(text, Problem):
         end_with(text)
-    return text
+    return InputFile(text, RECORDED)
 
 
 def parse_hami_version(version: str) -> "HamiRelease":
@@ -127,14 +145,20 @@ class _Table(NamedTuple):
 
 
 def _simulate_here(
-    cluster: bytes, cluster_name: str, table: _Table, pods: bytes, pods_name: str, namespace: str, count: int | None
+    files: "list[InputFile]",
+    cluster_name: str,
+    table: _Table,
+    pods: bytes,
+    pods_name: str,
+    namespace: str,
+    count: int | None,
 ) -> Json:
     from cli.terminal.simulated_pod import DescribedCluster, DescribedPods, simulate_pods
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.manifests import ManifestError
 
     release = parse_hami_version(table.version) if table.version else None
-    described = DescribedCluster(cluster, cluster_name, table.file, release)
+    described = DescribedCluster(files, cluster_name, table.file, release)
     wanted = DescribedPods(pods, pods_name, namespace or "default", count)
     try:
         return simulate_pods(described, wanted, datetime.now(UTC))

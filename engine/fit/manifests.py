@@ -62,9 +62,9 @@ def _read_bytes(path: Path) -> bytes:
         raise ManifestError(path, None, f"can't be read: {error.strerror}") from None
 
 
-def parse(text: bytes, path: Path) -> Manifest:
-    """Parse the objects of `text`; mistakes name it `path`. Raises `ManifestError`."""
-    manifest = Manifest()
+def parse(text: bytes, path: Path, manifest: Manifest | None = None) -> Manifest:
+    """Parse the objects of `text` into the manifest, or a new one; mistakes name it `path`. Raises `ManifestError`."""
+    manifest = manifest or Manifest()
     try:
         for line, document in parse_documents(text):
             if document is not None:

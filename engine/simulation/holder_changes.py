@@ -46,14 +46,14 @@ def _iterate_ends_of_pods(
     for name in list_refused_by(judgement, {volume_limits.NAME})[:MAX_NODES]:
         with_volumes = [pod for pod in cluster.snapshot.nodes[name].pods if any(volume.claim for volume in pod.volumes)]
         for pod in with_volumes[:MAX_HOLDERS]:
-            yield _end_pods(verdict, [(pod, "a volume")])
+            yield _end_pods(verdict, [(pod, "a volume")], "一个存储卷")
     if list_refused_by(judgement, {volume_restrictions.NAME}):
         claims = {volume.claim for volume in judgement.pod.volumes if volume.claim}
         for info in cluster.snapshot.nodes.values():
             for pod in info.pods:
                 shared = sorted(claims & {volume.claim for volume in pod.volumes})
                 if pod.namespace == judgement.pod.namespace and shared:
-                    yield _end_pods(verdict, [(pod, f"claim {shared[0]}")])
+                    yield _end_pods(verdict, [(pod, f"claim {shared[0]}")], f"存储声明 {shared[0]}")
 
 
 def _name_ports(holder: Pod, pod: Pod) -> str:
@@ -62,8 +62,9 @@ def _name_ports(holder: Pod, pod: Pod) -> str:
     return ", ".join(f"{port.port}/{port.protocol}" for port in taken)
 
 
-def _end_pods(verdict: PodVerdict, holders: Sequence[tuple[Pod, str]]) -> ChangeTrial:
-    edits = tuple(Edit("use", f"{pod.namespace}/{pod.name}", text, "") for pod, text in holders)
+def _end_pods(verdict: PodVerdict, holders: Sequence[tuple[Pod, str]], text_zh: str = "") -> ChangeTrial:
+    """End pods; ``text_zh``: what each holds, in Chinese, if that is another text."""
+    edits = tuple(Edit("use", f"{pod.namespace}/{pod.name}", text, "", before_zh=text_zh) for pod, text in holders)
     return ChangeTrial(edits, verdict.pod, removed=tuple((kinds.POD, *pod.key) for pod, _ in holders))
 
 
@@ -122,7 +123,8 @@ def _end_claims(cluster: SimulationCluster, verdict: PodVerdict, holders: Sequen
         names = [consumer.name for consumer in claim.reserved_for if consumer.resource == "pods"]
         if not names or len(names) < len(claim.reserved_for):
             return None
-        edits += [Edit("use", f"{claim.namespace}/{name}", f"devices of claim {claim.name}", "") for name in names]
+        devices, devices_zh = f"devices of claim {claim.name}", f"声明 {claim.name} 的设备"
+        edits += [Edit("use", f"{claim.namespace}/{name}", devices, "", before_zh=devices_zh) for name in names]
         removed += [(kinds.POD, claim.namespace, name) for name in names]
         objects.append({key: value for key, value in claim.object.items() if key != "status"})
     present = [key for key in removed if key[1:] in cluster.snapshot.pods]

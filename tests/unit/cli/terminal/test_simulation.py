@@ -30,6 +30,27 @@ def test_a_pod_that_fits_nowhere_is_answered_with_what_would_help(run: Run) -> N
     assert "Lower nvidia.com/gpucores of ubuntu-container from 30 to 25" in " ".join(output.split())
 
 
+def test_a_cluster_is_a_folder_of_files_too(run: Run, tmp_path: Path) -> None:
+    node = (
+        "{apiVersion: v1, kind: Node, metadata: {name: %s}, status: {allocatable: {cpu: '4', memory: 8Gi, pods: '9'}}}"
+    )
+    for name in ("n1", "n2"):
+        (tmp_path / f"{name}.yaml").write_text(node % name)
+    (tmp_path / "notes.txt").write_text("no object")
+    pod = tmp_path.parent / "folder-pod.yaml"
+    pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: web}]}}")
+    done = run("simulate", "-f", str(pod), "--cluster", str(tmp_path))
+    assert (done.exit_code, "It fits on 2 of 2 nodes: n1, n2" in done.stdout) == (0, True), done.output
+    (tmp_path / "n2.yaml").write_text("a: [")
+    broken = run("simulate", "-f", str(pod), "--cluster", str(tmp_path))
+    assert (broken.exit_code, "n2.yaml:" in broken.output) == (2, True), broken.output
+
+
+def test_a_folder_without_objects_is_a_mistake(run: Run, tmp_path: Path) -> None:
+    done = run("simulate", "-f", "examples/pods/1-gpu-pod.yaml", "--cluster", str(tmp_path))
+    assert (done.exit_code, "has no file that ends in .json, .yaml, .yml" in done.output) == (2, True), done.output
+
+
 def test_the_cluster_as_it_is_and_at_a_time_are_asked_of_the_api(run: Run) -> None:
     for words in ([], ["--at", "2h"]):
         done = run("simulate", "-f", "examples/pods/1-gpu-pod.yaml", *words)
