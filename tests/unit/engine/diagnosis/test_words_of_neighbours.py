@@ -38,8 +38,8 @@ def test_a_selector_of_namespaces_is_named_with_those_that_have_its_labels() -> 
     assert "pods with app=cache of the namespaces with tier=data (store) by kubernetes.io/hostname" in somewhere.en
     listed = judge(a_pod(spec=an_affinity(namespaces=["store"])), node, namespace)
     assert "pods with app=cache of the namespaces store by kubernetes.io/hostname" in listed.en
-    own = judge(a_pod(spec=an_affinity()), node, namespace)
-    assert "pods with app=cache by kubernetes.io/hostname" in own.en
+    unnamed = judge(a_pod(spec=an_affinity()), node, namespace)
+    assert "pods with app=cache by kubernetes.io/hostname" in unnamed.en
 
 
 def test_a_port_names_its_holder() -> None:
