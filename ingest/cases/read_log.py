@@ -87,13 +87,20 @@ class _Reading:
         self._head = self._head or lines.texts[:MAX_ADVISED]
         self._ended_at = find_end(lines, self._facts.zone) or self._ended_at
         self._reference = lines.origin.reference
-        for source in LOG_SOURCES:
-            if source.name not in self._readers and any(map(source.recognises, lines.texts)):
-                self._start(source)
+        if len(self._readers) < len(LOG_SOURCES):
+            self._start_recognising(lines.texts)
         if not self._readers and len(self._undecided) < MAX_UNDECIDED_BLOCKS:
             self._undecided.append(lines)
         for reader in self._readers.values():
             self._take(reader.feed(lines))
+
+    def _start_recognising(self, texts: Sequence[bytes]) -> None:
+        """Start the readers that recognise a line; most logs have no line with klog's header, or only such lines."""
+        headed = [text for text in texts if klog.has_header(text)]
+        for source in LOG_SOURCES:
+            candidates = headed if source.has_headers else texts
+            if source.name not in self._readers and any(map(source.recognises, candidates)):
+                self._start(source)
 
     def _start(self, source: LogSource) -> None:
         try:

@@ -52,6 +52,8 @@ class LogSource(NamedTuple):
     """A reader for the log of a scheduler in the cluster of this name. Raises ``ValueError`` for a bad node list."""
     recognises: Callable[[bytes], bool]
     """True for a line that shows that the log is of this source."""
+    has_headers: bool = False
+    """Only lines with klog's header are recognised: others need not be looked at."""
 
 
 def _create_hami_reader(cluster: str, facts: LogFacts) -> WaitingReader:
@@ -118,9 +120,9 @@ def _is_volcano_line(line: bytes) -> bool:
 
 
 LOG_SOURCES: Final = (
-    LogSource("kube-scheduler-log", _create_kube_scheduler_reader, _is_kube_scheduler_line),
-    LogSource("volcano-log", _create_volcano_reader, _is_volcano_line),
-    LogSource("hami-log", _create_hami_reader, _is_hami_line),
+    LogSource("kube-scheduler-log", _create_kube_scheduler_reader, _is_kube_scheduler_line, has_headers=True),
+    LogSource("volcano-log", _create_volcano_reader, _is_volcano_line, has_headers=True),
+    LogSource("hami-log", _create_hami_reader, _is_hami_line, has_headers=True),
     LogSource("kai-log", _create_kai_reader, _is_kai_line),
 )
 """The sources whose lines are rarer in others' logs come first."""
