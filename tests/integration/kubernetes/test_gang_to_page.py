@@ -116,8 +116,10 @@ def test_a_gang_that_does_not_fit_is_followed_to_its_page(cluster: ControlPlane,
         assert f"{blamed}: " in sentence, "the member that is the cause"
         assert f"too little {GPU} left" in sentence, "and why"
         assert "3 of 3 members exist" in sentence
+        assert "2 of 3 members fit" in sentence, "how many have room now"
+        assert f"{NAMESPACE}/holder" in sentence, "and who holds what the next one needs"
         assert sentence in pages[name]
-    assert f"too little {GPU}" in answers[blamed]["sentence"]["en"]
+    assert f"{NAMESPACE}/holder" in answers[blamed]["sentence"]["en"]
 
 
 def list_pending(api: Served) -> list[Json]:

@@ -22,7 +22,7 @@ from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import build_attempt_document
-from schemas.events import AlertChanged, AttemptSummarized
+from schemas.events import AlertChanged, AttemptSummarized, build_pod_key
 from tests.support.harness.over_http import OverHttp
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
@@ -114,7 +114,9 @@ class Caller:
 
     def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
         for part in (part for summary in summaries for part in split(summary)):
-            self.app.state.latest.add(part, encode(part).value, time.time())
+            taken = self.app.state.latest.add(part, encode(part).value, time.time())
+            waits = self.app.state.waits
+            waits.read_attempt(0, sum(waits.offsets[:1]), taken, build_pod_key(part.cluster, part.pod))
         self.app.state.topic.replayed = self.app.state.pods_topic.replayed = True
         # For as long as the test takes: on a busy machine that may be longer than an API relies on Kafka's last answer.
         answered_at = float("inf" if following else "-inf")
