@@ -1,18 +1,23 @@
 """Commands for dead letters: list them, show one, send them back to their topics."""
 
+import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry
-
 from pipeline.dead_letter import restore_original
-from pipeline.sinks.kafka import create_topics_sink
-from pipeline.sinks.metrics import TopicsMetrics
 from runtime.errors import UnreachableError
 from runtime.kafka.consumer import connected, create_consumer, read_to_end
-from runtime.kafka.errors import KafkaError
+from runtime.kafka.errors import UNAVAILABLE, KafkaError, explain_kafka_error
+from runtime.kafka.producer import (
+    CLOSE_SECONDS,
+    DELIVERY_SECONDS,
+    create_idempotent_producer,
+    hand_over,
+    start_producer,
+)
 from runtime.kafka.record import to_record
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS, TOPICS
@@ -95,10 +100,15 @@ class _OrUnknown(dict[str, str]):
 
 
 async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: Say) -> None:
-    """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
-    topics = create_topics_sink(kafka, TopicsMetrics("dead_letters", CollectorRegistry()))
+    """Send the dead letters at ``offsets`` (None: all) to the topics they came from.
+
+    Raises ``UnreachableError``, also where this user may not write such a topic. What was sent before stays sent.
+    """
+    # With room for the headers of a record whose value is as large as its topic takes.
+    producer = create_idempotent_producer(kafka, DEAD_LETTERS.max_message_bytes + 1024 * 1024)
     count = 0
     try:
+        await start_producer(producer)
         # Ends where the topic ended at the start: a record that fails again becomes a new dead letter, which would be
         # replayed without an end.
         async for record in _read_all(kafka):
@@ -113,11 +123,19 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
                 # Writers of dead letters may lack the right to write every topic that this user may.
                 say(f"skipped: offset {record.offset} names the topic {original.topic[:200]!r}, which is not ours")
                 continue
-            # One at a time, each acknowledged before the next: records of one pod keep their order.
-            await topics.send([original])
+            # One at a time, each acknowledged before the next: records of one pod keep their order. A service would
+            # try without an end; a person waits for this command.
+            async with asyncio.timeout(DELIVERY_SECONDS):
+                await (await hand_over(producer, original))
             count += 1
+    except UNAVAILABLE as error:
+        cause = explain_kafka_error(error)
+        raise UnreachableError(f"Kafka at {kafka}: {cause} (replayed {count} before that)") from None
     finally:
-        await topics.close()
+        with suppress(*UNAVAILABLE):
+            # `stop` sends what is buffered first, which never ends while no broker answers.
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await producer.stop()
     say(f"replayed {count}")
 
 
@@ -130,4 +148,4 @@ async def _read_all(kafka: KafkaConnection) -> AsyncIterator[Any]:
             async for record in read_to_end(consumer):
                 yield record
     except (KafkaError, OSError) as error:
-        raise UnreachableError(f"Kafka at {kafka}: {error}") from None
+        raise UnreachableError(f"Kafka at {kafka}: {explain_kafka_error(error)}") from None

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,11 @@ from aiokafka.errors import KafkaError
 
 from cli.doctor.kafka import check
 from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
+from pipeline.admin.dead_letters import replay
+from pipeline.dead_letter import to_dead_letter
+from runtime.errors import UnreachableError
 from runtime.kafka.errors import explain_kafka_error
+from runtime.kafka.record import Record
 from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
@@ -100,7 +105,6 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
     running.processes.run(
         "hami-log", "ingest", "hami-log", str(PROPOSAL), *write_flags(running.get_settings("hami-log"))
     )
-    asyncio.run(send_garbage(kafka))
     wait_until_used(kafka, "worker")
     wait_until_used(kafka, "index")
 
@@ -296,3 +300,21 @@ def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(
         f"Kafka: whether {len(TOPICS) - len(API_TOPICS)} of {len(TOPICS)} topics are there",
         f"Kafka: the settings of {len(API_TOPICS)} topics",
     ]
+
+
+async def send_dead_letter(kafka: SecuredKafka) -> None:
+    """Send a dead letter of the topic of decisions, as a worker does."""
+    letter = to_dead_letter(Record(DECISIONS.name, 0, 0, b"key", b"?", []), "no event", datetime.now(UTC))
+    async with AIOKafkaProducer(bootstrap_servers=kafka.plain) as producer:
+        await producer.send_and_wait(letter.topic, letter.value, key=letter.key, headers=letter.headers)
+
+
+@pytest.mark.usefixtures("seen")
+def test_a_replay_without_the_right_ends_with_its_cause(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(send_dead_letter(kafka))
+    connection = read_connection(kafka.use_certificate("schedulerlog-alerts"), monkeypatch)
+    with pytest.raises(UnreachableError) as refused:
+        asyncio.run(replay(connection, None, print))
+    words = str(refused.value)
+    assert "TopicAuthorizationFailedError" in words
+    assert words.endswith("give this user the right, docs/security.md lists them (replayed 0 before that)")
