@@ -6,7 +6,7 @@ from typing import Final
 from engine.diagnosis import texts
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, Unknown
 from engine.diagnosis.outcome import DevicesOfReason, FoundObstacle, TreeStep
-from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
+from engine.diagnosis.vendor_words import find_requested_vendor, is_of_kai, write_for_kai, write_for_vendor
 from engine.diagnosis.wording import get_requests
 from schemas.answers.diagnosis import (
     ClaimDevice,
@@ -24,6 +24,7 @@ MAX_NODES: Final = 20
 
 def to_obstacle(obstacle: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
     vendor = find_requested_vendor(get_requests(facts) or (), facts.vendors)
+    remedy = write_for_vendor(texts.write_remedy(obstacle, facts.namespace, facts.name), vendor)
     names = {"<namespace>": facts.namespace, "<pod>": facts.name}
     for placeholder in ("claim", "class"):
         if word := obstacle.words.get(placeholder):
@@ -32,7 +33,7 @@ def to_obstacle(obstacle: FoundObstacle, facts: DiagnosisFacts) -> Obstacle:
         code=obstacle.code,
         sentence=texts.write_sentence(obstacle),
         likely_cause=write_for_vendor(texts.write_likely_cause(obstacle), vendor),
-        remedy=write_for_vendor(texts.write_remedy(obstacle, facts.namespace, facts.name), vendor),
+        remedy=write_for_kai(remedy) if is_of_kai(facts) else remedy,
         who_acts=texts.list_actors(obstacle),
         numbers=dict(obstacle.numbers),
         nodes=list(obstacle.nodes[:MAX_NODES]),

@@ -1,11 +1,13 @@
-"""Texts about devices in the words of the vendor that the pod asks for.
+"""Texts about devices in the words of the vendor that the pod asks for, and of the scheduler that shares them.
 
-The texts are written with NVIDIA's resources, annotations and tool; every vendor of the device table has its own.
+The texts are written with NVIDIA's resources, annotations and tool as HAMi reads them; every vendor of the device table
+has its own, and KAI takes shares of a device from annotations.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from engine.diagnosis.facts import DiagnosisFacts
 from engine.hami import annotations
 from engine.hami.vendor_annotations import ASCEND_MODE
 from engine.hami.vendor_catalog import build_ascend, list_vendors
@@ -32,6 +34,32 @@ _TOOLS: Final[Mapping[Family, str]] = {
 }
 """Command that lists a vendor's devices on their node."""
 _UNREAD: Final = ("an annotation that HAMi does not read for {vendor}", "HAMi 不为 {vendor} 读取的注解")
+
+
+KAI_FRACTION: Final = "gpu-fraction"
+"""Annotation of a pod that asks KAI for a part of a device."""
+KAI_MEMORY: Final = "gpu-memory"
+"""Annotation with the MiB of a share. A pod with ``gpu-fraction`` names no amount."""
+KAI: Final = "kai-scheduler"
+"""The usual name of KAI's scheduler."""
+_NAMES_OF_KAI: Final = ((annotations.GPU_MEMORY, KAI_MEMORY), (annotations.GPU_MEMORY_PERCENT, KAI_FRACTION))
+
+
+def is_of_kai(facts: DiagnosisFacts) -> bool:
+    """Tell whether KAI decided the attempt: by its usual name, its log, or what is observed of the scheduler."""
+    attempt = facts.attempt
+    if attempt is None:
+        return False
+    observed = {state.name for state in facts.schedulers or () if state.implementation == "KAI"}
+    return attempt.scheduler in {KAI, *observed} or attempt.reader == "kai-log"
+
+
+def write_for_kai(text: InBothLanguages) -> InBothLanguages:
+    """Write a text with the annotations by which KAI takes shares of a device."""
+    en, zh = text.en, text.zh
+    for name, instead in _NAMES_OF_KAI:
+        en, zh = en.replace(f"`{name}`", f"`{instead}`"), zh.replace(f"`{name}`", f"`{instead}`")
+    return InBothLanguages(en=en, zh=zh)
 
 
 def find_requested_vendor(requests: Sequence[Request], vendors: Vendors = ()) -> Vendor | None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.diagnosis.layers.reservations import RESERVATIONS
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.vendor_words import KAI, KAI_FRACTION, KAI_MEMORY
 from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
 from engine.filters.verdicts import PluginRefusal, StatusCode
 from engine.hami.annotations import GPU_COUNT
@@ -19,14 +20,10 @@ from engine.snapshot.snapshot import Snapshot
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.json_types import Json
 
-SCHEDULER: Final = "kai-scheduler"
 _PLUGIN: Final = "KAI"
-_FRACTION: Final = "gpu-fraction"
-MEMORY: Final = "gpu-memory"
-"""Annotation with the MiB of a share. A pod with ``gpu-fraction`` names no amount."""
 _DEVICES: Final = "gpu-fraction-num-devices"
 _CONTAINER: Final = "gpu-fraction-container-name"
-SHARE_ANNOTATIONS: Final = (_FRACTION, MEMORY, _DEVICES, _CONTAINER)
+SHARE_ANNOTATIONS: Final = (KAI_FRACTION, KAI_MEMORY, _DEVICES, _CONTAINER)
 """Annotations of a pod that say which part of a device it asks for."""
 _GROUP: Final = "runai-gpu-group"
 _LABEL: Final = "nvidia.com/gpu.memory"
@@ -108,7 +105,7 @@ class SharedNode:
 def read_share(pod: Mapping[str, Any]) -> DeviceShare | None:
     """Read the share that a pod asks for; None for a pod that asks for none, or in a way that KAI refuses."""
     annotations = get_object(pod, "metadata", "annotations")
-    fraction, memory = (_parse_positive(annotations.get(name)) for name in (_FRACTION, MEMORY))
+    fraction, memory = (_parse_positive(annotations.get(name)) for name in (KAI_FRACTION, KAI_MEMORY))
     if not (fraction or memory):
         return None
     return DeviceShare(int(_parse_positive(annotations.get(_DEVICES)) or 1), fraction, 0.0 if fraction else memory)
@@ -116,7 +113,7 @@ def read_share(pod: Mapping[str, Any]) -> DeviceShare | None:
 
 def asks_kai_share(pod: Mapping[str, Any]) -> bool:
     """Tell whether a pod asks KAI for a part of a device."""
-    return get_text(pod, "spec", "schedulerName") == SCHEDULER and read_share(pod) is not None
+    return get_text(pod, "spec", "schedulerName") == KAI and read_share(pod) is not None
 
 
 def get_sharing_container(pod: Mapping[str, Any]) -> str:
@@ -223,7 +220,7 @@ def _build_reservation(node: str, group: str) -> Json:
     name, amounts = f"{_RESERVED}{group}", {GPU_COUNT: "1"}
     resources = {"limits": amounts, "requests": amounts}
     metadata = {"namespace": RESERVATIONS, "name": name, "uid": name, "labels": {_GROUP: group}}
-    spec = {"nodeName": node, "schedulerName": SCHEDULER, "containers": [{"name": "hold", "resources": resources}]}
+    spec = {"nodeName": node, "schedulerName": KAI, "containers": [{"name": "hold", "resources": resources}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
 
 

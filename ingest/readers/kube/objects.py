@@ -4,12 +4,13 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
+from engine.diagnosis.vendor_words import KAI_MEMORY
 from engine.hami.allocation import list_allocations
 from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
 from engine.hami.node_events import to_node_registered
 from engine.hami.node_registration import list_cordoned_devices, read_node
 from engine.hami.vendor_catalog import list_vendors
-from engine.simulation.kai_shares import MEMORY, is_group_label
+from engine.simulation.kai_shares import is_group_label
 from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions, parse_moment
@@ -140,7 +141,7 @@ def read_kai_allocations(pod: JsonView) -> list[DeviceAllocation]:
     """Read an allocation for each group of the pod; none if it shares no device. Pods do not name whole devices."""
     labels, annotations = get_object(pod, "metadata", "labels"), get_object(pod, "metadata", "annotations")
     groups = {value for key, value in labels.items() if isinstance(value, str) and is_group_label(key)}
-    memory = get_text(annotations, MEMORY)
+    memory = get_text(annotations, KAI_MEMORY)
     first = next(iterate_objects(pod, "spec", "containers"), {})
     container = get_text(annotations, _CONTAINER) or get_text(first, "name")
     amount = int(memory) if memory.isascii() and memory.isdecimal() and len(memory) < 16 else None

@@ -5,12 +5,15 @@ from typing import Any
 import orjson
 import pytest
 
-from engine.diagnosis.vendor_words import find_requested_vendor, write_for_vendor
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, SchedulerState
+from engine.diagnosis.vendor_words import find_requested_vendor, is_of_kai, write_for_kai, write_for_vendor
 from engine.hami.vendor_catalog import build_ascend
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import Request
 from schemas.reasons import read_catalogue
+from tests.support.builders.attempts import STARTED
 from tests.support.builders.cluster import a_node, a_pod
+from tests.support.builders.events import a_summary
 from tests.support.builders.simulations import simulate
 
 CHIP = "Ascend910B4"
@@ -59,3 +62,24 @@ def test_an_ascend_pod_is_advised_with_ascends_names() -> None:
     texts = answer["diagnosis"]["obstacle"]
     assert f"`huawei.com/{CHIP}`" in texts["likely_cause"]["en"]
     assert "nvidia" not in texts["likely_cause"]["en"] + texts["remedy"]["en"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reader", "is_kai"),
+    [
+        ("kai-scheduler", "", True),
+        ("gpu-queue", "kai-log", True),
+        ("gpu-queue", "", True),
+        ("hami-scheduler", "", False),
+    ],
+)
+def test_a_share_of_a_device_is_asked_of_kai_by_its_annotations(scheduler: str, reader: str, *, is_kai: bool) -> None:
+    observed = SchedulerState("gpu-queue", Evidence("scheduler", "gpu-queue"), "KAI")
+    attempt = a_summary(scheduler=scheduler).model_copy(update={"reader": reader})
+    facts = DiagnosisFacts("c", "default", "pod", STARTED, attempt=attempt, schedulers=[observed])
+    assert is_of_kai(facts) is is_kai
+    reason = read_catalogue()["CardInsufficientMemory"]
+    written = write_for_kai(InBothLanguages(en=reason.en.remedy, zh=reason.zh.remedy))
+    # As KAI documents the annotations: MiB of a device, and its part.
+    assert written.en.startswith("Lower `gpu-memory` (MiB a device) or `gpu-fraction`, ")
+    assert "`gpu-memory`（每卡 MiB）或 `gpu-fraction`" in written.zh
