@@ -35,7 +35,6 @@ from runtime.kubernetes.object_fields import get_object, get_text, iterate_objec
 from schemas.events import Condition
 
 _ADMITTED: Final = FoundObstacle("KueueAdmitted")
-_STILL_SUSPENDED: Final = "KueueAdmittedSuspended"
 _MAXIMUM: Final = re.compile(
     r"insufficient quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+),.*?(?:\((?P<asked>[^()]*)\) > )?"
     r"maximum capacity \((?P<maximum>[^()]*)\)"
@@ -56,8 +55,8 @@ _NOT_PROVISIONED: Final = (("Failed", "True"), ("Provisioned", "False"))
 """Conditions of a ProvisioningRequest, with the status in which they say that there are no nodes for it."""
 _REMOTE: Final = re.compile(r"got reservation on \"(?P<cluster>[^\"]+)\"")
 _STOPPED: Final = ("Stopped", "Terminating")
-_STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
 """Reasons of a queue's condition Active that somebody has caused on purpose."""
+_STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
 _INACTIVE: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) is inactive")
 
 
@@ -109,7 +108,7 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
         return remote
     if workload.is_admitted and not _is_taken_back(workload):
         suspended = _list_suspended(workload)
-        return FoundObstacle(_STILL_SUSPENDED, {"owners": shorten_list(suspended)}) if suspended else _ADMITTED
+        return FoundObstacle("KueueAdmittedSuspended", {"owners": shorten_list(suspended)}) if suspended else _ADMITTED
     if not workload.is_active:
         return _explain_deactivated(workload)
     if reserved and reserved.status == "True":
