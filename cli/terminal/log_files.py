@@ -95,8 +95,12 @@ def explain(
     source = _name_source(paths)
     has_details = bool(pod) or bool(html) or len(names) <= _MAX_ANSWERS
     rows = build_rows(case, names, has_details=has_details)
-    if html:
+    if html and rows:
         _write_page(html, Path(source).name, rows, language)
+    elif html and not _diagnose_unmade(case):
+        _stop(f"--html: no page without a pod: {explain_emptiness(source, case)}", UNKNOWN)
+    elif html:
+        _stop(f"--html: a page is about pods, and {source} has only workloads; leave it out to read about them", UNKNOWN)
     if not pod:
         unmade = _diagnose_unmade(case)
         document = {"items": rows, **({"workloads": unmade} if unmade else {})}

@@ -285,6 +285,14 @@ def test_a_log_without_attempts_is_a_mistake_with_the_lines_that_were_read(run: 
     assert "This replica was not the leader (1 line, the last at 20" in done.stderr
 
 
+def test_no_page_is_written_about_a_log_without_pods(run: Run, tmp_path: Path) -> None:
+    waits = b'I1121 03:06:23.217054 1 scheduler.go:369] "Scheduler is not leader yet, skipping ..."'
+    page = tmp_path / "why.html"
+    done = run("explain", a_log(tmp_path, waits), "--html", str(page))
+    assert (done.exit_code, done.stdout, page.exists()) == (3, "", False)
+    assert "This replica was not the leader" in done.stderr
+
+
 def test_a_misspelled_name_is_answered_with_similar_ones(run: Run, tmp_path: Path) -> None:
     pods = [f"ml/other-{number}" for number in range(20)] + ["ml/trainer-0"]
     log = a_log(tmp_path, *(write_failure(1, pod, seconds=seconds_later) for seconds_later, pod in enumerate(pods)))
