@@ -64,7 +64,14 @@ def _begin(tracing: Tracing, scope: Scope) -> Span:
 def _describe(span: Span, scope: Scope, status: int) -> None:
     # The route's template, never the path, so that requests of one kind have one name. Routing has set it by now.
     route = getattr(scope.get("route"), "path", "")
-    http = {"http.request.method": scope["method"], "http.route": route, "http.response.status_code": str(status)}
+    http = {
+        "http.request.method": scope["method"],
+        "http.route": route,
+        "http.response.status_code": status,
+        "url.scheme": scope["scheme"],
+        # A path that is none of ours may name anything.
+        "url.path": scope["path"] if route else "",
+    }
     span.describe(f"{scope['method']} {route}".rstrip(), describe_path(scope.get("path_params", {})), http)
 
 

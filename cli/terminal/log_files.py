@@ -100,7 +100,9 @@ def explain(
     elif html and not _diagnose_unmade(case):
         _stop(f"--html: no page without a pod: {explain_emptiness(source, case)}", UNKNOWN)
     elif html:
-        _stop(f"--html: a page is about pods, and {source} has only workloads; leave it out to read about them", UNKNOWN)
+        _stop(
+            f"--html: a page is about pods, and {source} has only workloads; leave it out to read about them", UNKNOWN
+        )
     if not pod:
         unmade = _diagnose_unmade(case)
         document = {"items": rows, **({"workloads": unmade} if unmade else {})}

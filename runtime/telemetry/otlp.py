@@ -5,6 +5,7 @@ Spans never hold anything up: more than 2,048 that wait are dropped, and the SDK
 
 import os
 import re
+from socket import gethostname
 from threading import Thread
 from typing import Final
 
@@ -14,15 +15,33 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.semconv._incubating.attributes.messaging_attributes import (
+    MESSAGING_DESTINATION_NAME,
+    MESSAGING_OPERATION_NAME,
+    MESSAGING_OPERATION_TYPE,
+    MESSAGING_SYSTEM,
+    MessagingOperationTypeValues,
+)
+from opentelemetry.semconv.attributes.service_attributes import (
+    SERVICE_INSTANCE_ID,
+    SERVICE_NAME,
+    SERVICE_NAMESPACE,
+    SERVICE_VERSION,
+)
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from runtime.cli.installation import VERSION
-from runtime.telemetry.spans import NOTHING, Kind, Subject
+from runtime.telemetry.spans import NO_ATTRIBUTES, NOTHING, Attributes, Kind, Subject
 from schemas.codec.trace_context import NO_TRACE, Trace
 
 CLOSE_SECONDS: Final = 2.0
 _ATTRIBUTES: Final = {"attempt": "schedulerlog.attempt.id", "cluster": "k8s.cluster.name"}
+_PROCESS: Final = {SERVICE_NAMESPACE: "schedulerlog", SERVICE_VERSION: VERSION}
+_OPERATION_TYPES: Final[dict[Kind, str]] = {
+    "producer": MessagingOperationTypeValues.SEND.value,
+    "consumer": MessagingOperationTypeValues.PROCESS.value,
+}
 _TRACE_ID: Final = re.compile("[0-9a-f]{32}")
 
 
@@ -44,11 +63,11 @@ class OtlpSpan:
         parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
         self.trace = Trace(parent.encode(), context.trace_state.to_header().encode())
 
-    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Attributes = NO_ATTRIBUTES) -> None:
         if name:
             self._span.update_name(name)
         self._span.set_attributes(
-            {**_to_attributes(subject), **{key: text for key, text in attributes.items() if text}}
+            {**_to_attributes(subject), **{key: value for key, value in attributes.items() if value}}
         )
 
     def end(self, error: str = "") -> None:
@@ -64,10 +83,10 @@ class OtlpTracing:
 
     def __init__(self, endpoint: str, service: str, exporter: SpanExporter | None = None) -> None:
         # The environment's name comes before ours, as OpenTelemetry's own programs have it.
-        name = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": service}
+        name = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: service}
         self._ids = _AttemptIds()
         self._provider = TracerProvider(
-            resource=Resource.create(name | {"service.version": VERSION}),
+            resource=Resource.create({**_PROCESS, **name, SERVICE_INSTANCE_ID: gethostname()}),
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
@@ -85,7 +104,11 @@ class OtlpTracing:
         attempt = subject.get("attempt", "")
         self._ids.next_trace_id = int(attempt, 16) if _TRACE_ID.fullmatch(attempt) else 0
         span = self._tracer.start_span(
-            name, context, SpanKind[kind.upper()], _to_attributes(subject), start_time=began_ns or None
+            name,
+            context,
+            SpanKind[kind.upper()],
+            _to_attributes(subject) | _describe_message(name, kind),
+            start_time=began_ns or None,
         )
         return OtlpSpan(span)
 
@@ -95,6 +118,19 @@ class OtlpTracing:
         sending = Thread(target=self._provider.shutdown, name="last spans", daemon=True)
         sending.start()
         sending.join(CLOSE_SECONDS)
+
+
+def _describe_message(name: str, kind: Kind) -> dict[str, str]:
+    """Describe the topic of a span about records, whose name is that of the operation and the topic."""
+    if kind not in _OPERATION_TYPES:
+        return {}
+    operation, _, topic = name.partition(" ")
+    return {
+        MESSAGING_SYSTEM: "kafka",
+        MESSAGING_OPERATION_NAME: operation,
+        MESSAGING_OPERATION_TYPE: _OPERATION_TYPES[kind],
+        MESSAGING_DESTINATION_NAME: topic,
+    }
 
 
 def _to_attributes(subject: Subject) -> dict[str, str]:

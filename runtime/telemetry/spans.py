@@ -10,6 +10,9 @@ Kind = Literal["server", "client", "producer", "consumer"]
 Subject = Mapping[str, str]
 """Subject of a span, as ``logs.identify_subject`` makes it."""
 NOTHING: Final[Subject] = MappingProxyType({})
+Attributes = Mapping[str, str | int]
+"""Attributes of a span by OpenTelemetry's names, with the types of its conventions."""
+NO_ATTRIBUTES: Final[Attributes] = MappingProxyType({})
 
 
 class Span(Protocol):
@@ -19,7 +22,7 @@ class Span(Protocol):
     def trace(self) -> Trace:
         """Trace that the following spans belong to; false without a trace."""
 
-    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Attributes = NO_ATTRIBUTES) -> None:
         """Describe the span after its beginning; an empty ``name`` leaves its first name.
 
         ``attributes`` have OpenTelemetry's names already.
@@ -33,7 +36,7 @@ class PassedOn(NamedTuple):
 
     trace: Trace = NO_TRACE
 
-    def describe(self, name: str, subject: Subject = NOTHING, attributes: Subject = NOTHING) -> None:
+    def describe(self, name: str, subject: Subject = NOTHING, attributes: Attributes = NO_ATTRIBUTES) -> None:
         """Do nothing."""
 
     def end(self, error: str = "") -> None:

@@ -31,7 +31,8 @@ async def test_a_request_continues_its_callers_trace_down_to_the_index() -> None
     assert request.parent is not None
     assert f"00-{request.context.trace_id:032x}-{request.parent.span_id:016x}-01" == CALLER
     assert request.attributes == {
-        "http.request.method": "GET", "http.route": ROUTE, "http.response.status_code": "404",
+        "http.request.method": "GET", "http.route": ROUTE, "http.response.status_code": 404,
+        "url.path": POD, "url.scheme": "http",
         "k8s.namespace.name": "llm", "k8s.pod.name": "deepseek-a",
     }  # fmt: skip
     assert request.status.is_ok or request.status.description is None
@@ -48,7 +49,7 @@ async def test_what_memory_answers_has_no_span_of_the_index() -> None:
     [request] = await collect_spans(POD.replace("deepseek-a", "in-memory"))
     assert request.parent is None
     assert request.attributes is not None
-    assert request.attributes["http.response.status_code"] == "200"
+    assert request.attributes["http.response.status_code"] == 200
 
 
 async def test_an_index_that_is_away_is_an_error_of_both_spans() -> None:

@@ -102,3 +102,22 @@ def test_a_collector_without_open_telemetry_names_the_extra(monkeypatch: pytest.
     settings = TracingSettings(otlp_endpoint="http://127.0.0.1:4318")
     with pytest.raises(SettingError, match=r"pip install 'schedulerlog\[otel\]'"), tracing(settings, "worker"):
         pass
+
+
+def test_a_span_of_records_has_what_the_conventions_for_messaging_ask_for() -> None:
+    exporter = InMemorySpanExporter()
+    tracing = OtlpTracing("", "schedulerlog-worker", exporter)
+    tracing.begin("fold schedulerlog.decisions", kind="consumer").end()
+    tracing.begin("publish schedulerlog.decisions", kind="producer").end()
+    tracing.close()
+    folded, published = exporter.get_finished_spans()
+    # By OpenTelemetry's semantic conventions for Kafka.
+    assert folded.attributes == {
+        "messaging.system": "kafka", "messaging.operation.name": "fold", "messaging.operation.type": "process",
+        "messaging.destination.name": "schedulerlog.decisions",
+    }  # fmt: skip
+    assert published.attributes is not None
+    assert published.attributes["messaging.operation.type"] == "send"
+    process = folded.resource.attributes
+    assert (process["service.namespace"], process["service.name"]) == ("schedulerlog", "schedulerlog-worker")
+    assert process["service.instance.id"]
