@@ -405,4 +405,9 @@ def test_every_right_is_used_and_no_other_asked_for(world: World, name: str) -> 
             Right("get", "", "configmaps", "kube-system", "extension-apiserver-authentication"),
         }
     assert {right for right in rights if not any(request.uses(right) for request in requests)} == set()
-    assert [request for request in requests if request.status in (401, 403)] == []
+    # Answers name what these rights would add, and where nobody gave them the API asks in vain.
+    documents = yaml.safe_load_all((KUSTOMIZE / "components/diagnosis/nodes/rights.yaml").read_text())
+    optional = set(list_granted(list(documents), "schedulerlog-api"))
+    assert optional
+    refused = [request for request in requests if request.status in (401, 403)]
+    assert [request for request in refused if not any(request.uses(right) for right in optional)] == []

@@ -149,9 +149,10 @@ def test_a_pod_is_followed_from_its_queue_to_the_scheduler(
     assert held["obstacle"]["code"] == "KueueWaitsForQuota"
     assert "8 of its 8 are in use" in held["sentence"]["en"]
     assert refused["obstacle"]["code"] == "ResourceNeverEnough"
-    assert [moment["event"] for moment in refused["timeline"]][:5] == [
-        "queued", "created", "quota reserved", "admitted", "released",
-    ]  # fmt: skip
+    moments = [moment["event"] for moment in refused["timeline"]]
+    # The API server dates both with whole seconds, which may or may not be the same.
+    assert sorted(moments[:2]) == ["created", "queued"]
+    assert moments[2:5] == ["quota reserved", "admitted", "released"]
     waits = {wait["layer"]: wait["waited_seconds"] for wait in refused["waits"]}
     assert waits["queue"] >= LAYERS_SECONDS - 1
     assert waits["gate"] >= LAYERS_SECONDS - 1

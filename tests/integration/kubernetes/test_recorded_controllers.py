@@ -186,8 +186,10 @@ def test_a_gang_of_volcano_has_a_reason_for_each_node(world: World, namespace: s
     assert list_reasons(attempt) == dict.fromkeys(("volcano-0", "volcano-1"), "Insufficient nvidia.com/gpu")
     assert answers[0]["obstacle"]["code"] == "GangHasNode"
     sentence = answers[7]["sentence"]["en"]
-    assert sentence == "2 of 2 nodes have too little nvidia.com/gpu left."
-    assert answers[7]["obstacle"]["code"] == "InsufficientResource"
+    # As Volcano counts them: 7 are schedulable, and the eighth is not.
+    assert "7 of 8 members fit now" in sentence
+    assert "train-a-worker-7 is the first that does not" in sentence
+    assert answers[7]["obstacle"]["code"] == "GangTooLarge"
     assert answers[7]["comparison"]["agreement"] == "equal"
     assert sentence in page
     assert "volcano-0" in page
