@@ -69,7 +69,7 @@ def _describe(span: Span, scope: Scope, status: int) -> None:
         "http.route": route,
         "http.response.status_code": status,
         "url.scheme": scope["scheme"],
-        # A path that is none of ours may name anything.
+        # A path without a route may name anything.
         "url.path": scope["path"] if route else "",
     }
     span.describe(f"{scope['method']} {route}".rstrip(), describe_path(scope.get("path_params", {})), http)

@@ -1,6 +1,7 @@
 """deploy/kustomize on a real API server that enforces Pod Security `restricted`: every overlay and every component."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,6 +141,19 @@ def test_the_same_render_changes_nothing_and_another_image_remakes_only_jobs(clu
             "kustomize.toolkit.fluxcd.io/force": "enabled",
             "argocd.argoproj.io/sync-options": "Force=true,Replace=true",
         }
+
+
+def test_the_label_of_a_prometheus_is_added_as_the_page_says(cluster: ControlPlane, tmp_path: Path) -> None:
+    page = (KUSTOMIZE.parents[1] / "docs/deploy.md").read_text()
+    (block,) = (
+        block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "/metadata/labels/release" in block
+    )
+    folder = combine(tmp_path / "labelled", KUSTOMIZE / "base", ["prometheus"])
+    path = folder / "kustomization.yaml"
+    path.write_text(path.read_text() + block)
+    labelled = select_kinds(build(cluster, folder), "ServiceMonitor", "PrometheusRule")
+    assert len(labelled) >= 2
+    assert {item["metadata"]["labels"]["release"] for item in labelled} == {"kube-prometheus-stack"}
 
 
 def read_versions(cluster: ControlPlane, objects: list[Json]) -> dict[tuple[str, str], str]:
