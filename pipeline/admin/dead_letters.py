@@ -3,8 +3,8 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 from pipeline.dead_letter import restore_original
@@ -111,23 +111,24 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
         await start_producer(producer)
         # Ends where the topic ended at the start: a record that fails again becomes a new dead letter, which would be
         # replayed without an end.
-        async for record in _read_all(kafka):
-            if offsets is not None and record.offset not in offsets:
-                continue
-            try:
-                original = restore_original(to_record(record))
-            except ValueError as error:
-                say(f"skipped: {error}")
-                continue
-            if original.topic not in _REPLAYED:
-                # Writers of dead letters may lack the right to write every topic that this user may.
-                say(f"skipped: offset {record.offset} names the topic {original.topic[:200]!r}, which is not ours")
-                continue
-            # One at a time, each acknowledged before the next: records of one pod keep their order. A service would
-            # try without an end; a person waits for this command.
-            async with asyncio.timeout(DELIVERY_SECONDS):
-                await (await hand_over(producer, original))
-            count += 1
+        async with aclosing(_read_all(kafka)) as letters:
+            async for record in letters:
+                if offsets is not None and record.offset not in offsets:
+                    continue
+                try:
+                    original = restore_original(to_record(record))
+                except ValueError as error:
+                    say(f"skipped: {error}")
+                    continue
+                if original.topic not in _REPLAYED:
+                    # Writers of dead letters may lack the right to write every topic that this user may.
+                    say(f"skipped: offset {record.offset} names the topic {original.topic[:200]!r}, which is not ours")
+                    continue
+                # One at a time, each acknowledged before the next: records of one pod keep their order. A service would
+                # try without an end; a person waits for this command.
+                async with asyncio.timeout(DELIVERY_SECONDS):
+                    await (await hand_over(producer, original))
+                count += 1
     except UNAVAILABLE as error:
         cause = explain_kafka_error(error)
         raise UnreachableError(f"Kafka at {kafka}: {cause} (replayed {count} before that)") from None
@@ -139,7 +140,7 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
     say(f"replayed {count}")
 
 
-async def _read_all(kafka: KafkaConnection) -> AsyncIterator[Any]:
+async def _read_all(kafka: KafkaConnection) -> AsyncGenerator[Any]:
     """Read every dead letter that the topic has now."""
     # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
     consumer = create_consumer(kafka, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes)

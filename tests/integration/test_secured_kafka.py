@@ -11,6 +11,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from cli.doctor.findings import Fault
 from cli.doctor.kafka import check
 from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
 from pipeline.admin.dead_letters import replay
@@ -105,6 +106,7 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
     running.processes.run(
         "hami-log", "ingest", "hami-log", str(PROPOSAL), *write_flags(running.get_settings("hami-log"))
     )
+    asyncio.run(send_garbage(kafka))
     wait_until_used(kafka, "worker")
     wait_until_used(kafka, "index")
 
@@ -251,9 +253,9 @@ def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, mon
     assert {*asyncio.run(list_topic_names(read_connection(settings, monkeypatch)))} == API_TOPICS
 
 
-async def get_refusal(work: Coroutine[None, None, object]) -> KafkaError:
+async def get_refusal(work: Coroutine[None, None, object], kind: type[Exception] = KafkaError) -> Exception:
     """Return its error; the sockets that it left are closed."""
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(kind) as refused:
         await work
     # The client closes them, and does not wait for that.
     await asyncio.sleep(0.05)
@@ -294,7 +296,13 @@ def test_topics_that_a_user_may_not_see_are_named(kafka: SecuredKafka, monkeypat
 def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(
     kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faults, unseen = asyncio.run(check(read_connection(kafka.use_scram(API), monkeypatch)))
+    async def check_and_close() -> tuple[list[Fault], list[str]]:
+        checked = await check(read_connection(kafka.use_scram(API), monkeypatch))
+        # As in `get_refusal`.
+        await asyncio.sleep(0.05)
+        return checked
+
+    faults, unseen = asyncio.run(check_and_close())
     assert faults == []
     assert [line.partition(": a user that may")[0] for line in unseen] == [
         f"Kafka: whether {len(TOPICS) - len(API_TOPICS)} of {len(TOPICS)} topics are there",
@@ -313,8 +321,6 @@ async def send_dead_letter(kafka: SecuredKafka) -> None:
 def test_a_replay_without_the_right_ends_with_its_cause(kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(send_dead_letter(kafka))
     connection = read_connection(kafka.use_certificate("schedulerlog-alerts"), monkeypatch)
-    with pytest.raises(UnreachableError) as refused:
-        asyncio.run(replay(connection, None, print))
-    words = str(refused.value)
+    words = str(asyncio.run(get_refusal(replay(connection, None, print), UnreachableError)))
     assert "TopicAuthorizationFailedError" in words
     assert words.endswith("give this user the right, docs/security.md lists them (replayed 0 before that)")
