@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -100,9 +101,8 @@ class ReadyAnswers:
             return None
         if self._tracing.is_on:
             parameters = {"namespace": namespace, "name": name} | ({"cluster": cluster} if cluster else {})
-            trace_answered(
-                self._tracing, {**scope, "method": "GET", "route": entry.route, "path_params": parameters}, 200
-            )
+            request = {"method": "GET", "path": unquote(path.decode()), "route": entry.route, "path_params": parameters}
+            trace_answered(self._tracing, {**scope, **request}, 200)
         self._metrics.count(entry.route.path, 200)
         self._metrics.observe_request(entry.route.path, perf_counter() - started)
         return entry.answer
