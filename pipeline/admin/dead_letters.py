@@ -8,6 +8,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Final
 
 from pipeline.dead_letter import restore_original
+from pipeline.sinks.kafka import MAX_REQUEST_BYTES
 from runtime.errors import UnreachableError
 from runtime.kafka.consumer import connected, create_consumer, read_to_end
 from runtime.kafka.errors import UNAVAILABLE, KafkaError, explain_kafka_error
@@ -104,8 +105,7 @@ async def replay(kafka: KafkaConnection, offsets: Collection[int] | None, say: S
 
     Raises ``UnreachableError``, also where this user may not write such a topic. What was sent before stays sent.
     """
-    # With room for the headers of a record whose value is as large as its topic takes.
-    producer = create_idempotent_producer(kafka, DEAD_LETTERS.max_message_bytes + 1024 * 1024)
+    producer = create_idempotent_producer(kafka, MAX_REQUEST_BYTES)
     count = 0
     try:
         await start_producer(producer)

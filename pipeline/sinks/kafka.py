@@ -14,10 +14,10 @@ from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["TopicsSink", "create_topics_sink"]
+__all__ = ["MAX_REQUEST_BYTES", "TopicsSink", "create_topics_sink"]
 
 # A dead letter is the record itself and its headers: a MiB more leaves space for these.
-_MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
+MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
 
 
 def create_topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backoff_seconds: float = 10.0) -> TopicsSink:
@@ -30,7 +30,7 @@ def create_topics_sink(kafka: KafkaConnection, metrics: TopicsMetrics, max_backo
 
     return TopicsSink(
         kafka,
-        _MAX_REQUEST_BYTES,
+        MAX_REQUEST_BYTES,
         count_retry=metrics.publish_retries.inc,
         instead_of=replace_oversize,
         max_backoff_seconds=max_backoff_seconds,
