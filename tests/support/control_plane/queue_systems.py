@@ -45,17 +45,21 @@ KINDS: Final = (
 @contextmanager
 def created_kinds(cluster: ControlPlane, kinds: tuple[CustomKind, ...] = KINDS) -> Iterator[None]:
     """The kinds on the cluster, with any fields; they and their objects go when the block ends."""
+    paths = [f"{_DEFINITIONS}/{kind.plural}.{kind.group}" for kind in kinds]
     with cluster.open_client() as client:
-        for kind in kinds:
-            create(client, _DEFINITIONS, _build_definition(kind))
-        for kind in kinds:
-            path = kind.build_path("default")
-            eventually(lambda path=path: client.get(path).status_code == httpx.codes.OK, f"no {path}")  # type: ignore[misc]
         try:
+            for kind in kinds:
+                create(client, _DEFINITIONS, _build_definition(kind))
+            for kind in kinds:
+                path = kind.build_path("default")
+                eventually(lambda path=path: client.get(path).status_code == httpx.codes.OK, f"no {path}")  # type: ignore[misc]
             yield
         finally:
-            for kind in kinds:
-                client.delete(f"{_DEFINITIONS}/{kind.plural}.{kind.group}")
+            for path in paths:
+                client.delete(path)
+            # The API server deletes the objects of a kind before the kind; the next test creates the same kinds.
+            for path in paths:
+                eventually(lambda path=path: client.get(path).status_code == httpx.codes.NOT_FOUND, f"{path} remains")  # type: ignore[misc]
 
 
 def create_custom(client: httpx.Client, kind: CustomKind, namespace: str, body: Json) -> Json:
