@@ -1,16 +1,18 @@
 """Distribution of the tests among the workers of pytest-xdist.
 
-A module stays on one worker, because its tests share servers and processes. All modules that need the control plane
-stay on one worker as well: there is one kube-scheduler for all of them, and a machine starts one control plane. They
-and the other tests with real servers take most of the time, so they come first; the many short unit tests come last
-and fill whichever worker is free.
+A module stays on one worker, because its tests share servers and processes. The modules that need the control plane go
+to two workers, each of which starts a control plane of its own: one worker would need them longer than the others need
+for everything else, and a third control plane costs more than it saves. They and the other tests with real servers take
+most of the time, so they come first; the many short unit tests come last and fill whichever worker is free.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from xdist.scheduler import LoadScopeScheduling
 
 CONTROL_PLANE: Final = "tests/integration/kubernetes/"
+CONTROL_PLANES: Final = 2
+"""Workers that start a control plane."""
 FOLDERS: Final = (CONTROL_PLANE, "tests/integration/", "tests/e2e/", "tests/conformance/", "tests/")
 """The folders in the order in which they are handed out."""
 
@@ -21,8 +23,17 @@ def find_position(nodeid: str) -> int:
 
 
 class ModuleScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped
-    """Hands out whole modules, and the modules of the control plane as one."""
+    """Hands out whole modules, those of the control plane to the first ``CONTROL_PLANES`` workers that ask.
+
+    Another worker gets one of them only when nothing else is left.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        module: str = nodeid.split("::", 1)[0]
-        return CONTROL_PLANE if module.startswith(CONTROL_PLANE) else module
+        return nodeid.split("::", 1)[0]
+
+    def _assign_work_unit(self, node: Any) -> None:
+        has_control_plane = node in list(self.assigned_work)[:CONTROL_PLANES]
+        fitting = (module for module in self.workqueue if module.startswith(CONTROL_PLANE) == has_control_plane)
+        if module := next(fitting, None):
+            self.workqueue.move_to_end(module, last=False)
+        super()._assign_work_unit(node)
