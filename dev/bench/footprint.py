@@ -76,14 +76,15 @@ def _measure_form(form: str, services: Sequence[str], folder: Path) -> list[Figu
     numbers = count()
     with stack(folder, scenarios.EXAMPLES / "cluster.yaml", services=services) as running:
         figures = [Figure(f"{form}: stores, topics and services ready", round(time.monotonic() - begun, 1), "s")]
-        pids = _list_pids(running, services)
+        pids = list_pids(running, services)
         for rate in RATES:
             usage = _measure_rate(running, pids, rate, numbers)
             figures += _to_figures(form, rate, usage)
     return figures
 
 
-def _list_pids(running: Stack, services: Sequence[str]) -> dict[str, int]:
+def list_pids(running: Stack, services: Sequence[str]) -> dict[str, int]:
+    """List the process of each service and store."""
     backends = running.backends
     stores = {"kafka": backends.kafka[0].pid, "opensearch": backends.opensearch.pid}
     return {service: running.processes.get_pid(service) for service in services} | stores
@@ -106,13 +107,17 @@ def _measure_rate(running: Stack, pids: Mapping[str, int], rate: int, numbers: "
 
 def _send(running: Stack, rate: int, begun: float, numbers: "count[int]") -> None:
     """Send ``rate`` attempts a second about new pods that no node fits, for the time of a measurement."""
-    pod = read_pod(scenarios.EXAMPLES / "pods" / "2-gpu-pod-default.yaml")
     for due in range(rate * SECONDS):
         time.sleep(max(begun + due / rate - time.monotonic(), 0))
-        number = next(numbers)
-        pod["metadata"] |= {"name": f"pod-{number}", "uid": f"00000000-0000-0000-0000-{number:012}"}
-        running.kube_scheduler.filter(pod, scenarios.ALL_NODES)
+        try_pod(running, next(numbers))
     time.sleep(max(begun + SECONDS - time.monotonic(), 0))
+
+
+def try_pod(running: Stack, number: int) -> None:
+    """Try the pod of that number, which no node of the demo's cluster fits."""
+    pod = read_pod(scenarios.EXAMPLES / "pods" / "2-gpu-pod-default.yaml")
+    pod["metadata"] |= {"name": f"pod-{number}", "uid": f"00000000-0000-0000-0000-{number:012}"}
+    running.kube_scheduler.filter(pod, scenarios.ALL_NODES)
 
 
 def read_proportional_mib(pid: int) -> float:

@@ -107,11 +107,16 @@ def run_soak(minutes: float, attempts_a_second: float, report: Callable[[str], N
         sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))
         processes.check()
         spent = {name: read_cpu_seconds(processes.get_pid(name)) - before[name] for name in PROCESSES}
-    warm_until = began + min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
+    warm_until = began + count_warm_up_seconds(minutes)
     return [
         _summarize((name, minutes, sent, spent[name] / sent * 1000), read_readings(readings[name]), warm_until)
         for name in PROCESSES
     ]
+
+
+def count_warm_up_seconds(minutes: float) -> float:
+    """Count the seconds of a run in which caches still fill."""
+    return min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
 
 
 def read_readings(path: Path) -> list[list[float]]:
