@@ -12,6 +12,7 @@ worker, stages, retries  worker and index writer: together, stage by stage, at u
 backlog, away, takeover  catching up, also when OpenSearch was away; partitions of a killed worker
 overrides                the worker without each override of Faust's internals
 steady                   the delay at a steady rate
+histories                memory of the pods that a worker knows
 footprint                memory and CPU of each process of a small cluster, separately and as one process
 api, pending, watch      the API: a pod from memory, lists of waiting pods, a thousand watchers
 page                     the page of a pod of 5,000 nodes: server, bytes, first paint
@@ -25,6 +26,7 @@ anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs
 watcher                  the reader of a cluster's events, with many pods and workloads
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
+stack_soak               memory of every process over a long run (``python -m dev.bench.stack_soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs
 
 Programs and parts that they share:

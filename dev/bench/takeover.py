@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -93,7 +93,8 @@ async def _fill(servers: str) -> None:
     """Put the histories where a worker would: the partitions follow from the keys of the pods' decisions."""
     async with _create_producer(servers) as producer:
         partitions = sorted(await producer.partitions_for(POD_HISTORIES.name))
-        for number, record in enumerate(_iterate_histories()):
+        for number in range(PODS):
+            record = encode(build_history(number))
             await producer.send(
                 POD_HISTORIES.name, record.value, key=record.key, headers=record.headers,
                 partition=partitions[number % len(partitions)],
@@ -101,26 +102,24 @@ async def _fill(servers: str) -> None:
         await producer.flush()
 
 
-def _iterate_histories() -> Iterator[EncodedRecord]:
+def build_history(number: int) -> PodHistoryChanged:
+    """Build the history of the pod of that number, which was tried twice."""
     started = datetime.now(UTC)
-    for number in range(PODS):
-        name = derive_attempt_id("default", SCHEDULER, f"uid-{number}", started)
-        location = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
-        report = PublishedReport(source="scheduler", attempt_id=name, version=number, started_at=started)
-        attempts = [
-            PublishedAttempt(
-                attempt_id=name, pod_uid=f"uid-{number}", is_refused=True, first_judged_at=started,
-                reports=[report],
-                started_at=started - timedelta(minutes=minutes), version=number, status="failed",
-                verdict_digest="d" * 32, detail_digest="e" * 32, episode=name, episode_started_at=started,
-                may_get_more=False, whole=location,
-            )
-            for minutes in (0, 5)
-        ]  # fmt: skip
-        pod = PodRef(namespace="known", name=f"pod-{number}-5d8f9c6b7-x2x{number % 10}", uid=f"uid-{number}")
-        yield encode(
-            PodHistoryChanged(cluster="default", pod=pod, scheduler=SCHEDULER, published_until=-1, attempts=attempts)
+    name = derive_attempt_id("default", SCHEDULER, f"uid-{number}", started)
+    location = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
+    report = PublishedReport(source="scheduler", attempt_id=name, version=number, started_at=started)
+    attempts = [
+        PublishedAttempt(
+            attempt_id=name, pod_uid=f"uid-{number}", is_refused=True, first_judged_at=started,
+            reports=[report],
+            started_at=started - timedelta(minutes=minutes), version=number, status="failed",
+            verdict_digest="d" * 32, detail_digest="e" * 32, episode=name, episode_started_at=started,
+            may_get_more=False, whole=location,
         )
+        for minutes in (0, 5)
+    ]  # fmt: skip
+    pod = PodRef(namespace="known", name=f"pod-{number}-5d8f9c6b7-x2x{number % 10}", uid=f"uid-{number}")
+    return PodHistoryChanged(cluster="default", pod=pod, scheduler=SCHEDULER, published_until=-1, attempts=attempts)
 
 
 async def _publish_attempts(servers: str, namespace: str) -> None:

@@ -12,6 +12,7 @@
 ``write_queue``     writes that the agent hands to the writer, and how many bytes may wait
 ``batch_builder``   a batch from the writes of one round: leaves out, merges, compares
 ``published``       the state: the latest attempts of each pod, on a topic, and full summaries
+``pod_positions``   pure: where the history of each pod is on its topic
 ``batch``           pure: the records that are published together
 ``comparison``      pure: an attempt compared with the pod's history
 ``open_attempts``   pure: the attempts of which records are missing

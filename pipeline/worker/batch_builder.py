@@ -1,7 +1,7 @@
 """Turns the writes of one round into a batch: leaves out what was published, merges, compares, counts."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -80,7 +80,9 @@ class BatchBuilder:
     async def build(self, writes: Sequence[QueuedWrite]) -> WriteBatch:
         """Build the batch of everything that follows from these writes."""
         batch = WriteBatch()
-        await self._histories.load({write.partition for write in writes if isinstance(write, AttemptWrite)})
+        histories = await self._histories.read(
+            {_identify(write) for write in writes if isinstance(write, AttemptWrite)}
+        )
         for write in writes:
             match write:
                 case EarlyDevices():
@@ -90,16 +92,18 @@ class BatchBuilder:
                 case FindingWrite():
                     batch.add_finding(write.event)
                 case AttemptWrite():
-                    await self._add(batch, write)
+                    await self._add(batch, write, histories)
         self._metrics.batch_attempts.observe(len(batch.summaries))
         return batch
 
-    async def _add(self, batch: WriteBatch, write: AttemptWrite) -> None:
+    async def _add(
+        self, batch: WriteBatch, write: AttemptWrite, histories: Mapping[HistoryKey, PodHistoryChanged]
+    ) -> None:
         """Add the attempt that the report is about, with what was published of it, unless the report adds nothing."""
         closed = write.closed
         report = closed.summary
-        key = HistoryKey(write.partition, build_history_key(report.cluster, report.pod, report.scheduler))
-        history = batch.histories.get(key) or self._histories.get(*key)
+        key = _identify(write)
+        history = batch.histories.get(key) or histories.get(key)
         if history and was_published(history, closed):
             return
         matched = await self._match(batch, history, report)
@@ -242,3 +246,9 @@ class BatchBuilder:
         self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()
         for message in new_lines:
             self._metrics.messages(message.reason).inc()
+
+
+def _identify(write: AttemptWrite) -> HistoryKey:
+    """Identify the history of the attempt's pod."""
+    summary = write.closed.summary
+    return HistoryKey(write.partition, build_history_key(summary.cluster, summary.pod, summary.scheduler))

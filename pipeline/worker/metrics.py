@@ -13,7 +13,7 @@ GAUGES: Final = {
     "unacknowledged_records": "Records read and not acknowledged.",
     "queued_bytes": "Memory of what waits to be published, approximately.",
     "cached_summaries": "Whole summaries in memory, for what the next record or attempt changes.",
-    "pod_histories": "Pods whose latest attempts are in memory.",
+    "pod_histories": "Pods whose latest attempts the worker knows; one that was tried again lately may count twice.",
     "lag_records": "Records in this worker's partitions that are not committed.",
     "group_lag_records": "Records in all partitions of decisions that are not committed, also in partitions that no "
     "worker reads. Every worker shows this number.",

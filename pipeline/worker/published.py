@@ -1,20 +1,23 @@
 """Published state that the writer compares with: the latest attempts of each pod, and full summaries.
 
-A partition's histories are read from the topic when the first attempt of the partition is published, and dropped when
-the partition is revoked: its next owner reads them again. Summaries come from memory, else from the topic of attempts.
+Of a partition's histories the worker reads where each one is on the topic when the first attempt of the partition is
+published, and drops that when the partition is revoked: the next owner reads it again. The histories that were written
+last are in memory as well; an older one is read from the topic when its pod is tried again. Summaries come from memory,
+else from the topic of attempts.
 """
 
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
 from engine.summaries.retries import pick_unshared_texts
-from pipeline.worker.batch import estimate_size
+from pipeline.worker.batch import HistoryKey, estimate_size
+from pipeline.worker.pod_positions import PodPosition, PodPositions, PositionsReader
 from runtime.bounded_cache import BoundedCache
 from runtime.telemetry.logs import identify_subject
 from schemas.codec.chunking import join
@@ -31,8 +34,10 @@ from schemas.topics import ATTEMPTS, POD_HISTORIES
 
 logger = logging.getLogger(__name__)
 
-DECODED: Final = 5_000
-"""Limit of decoded histories, of the pods that were published last."""
+CACHE_BYTES: Final = 64 * 2**20
+"""Memory for the JSON of the histories that were written last, of some 25,000 pods."""
+_ENTRY_BYTES: Final = 400
+"""Memory of an entry of the cache besides its JSON."""
 _KEPT_MS: Final = int(POD_HISTORIES.retention.total_seconds() * 1000)
 
 
@@ -43,98 +48,117 @@ class ReadableTopics(Protocol):
     async def read_offsets(self, topic: str, partition: int, offsets: list[int]) -> list[Any]: ...
 
 
-class _Stored(NamedTuple):
+class _Cached(NamedTuple):
     value: bytes
-    written_ms: int
-
-
-_Pods = OrderedDict[str, _Stored]
-"""Stored histories by key, the one that was written longest ago first."""
+    offset: int
 
 
 class PodHistories:
     """The histories of the assigned partitions. ``clock`` gives seconds since 1970."""
 
-    def __init__(self, topics: ReadableTopics, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, topics: ReadableTopics, clock: Callable[[], float] = time.time, cache_bytes: int = CACHE_BYTES
+    ) -> None:
         self._topics = topics
         self._clock = clock
-        self._partitions: dict[int, _Pods] = {}
-        # A hundred thousand histories take 100 MB as bytes, and ten times as much as objects.
-        self._decoded: BoundedCache[tuple[int, str], PodHistoryChanged] = BoundedCache(DECODED)
+        self._partitions: dict[int, PodPositions] = {}
+        self._cache: BoundedCache[HistoryKey, _Cached] = BoundedCache(
+            max_bytes=cache_bytes, size_of=lambda cached: len(cached.value) + _ENTRY_BYTES
+        )
 
     def __len__(self) -> int:
         return sum(map(len, self._partitions.values()))
 
-    async def load(self, partitions: Iterable[int]) -> None:
-        """Read the histories of partitions that have not been read yet; waits while the broker is down."""
-        missing = set(partitions) - self._partitions.keys()
-        if not missing:
+    async def read(self, keys: Collection[HistoryKey]) -> dict[HistoryKey, PodHistoryChanged]:
+        """Read the histories of these pods, without the pods that have none; waits while the broker is down."""
+        await self._load({key.partition for key in keys})
+        keys_of = defaultdict[int, list[HistoryKey]](list)
+        for key in keys:
+            keys_of[key.partition].append(key)
+        histories: dict[HistoryKey, PodHistoryChanged] = {}
+        for partition, wanted in keys_of.items():
+            # `clear` may have dropped it meanwhile: then nothing of this is published.
+            if positions := self._partitions.get(partition):
+                for key, value in (await self._read_values(positions.find(wanted))).items():
+                    history = decode_value(PodHistoryChanged, value)
+                    if isinstance(history, Rejected):
+                        logger.error("the history of %s can't be read, a new one begins: %s", key.key, history)
+                    else:
+                        histories[key] = history
+        return histories
+
+    def put(self, key: HistoryKey, history: PodHistoryChanged, value: bytes, offset: int) -> None:
+        """Note a history that was written at this offset; ``value`` is its JSON."""
+        if (positions := self._partitions.get(key.partition)) is None:
             return
-        loaded: dict[int, _Pods] = {number: OrderedDict() for number in missing}
+        now = int(self._clock() * 1000)
+        # The topic forgets them after as long: a worker that reads them again must know no less than this one.
+        positions.put(key, PodPosition(offset, *_read_progress(history), now), now - _KEPT_MS)
+        # Copied: orjson's bytes keep the room that they might have needed, eight to sixteen times as much.
+        self._cache.put(key, _Cached(bytes(memoryview(value)), offset))
+
+    def clear(self) -> None:
+        """Forget everything: the partitions are being reassigned."""
+        self._partitions = {}
+        self._cache.clear()
+
+    async def _load(self, partitions: Iterable[int]) -> None:
+        """Read the positions of partitions that have not been read yet."""
+        if not (missing := set(partitions) - self._partitions.keys()):
+            return
+        readers = {number: PositionsReader() for number in missing}
         assigned = self._partitions
         began = time.monotonic()
-        await self._topics.read_all(POD_HISTORIES.name, missing, lambda record: _take(loaded[record.partition], record))
+        await self._topics.read_all(POD_HISTORIES.name, missing, lambda record: self._take(readers, record))
+        loaded = {number: reader.build() for number, reader in readers.items()}
         seconds, count = time.monotonic() - began, sum(map(len, loaded.values()))
         logger.info("read %d pod histories of partitions %s in %.1f s", count, sorted(missing), seconds)
         # `clear` has replaced it meanwhile: another worker may be writing these histories now.
         if assigned is self._partitions:
             assigned |= loaded
 
-    def get(self, partition: int, key: str) -> PodHistoryChanged | None:
-        if (decoded := self._decoded.get((partition, key))) is not None:
-            return decoded
-        pods = self._partitions.get(partition)
-        if pods is None or (stored := pods.get(key)) is None:
-            return None
-        history = decode_value(PodHistoryChanged, stored.value)
-        if isinstance(history, Rejected):
-            logger.error("the history of %s can't be read, a new one begins: %s", key, history)
-            return None
-        return history
+    def _take(self, readers: Mapping[int, PositionsReader], record: Any) -> None:
+        key = HistoryKey(record.partition, record.key.decode(errors="replace"))
+        readers[record.partition].add(key, _locate(record))
+        if record.value is not None:
+            self._cache.put(key, _Cached(record.value, record.offset))
 
-    def put(self, partition: int, history: PodHistoryChanged, value: bytes) -> None:
-        """Note a history that was written; ``value`` is its JSON."""
-        pods = self._partitions.get(partition)
-        if pods is None:
-            return
-        now = int(self._clock() * 1000)
-        # Copied: orjson's bytes keep the room that they might have needed, eight to sixteen times as much.
-        pods[history.key] = _Stored(bytes(memoryview(value)), now)
-        pods.move_to_end(history.key)
-        self._decoded.put((partition, history.key), history)
-        # The topic forgets them after as long: a worker that reads them again must know no less than this one.
-        while (oldest := next(iter(pods.items())))[1].written_ms < now - _KEPT_MS:
-            del pods[oldest[0]]
-            self._decoded.pop((partition, oldest[0]))
-
-    def clear(self) -> None:
-        """Forget everything: the partitions are being reassigned."""
-        self._partitions = {}
-        self._decoded.clear()
+    async def _read_values(self, positions: Mapping[HistoryKey, PodPosition]) -> dict[HistoryKey, bytes]:
+        """Read the JSON of histories at these positions of one partition, from memory or from the topic."""
+        values: dict[HistoryKey, bytes] = {}
+        elsewhere: dict[int, HistoryKey] = {}
+        for key, position in positions.items():
+            cached = self._cache.get(key)
+            if cached and cached.offset == position.offset:
+                values[key] = cached.value
+            else:
+                elsewhere[position.offset] = key
+        if elsewhere:
+            partition = next(iter(positions)).partition
+            for record in await self._topics.read_offsets(POD_HISTORIES.name, partition, sorted(elsewhere)):
+                key = elsewhere[record.offset]
+                # Positions are kept by a hash of the key, which two pods in 10^13 pairs share.
+                if record.value is not None and record.key.decode(errors="replace") == key.key:
+                    values[key] = record.value
+        return values
 
 
-def _take(pods: _Pods, record: Any) -> None:
-    key = record.key.decode(errors="replace")
-    stored = pods.get(key)
-    # A worker that was stopped for longer than its session may write once more, behind the one that took over.
-    if stored is not None and _is_older(record.value, stored.value):
-        return
-    if record.value is None:
-        pods.pop(key, None)
-    else:
-        pods[key] = _Stored(record.value, record.timestamp)
-        pods.move_to_end(key)
-
-
-def _is_older(value: bytes | None, stored: bytes) -> bool:
-    """Tell whether ``value`` holds less than the value that was written before it."""
+def _locate(record: Any) -> PodPosition:
+    """Locate a history that is on the topic; one that says nothing takes the place of any, and any takes its place."""
     try:
-        history, previous = (orjson.loads(text or b"null") for text in (value, stored))
-        begins = [datetime.fromisoformat(entry["attempts"][0]["started_at"]) for entry in (history, previous)]
-        # By both: where the topic of decisions was deleted and made again, its offsets begin at 0.
-        return bool(history["published_until"] < previous["published_until"] and begins[0] <= begins[1])
+        history = orjson.loads(record.value)
+        began = datetime.fromisoformat(history["attempts"][0]["started_at"])
+        return PodPosition(record.offset, int(history["published_until"]), _count_microseconds(began), record.timestamp)
     except (TypeError, LookupError, ValueError):
-        return False
+        return PodPosition.build_of_nothing(record.offset, record.timestamp)
+
+
+def _read_progress(history: PodHistoryChanged) -> tuple[int, int]:
+    return history.published_until, _count_microseconds(history.attempts[0].started_at)
+
+
+def _count_microseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
 
 
 WITHOUT_COMPARISON: Final[dict[str, Any]] = {

@@ -119,11 +119,11 @@ class Writer:
             (key, history, encode(history, POD_HISTORIES.name, key.partition))
             for key, history in batch.locate_summaries(places)
         ]
-        await self._topics.send([record for _, _, record in histories])
+        positions = await self._topics.send([record for _, _, record in histories])
         if generation != self.generation:
             return
-        for key, history, record in histories:
-            self._histories.put(key.partition, history, record.value)
+        for (key, history, record), position in zip(histories, positions, strict=True):
+            self._histories.put(key, history, record.value, position.offset)
         # Not while the batch is built: what is in the cache counts as published.
         for summary in batch.list_full_summaries():
             self._summaries.put(summary)

@@ -1,7 +1,7 @@
 """Reader of topics without a group: of partitions from their beginning to their end, and of records by offset."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,9 @@ _FETCH_WAIT_MS: Final = 10
 end, the others are not fetched."""
 _FETCH_BYTES: Final = 128 * 1024
 """Size of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
+
+_NEAR: Final = 20
+"""Records between two offsets that are read in one fetch."""
 
 
 class TopicReader:
@@ -87,15 +90,29 @@ class TopicReader:
 async def _fetch_records(consumer: Consumer, partition: TopicPartition, offsets: Sequence[int]) -> list[Any]:
     consumer.assign([partition])
     try:
-        # Of a topic that was deleted and created again, the client would wait without an end for an offset behind it.
-        end = min(offsets[-1] + 1, (await consumer.end_offsets([partition]))[partition])
-        consumer.seek(partition, offsets[0])
+        log_end = (await consumer.end_offsets([partition]))[partition]
         fetched: list[Any] = []
-        # The client skips expired records and continues with the oldest one.
-        while await consumer.position(partition) < end:
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                fetched += [record for record in records if record.offset in offsets]
+        for run in _split_into_runs(offsets):
+            # Of a topic that was deleted and created again, the client would wait without an end for offsets behind it.
+            end = min(run[-1] + 1, log_end)
+            consumer.seek(partition, run[0])
+            # The client skips expired records and continues with the oldest one.
+            while await consumer.position(partition) < end:
+                for records in (await consumer.getmany(timeout_ms=500)).values():
+                    fetched += [record for record in records if record.offset in run]
         return fetched
     finally:
         # Otherwise the client would fetch the following records, which nobody reads.
         consumer.unsubscribe()
+
+
+def _split_into_runs(offsets: Sequence[int]) -> Iterator[list[int]]:
+    """Split rising offsets where reading on would take longer than another fetch."""
+    run: list[int] = []
+    for offset in offsets:
+        if run and offset - run[-1] > _NEAR:
+            yield run
+            run = []
+        run.append(offset)
+    if run:
+        yield run

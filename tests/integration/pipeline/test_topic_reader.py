@@ -18,6 +18,24 @@ def test_records_are_read_by_offset_and_as_a_whole(provisioned: Pipeline) -> Non
     asyncio.run(_read(provisioned.servers.bootstrap_servers))
 
 
+def test_records_far_from_each_other_are_read_by_offset(provisioned: Pipeline) -> None:
+    provisioned.recreate_topic(TOPIC, partitions=1, configuration={})
+    asyncio.run(_read_far(provisioned.servers.bootstrap_servers))
+
+
+async def _read_far(servers: str) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        for number in range(300):
+            await producer.send(TOPIC, b"%d" % number, partition=0)
+    reader = TopicReader(build_kafka_connection(servers))
+    try:
+        for offsets in ([0, 299], [5, 7, 100, 101, 250], [*range(0, 300, 20)], [*range(0, 300, 21)]):
+            assert _list_values(await reader.read_offsets(TOPIC, 0, offsets)) == offsets
+        assert _list_values(await reader.read_offsets(TOPIC, 0, [10, 200, 400])) == [10, 200]
+    finally:
+        await reader.close()
+
+
 async def _read(servers: str) -> None:
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         for number in range(20):
