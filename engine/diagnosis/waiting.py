@@ -1,26 +1,17 @@
 """Fields of an attempt in lists of waiting pods: the obstacle of its diagnosis, and the nodes that lacked least."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
+from engine.diagnosis.nearest_nodes import find_nearest_nodes
 from engine.diagnosis.outcome import FoundObstacle
-from engine.diagnosis.refused_nodes import (
-    KINDS,
-    Rows,
-    find_deciding_reason,
-    find_refused_request,
-    is_about_devices,
-    split_by_refusal,
-)
-from engine.diagnosis.texts import get_kind, write_sentence, write_state_sentence
+from engine.diagnosis.refused_nodes import find_refused_request
+from engine.diagnosis.texts import write_sentence, write_state_sentence
 from engine.diagnosis.tree import diagnose, find_main_obstacle
 from engine.diagnosis.wording import count_devices
-from engine.hami.reason_codes import ReasonCode
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.diagnosis import InBothLanguages, Layer
 from schemas.events import AttemptSummarized, PodObserved, PodWait, Refusal, Request
@@ -29,19 +20,6 @@ MAX_NEAREST: Final = 8
 """Limit of the nodes: the nearest of them by device amounts is determined when a list is requested."""
 NOT_TRIED: Final = "NotTried"
 """Code of a pod that no scheduler has tried, and of which no obstacle is known."""
-_NOT_COUNTED: Final = 1 << 30
-"""Rank behind every node whose missing devices are counted."""
-
-
-class _Near(NamedTuple):
-    """Nodes with one refusal of one container."""
-
-    rank: tuple[int, int, int]
-    refusal: Refusal
-    request: Request | None
-    missing_devices: int | None
-    rows: Rows
-    """Rows of the attempt's nodes."""
 
 
 def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
@@ -51,9 +29,7 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
         return None
     obstacle = _find_obstacle(summary)
     words = write_sentence(obstacle) if obstacle else None
-    # If a node fitted and its bind failed, no other node is near.
-    refused = () if summary.fit_nodes else _iterate_near(summary)
-    near = min(refused, key=lambda group: group.rank, default=None)
+    near = find_nearest_nodes(summary)
     code = obstacle.code if obstacle else ""
     return PodWait.model_construct(
         code=code,
@@ -64,7 +40,7 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
         models=sorted(summary.balance.models) if summary.balance else [],
         pools=sorted({pool for node in summary.nodes if (pool := pool_of(node))}) if pool_of else [],
         nearest_nodes=[summary.nodes[row] for row in near.rows[:MAX_NEAREST]] if near else [],
-        reasons=_drop_zeros(near.refusal) if near else {},
+        reasons=near.reasons if near else {},
         asked=near.request if near else find_refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
     )
@@ -171,27 +147,3 @@ def _find_obstacle(summary: AttemptSummarized) -> FoundObstacle | None:
         summary.cluster, pod.namespace, pod.name, summary.started_at, attempt=summary, is_latest=False
     )
     return find_main_obstacle(facts)
-
-
-def _iterate_near(summary: AttemptSummarized) -> Iterator[_Near]:
-    """Iterate over the refused nodes whose devices were judged, by refusal and container."""
-    for rows in split_by_refusal(summary, np.flatnonzero(summary.refusal >= 0)):
-        refusal = summary.refusals[int(summary.refusal[rows[0]])]
-        name, _ = find_deciding_reason(refusal)
-        if not is_about_devices(name):
-            continue
-        request = find_refused_request(summary, refusal, int(summary.refused_by[rows[0]]))
-        missing = _count_missing_devices(refusal, request)
-        rank = (KINDS[get_kind(name)], _NOT_COUNTED if missing is None else missing, len(_drop_zeros(refusal)))
-        yield _Near(rank, refusal, request, missing, rows)
-
-
-def _count_missing_devices(refusal: Refusal, request: Request | None) -> int | None:
-    """Count the missing devices: a node with too few suitable devices reports their number under a code of its own."""
-    if request is None or not any(refusal.counts.values()):
-        return None
-    return max(request.count - refusal.counts.get(ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST, 0), 0)
-
-
-def _drop_zeros(refusal: Refusal) -> dict[str, int]:
-    return {code: count for code, count in refusal.counts.items() if count}
