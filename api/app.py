@@ -160,6 +160,7 @@ def create_app(
     facts = FactCollector(index, objects, settings.cluster_name, lists)
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     simulation = SimulationHandlers(devices, change_search, lists)
+    suggestions = SuggestionHandlers(attempts, devices, change_search, facts)
     export(metrics, latest, topic.state, watching, index)
     api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),
@@ -168,9 +169,10 @@ def create_app(
             attempts,
             facts,
             Exclusion(devices, index),
+            suggestions,
         ),
         WorkloadHandlers(attempts, facts),
-        SuggestionHandlers(attempts, devices, change_search, facts),
+        suggestions,
         AdmissionHandlers(index, devices),
         simulation,
         CapacityHandlers(simulation),

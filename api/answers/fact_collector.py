@@ -91,13 +91,15 @@ class FactCollector:
     nodes: Remembered[str, Nodes] = field(default_factory=create_remembered_nodes)
     judged: TTLCache[_RowsKey, list[DeviceLog]] = field(default_factory=_create_remembered_rows)
 
-    async def suggest_on_objects(self, pod: PodName, attempt: AttemptSummarized, now: datetime) -> Suggestions | None:
-        """Suggest changes for a pod whose attempt names no verdicts of its scheduler, on the cluster's objects.
+    async def suggest_on_objects(
+        self, pod: PodName, attempt: AttemptSummarized | None, now: datetime
+    ) -> Suggestions | None:
+        """Suggest changes for a pod without an attempt that names verdicts of its scheduler, on the cluster's objects.
 
         None for another attempt, for a cluster whose objects can't be read, and for a pod that is not refused now.
         """
-        is_read = pod.cluster == self.home_cluster and self.objects.is_connected
-        if not is_read or not (counts_only(attempt) or attempt.reconstruction):
+        has_verdicts = attempt is not None and not (counts_only(attempt) or attempt.reconstruction)
+        if has_verdicts or self._explain_missing_objects(pod):
             return None
         try:
             case = await read_pod_case(self.objects, self.lists, pod.namespace, pod.name, lambda _: True)

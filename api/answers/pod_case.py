@@ -14,6 +14,7 @@ from api.answers.object_lists import ObjectList, ObjectLists
 from engine.diagnosis.facts import Cause, Unknown
 from engine.diagnosis.layers.group_members import has_group
 from engine.diagnosis.layers.reservations import RESERVATIONS
+from engine.hami.allocation import list_allocations
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects, list_claim_names
 from engine.snapshot.needed_kinds import (
@@ -25,6 +26,7 @@ from engine.snapshot.needed_kinds import (
     list_devices_of_resources,
     list_for_verdict,
     list_named,
+    list_node,
     list_own,
     list_queues,
 )
@@ -95,6 +97,9 @@ def _list_needed(pod: Json | None, namespace: str, versions: GroupVersions, *, i
         return
     yield from list_queues(namespace, versions)
     spec = get_object(pod, "spec")
+    if (node := get_text(spec, "nodeName")) and list_allocations(pod):
+        # It has the models of the pod's devices.
+        yield list_node(node)
     if is_judged:
         yield from list_for_verdict(spec, versions)
         # HAMi's quotas are counted over all pods of a namespace, in the cluster's state that all verdicts share.

@@ -13,10 +13,9 @@ from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import AttemptComparisonQuery, AttemptQuery, NodeComparisonQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from engine.summaries.comparison import (
-    find_runner_up,
+    build_scores,
     list_changed_fields,
     list_changed_nodes,
-    list_fitting_nodes,
     map_judged_nodes,
     subtract_scores,
 )
@@ -27,7 +26,6 @@ from schemas.answers.comparisons import (
     NodeComparison,
     NodesAlike,
     PodNodeGroups,
-    PodScores,
     ReasonRange,
 )
 from schemas.codec.records import format_rfc3339
@@ -52,16 +50,7 @@ class ComparisonHandlers:
         """
         refuse_repeated(request)
         summary = await self._read_summary(request, cluster, namespace, name, query)
-        nodes = list_fitting_nodes(summary)
-        body = PodScores(
-            attempt_id=summary.attempt_id,
-            attempt=cluster.link_attempt(summary.attempt_id),
-            node_policy=summary.node_policy,
-            chosen=summary.chosen,
-            runner_up=find_runner_up(summary, nodes),
-            nodes=nodes,
-        )
-        return to_json_response(200, body)
+        return to_json_response(200, build_scores(summary, cluster.link_attempt(summary.attempt_id)))
 
     async def group_nodes(
         self,

@@ -18,13 +18,18 @@ from api.handlers.attempt_rights import find_readable_attempt_of_pod
 from api.handlers.fact_redaction import hide_others
 from api.handlers.not_found import to_unobserved_pod_error
 from api.handlers.redaction import redact_attempt
+from api.handlers.suggestions import SuggestionHandlers
 from api.http.cluster import Cluster
 from api.http.errors import to_json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
+from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.headline import add_changes, add_choice, is_changeable
 from engine.diagnosis.tree import diagnose
+from engine.summaries.comparison import build_scores
+from schemas.answers.diagnosis import Diagnosis
 
 
 class DiagnosisQuery(Query):
@@ -34,6 +39,9 @@ class DiagnosisQuery(Query):
     exclusion: bool = Field(
         True, description="`false` omits `excluded_by`, which takes most of the time with thousands of nodes."
     )
+    changes: bool = Field(
+        True, description="`false` looks for no changes: `headline` then says what the latest attempt shows."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class DiagnosisHandlers:
     attempts: AttemptLookup
     facts: FactCollector
     exclusion: Exclusion
+    suggestions: SuggestionHandlers
 
     async def get_diagnosis(
         self,
@@ -57,7 +66,8 @@ class DiagnosisHandlers:
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, get_pod(namespace, name))
-        collected = await self._collect_facts(request, cluster, PodName(cluster.name, namespace, name), query)
+        pod = PodName(cluster.name, namespace, name)
+        collected, latest = await self._collect_facts(request, cluster, pod, query)
         hidden = await asyncio.to_thread(hide_others, collected)
         if hidden is not collected and not await get_access(request).allows(cluster, list_pods()):
             collected = hidden
@@ -70,11 +80,35 @@ class DiagnosisHandlers:
             diagnosis = diagnosis.model_copy(
                 update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}
             )
+        if query.changes and facts.is_latest:
+            diagnosis = await self._extend_headline(
+                request, cluster, pod, diagnosis, facts, latest if facts.attempt else None
+            )
         return to_json_response(200, diagnosis, {"Cache-Control": "no-store"})
+
+    async def _extend_headline(
+        self,
+        request: Request,
+        cluster: Cluster,
+        pod: PodName,
+        diagnosis: Diagnosis,
+        facts: DiagnosisFacts,
+        latest: StoredAttempt | None,
+    ) -> Diagnosis:
+        """Extend the headline by what would let a waiting pod in, or by the node that came next."""
+        if is_changeable(diagnosis):
+            if latest:
+                return add_changes(diagnosis, await self.suggestions.find_suggestions(request, cluster, pod, latest))
+            return add_changes(diagnosis, await self.suggestions.find_on_objects(request, cluster, pod, facts.now))
+        attempt = facts.attempt
+        if attempt is None or attempt.chosen is None or (facts.pod and facts.pod.node not in ("", attempt.chosen)):
+            return diagnosis
+        return add_choice(diagnosis, await asyncio.to_thread(build_scores, attempt))
 
     async def _collect_facts(
         self, request: Request, cluster: Cluster, pod: PodName, query: DiagnosisQuery
-    ) -> CollectedFacts:
+    ) -> tuple[CollectedFacts, StoredAttempt | None]:
+        """Collect the facts, and the pod's latest attempt; None for a question about an earlier one."""
         now = datetime.now(UTC)
         if query.attempt is None:
             return await self._collect_facts_now(request, cluster, pod, now, query)
@@ -86,11 +120,11 @@ class DiagnosisHandlers:
         if latest and latest.attempt_id == requested.attempt_id:
             return await self._collect_facts_now(request, cluster, pod, now, query)
         attempt = await redact_attempt(get_access(request), cluster, requested.read_summary())
-        return CollectedFacts(await self.facts.collect_of_attempt(pod, attempt, requested.original_id, now))
+        return CollectedFacts(await self.facts.collect_of_attempt(pod, attempt, requested.original_id, now)), None
 
     async def _collect_facts_now(
         self, request: Request, cluster: Cluster, pod: PodName, now: datetime, query: DiagnosisQuery
-    ) -> CollectedFacts:
+    ) -> tuple[CollectedFacts, StoredAttempt | None]:
         is_index_down = False
         latest: StoredAttempt | None = None
         try:
@@ -111,7 +145,7 @@ class DiagnosisHandlers:
         )
         if facts.pod is None and facts.attempt is None and has_answers:
             raise to_unobserved_pod_error(pod.namespace, pod.name)
-        return collected
+        return collected, latest
 
 
 async def _skip() -> None:

@@ -10,14 +10,14 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.answers.attempt_lookup import AttemptLookup
+from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.answers.change_search import ChangeSearch
 from api.answers.fact_collector import FactCollector
 from api.authority.access import get_access
 from api.authority.rights import list_pods
 from api.handlers.attempt_rights import find_readable_attempt_or_latest
 from api.http.cluster import Cluster
-from api.http.errors import to_json_response
+from api.http.errors import NotFoundError, to_json_response
 from api.http.param_types import NamespaceInPath, PodInPath
 from api.http.query_params import AttemptQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
@@ -52,44 +52,77 @@ class SuggestionHandlers:
         name: PodInPath,
         query: SuggestionsQuery,
     ) -> Response:
-        """List the smallest changes after which the pod fits, cheapest first, and what keeps it from every node."""
+        """List the smallest changes after which the pod fits, cheapest first, and what keeps it from every node.
+
+        A pod that no scheduler has tried is judged on the cluster's objects.
+        """
         refuse_repeated(request)
         pod = PodName(cluster.name, namespace, name)
-        attempt = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, query.attempt)
+        body: Suggestions | None
+        try:
+            attempt = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, query.attempt)
+            body = await self.find_suggestions(request, cluster, pod, attempt, query.as_of)
+        except NotFoundError:
+            if query.attempt or query.as_of != "now":
+                raise
+            body = await self.find_on_objects(request, cluster, pod, datetime.now(UTC))
+            if body is None:
+                raise
+        return to_json_response(200, body, {"Cache-Control": "no-store"})
+
+    async def find_suggestions(
+        self,
+        request: Request,
+        cluster: Cluster,
+        pod: PodName,
+        attempt: StoredAttempt,
+        as_of: Literal["now", "attempt"] = "now",
+    ) -> Suggestions:
+        """Find changes after which the pod of an attempt fits, as the caller, who may read the pod, may see them."""
         summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
-        if query.as_of == "now" and summary.status != "succeeded":
-            judged = await self.facts.suggest_on_objects(pod, summary, now)
+        if as_of == "now" and summary.status != "succeeded":
+            judged = await self.find_on_objects(request, cluster, pod, now, summary)
             if judged is not None:
-                return await self._answer_on_objects(request, cluster, judged, summary)
+                return judged
         changes, names = ProvedSuggestions([], [], fits=False), dict[str, str]()
         if summary.constraints is None:
             unknown.append("constraints")
         if summary.status != "succeeded":
-            columns, lock = await self._get_columns(summary, attempt.original_id, query.as_of, unknown)
+            columns, lock = await self._get_columns(summary, attempt.original_id, as_of, unknown)
             if columns is None:
                 unknown.append("devices")
             else:
-                moment = now if query.as_of == "now" else None
+                moment = now if as_of == "now" else None
                 changes, names = await self.changes.find_changes(
                     request, cluster, summary, columns, lock, moment, unknown
                 )
-        as_of = summary.started_at if query.as_of == "attempt" else now
-        body = build_suggestions(summary, cluster.link_attempt(summary.attempt_id), as_of, changes, names, unknown)
-        return to_json_response(200, body, {"Cache-Control": "no-store"})
+        judged_at = summary.started_at if as_of == "attempt" else now
+        path = cluster.link_attempt(summary.attempt_id)
+        return build_suggestions(summary, path, judged_at, changes, names, unknown)
 
-    async def _answer_on_objects(
-        self, request: Request, cluster: Cluster, suggestions: Suggestions, summary: AttemptSummarized
-    ) -> Response:
-        """Answer with changes that were proved on the cluster's objects, as the caller may see them."""
-        hidden = hide_pods(suggestions.items, summary.pod.namespace)
+    async def find_on_objects(
+        self,
+        request: Request,
+        cluster: Cluster,
+        pod: PodName,
+        now: datetime,
+        summary: AttemptSummarized | None = None,
+    ) -> Suggestions | None:
+        """Find changes that are proved on the cluster's objects, as the caller, who may read the pod, may see them.
+
+        None if they can't be read, or if the attempt has verdicts on devices.
+        """
+        suggestions = await self.facts.suggest_on_objects(pod, summary, now)
+        if suggestions is None:
+            return None
+        hidden = hide_pods(suggestions.items, pod.namespace)
         is_hidden = hidden is not suggestions.items and not await get_access(request).allows(cluster, list_pods())
-        body = suggestions.model_copy(
+        return suggestions.model_copy(
             update={
-                "attempt": cluster.link_attempt(summary.attempt_id),
+                "attempt": cluster.link_attempt(summary.attempt_id) if summary else "",
                 "items": hidden if is_hidden else suggestions.items,
             }
         )
-        return to_json_response(200, body, {"Cache-Control": "no-store"})
 
     async def _get_columns(
         self, summary: AttemptSummarized, original_id: str, as_of: str, unknown: list[str]

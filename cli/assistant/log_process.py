@@ -19,6 +19,7 @@ from mcp.types import CallToolResult
 from cli.assistant import texts
 from cli.assistant.answers import list_items, to_refusal, to_result, without_steps
 from cli.client.problems import Unreachable, WrongRequest
+from cli.terminal.log_rows import build_rows, write_pod
 
 CPU_SECONDS: Final = 30
 """CPU time of one explanation; about 1.5 MB of HAMi's log."""
@@ -89,10 +90,11 @@ def explain(text: str, pod: str) -> CallToolResult:
     names = select_pods(case, pod)
     if not names:
         return to_refusal(WrongRequest(explain_absence("the text", pod, case)))
+    if len(names) == 1:
+        answer = write_pod(build_rows(case, names, has_details=True)[0])
+        return to_result(texts.describe_diagnosis(answer), without_steps(answer))
     diagnoses = [answer.diagnosis.model_dump(mode="json") for answer in diagnose_pods(case, names)]
-    if len(diagnoses) == 1:
-        return to_result(texts.describe_diagnosis(diagnoses[0]), diagnoses[0])
-    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['sentence']['en']}" for item in diagnoses)
+    lines = (f"{item['namespace']}/{item['name']}: {item['state']}. {item['headline']['en']}" for item in diagnoses)
     return to_result(
         f"{len(diagnoses)} pods:\n{list_items(lines)}", {"items": [without_steps(item) for item in diagnoses]}
     )

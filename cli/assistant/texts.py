@@ -13,13 +13,14 @@ _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "w
 
 
 def describe_diagnosis(answer: Json) -> str:
-    obstacle = answer["obstacle"]
+    obstacle, background = answer["obstacle"], answer["background"]
     if not obstacle:
-        return str(answer["sentence"]["en"])
+        return str(answer["headline"]["en"])
     who = " or ".join(_WHO[actor] for actor in obstacle["who_acts"])
     others = list_items(other_obstacle["sentence"]["en"] for other_obstacle in answer["other_obstacles"])
     return join_sentences(
-        f"{answer['sentence']['en']} (state: {answer['state']}, reason: {obstacle['code']})",
+        f"{answer['headline']['en']} (state: {answer['state']}, reason: {obstacle['code']})",
+        background["en"] if background else "",
         f"Likely cause: {obstacle['likely_cause']['en']}",
         f"Remedy, by {who}: {obstacle['remedy']['en']}",
         write_exclusion(answer["excluded_by"], "en"),

@@ -13,6 +13,7 @@ from cli.assistant import texts
 from cli.assistant.answers import ToolAnswer, join_sentences, to_refusal, to_result, without_steps
 from cli.assistant.callers import Callers, get_authorization
 from cli.assistant.log_process import LogProcesses
+from cli.client.pod_answer import fetch_pod_answer
 from cli.client.problems import Problem
 from cli.client.requests import build_node_path, build_pod_path, build_workload_path
 from cli.terminal.values import to_status
@@ -34,9 +35,11 @@ class ApiTools:
 
     def why_pod(self, context: ToolContext, pod: Pod, namespace: Namespace = "", attempt: AttemptId = "") -> Answer:
         """Explain why a pod waits, or why it is where it is: the main obstacle with its numbers, cause and remedy."""
-        return self._answer_about_pod(
-            context, namespace, pod, "diagnosis", {"attempt": attempt}, texts.describe_diagnosis
-        )
+        transport = self.callers(context)
+        if isinstance(transport, Problem):
+            return to_refusal(transport)
+        answer = fetch_pod_answer(transport, namespace or transport.get_namespace(), pod, attempt)
+        return _to_tool_result(answer, texts.describe_diagnosis)
 
     def why_workload(
         self,

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
-from cli.direct.scheduler_logs import LogReading, read_scheduler_log
+from cli.direct.scheduler_logs import MAX_AGE, LogReading, read_scheduler_log
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
+from engine.snapshot.case_objects import collect_objects
 from engine.snapshot.needed_kinds import (
     CREATION,
     EVENTS,
@@ -27,11 +28,12 @@ from engine.snapshot.needed_kinds import (
     list_devices,
     list_for_verdict,
     list_named,
+    list_node,
     list_own,
     list_queues,
 )
 from ingest.cases.read_case import ClusterCase, build_case
-from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
 from schemas.json_types import Json
 
 
@@ -59,13 +61,31 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
     pod = {"apiVersion": "v1", "kind": "Pod", **pod}
     owners = [list_named(owner, namespace) for owner in iterate_objects(pod, "metadata", "ownerReferences")]
     listed = [*list_own(namespace), *owners]
-    if not get_text(pod, "spec", "nodeName"):
+    node = get_text(pod, "spec", "nodeName")
+    if node:
+        listed.append(list_node(node))
+    else:
         versions = read_versions(reader)
         listed += [*list_for_verdict(get_object(pod, "spec"), versions), *list_queues(namespace, versions)]
-    live = build_live_case(reader, reader.list_kinds(listed), pod, namespace)
-    if get_text(pod, "spec", "nodeName"):
+    read = reader.list_kinds(listed)
+    if node:
+        # Without it only the models of the pod's devices are unknown.
+        read.problems.pop(kinds.NODE, None)
+    live = build_live_case(reader, read, pod, namespace)
+    if not node:
+        return replace(live, log=read_scheduler_log(reader, live.case, pod, live.case.objects.select(kinds.POD)))
+    if not _was_placed_lately(pod):
         return live
-    return replace(live, log=read_scheduler_log(reader, live.case, pod))
+    # Only to find its scheduler: who placed the pod, and before which other node.
+    others = collect_objects(reader.list_kinds([PODS]).objects).select(kinds.POD)
+    return replace(live, log=read_scheduler_log(reader, live.case, pod, others))
+
+
+def _was_placed_lately(pod: Json) -> bool:
+    """Tell whether the pod was placed within the part of its scheduler's log that is read."""
+    placed = (condition for condition in list_conditions(pod) if condition.type == "PodScheduled")
+    times = [condition.last_transition_at for condition in placed if condition.last_transition_at]
+    return bool(times) and datetime.now(UTC) - times[0] < MAX_AGE
 
 
 def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:

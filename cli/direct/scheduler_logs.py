@@ -49,10 +49,10 @@ class LogReading:
     """The pod's attempts in the log."""
 
 
-def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> LogReading:
-    """Read what the log of the pod's scheduler says about the pod, and add it to the case."""
+def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields, others: Iterable[Fields]) -> LogReading:
+    """Read what the log of the pod's scheduler, which is one of ``others``, says about the pod; add it to the case."""
     log = LogReading("")
-    for scheduler in list(_list_schedulers(case, pod))[:_MAX_PODS]:
+    for scheduler in list(_list_schedulers(others, pod))[:_MAX_PODS]:
         namespace, name = get_text(scheduler, "metadata", "namespace"), get_text(scheduler, "metadata", "name")
         log = LogReading(f"{namespace}/{name}")
         text = reader.get_text(_build_path(namespace, name, _choose_container(scheduler)))
@@ -67,13 +67,13 @@ def read_scheduler_log(reader: ObjectReader, case: ClusterCase, pod: Fields) -> 
     return log
 
 
-def _list_schedulers(case: ClusterCase, pod: Fields) -> Iterator[Fields]:
+def _list_schedulers(others: Iterable[Fields], pod: Fields) -> Iterator[Fields]:
     """List the running pods of the scheduler that the pod names, the leader first."""
     named = get_text(pod, "spec", "schedulerName")
     word = _WORDS.get(named, named)
     candidates = [
         entry
-        for entry in case.objects.select(kinds.POD)
+        for entry in others
         if get_text(entry, "metadata", "namespace") != get_text(pod, "metadata", "namespace")
         and get_text(entry, "status", "phase") == "Running"
         and _is_scheduler(entry, word)

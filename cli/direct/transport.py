@@ -236,17 +236,22 @@ class DirectTransport:
 
     def _suggest(self, namespace: str, name: str) -> Json | Problem:
         """Suggest what would let the pod in."""
-        remembered = self._diagnosed.get((namespace, name))
-        if remembered is None:
+        from ingest.cases.answers import suggest_for
+
+        if answer := self._answers.get((namespace, name)):
+            suggestions = answer.suggestions
+        elif remembered := self._diagnosed.get((namespace, name)):
+            # A pod of a workload, which is diagnosed without what would help.
+            live, diagnosis = remembered
+            suggestions = suggest_for(live.case, diagnosis)
+        else:
             diagnosed = self._diagnose(namespace, name)
             if isinstance(diagnosed, Problem):
                 return diagnosed
-            remembered = diagnosed[0], diagnosed[1].diagnosis
-        from engine.cases.simulating import suggest_changes
-
-        live, diagnosis = remembered
-        suggestions = suggest_changes(live.case.objects, diagnosis, live.case.read_at or datetime.now(UTC))
-        return suggestions or NotFound("no change of pod or nodes is known after which the pod fits", "")
+            suggestions = diagnosed[1].suggestions
+        if suggestions is None:
+            return NotFound("no change of pod or nodes is known after which the pod fits", "")
+        return suggestions.model_dump(mode="json")
 
 
 def _explain_absence(live: LiveCase, namespace: str, name: str) -> Problem:

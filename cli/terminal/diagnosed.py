@@ -18,14 +18,13 @@ MAX_WORDS: Final = 800
 
 
 def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem | None, *, is_wide: bool) -> None:
-    """Show the sentence, what would fit, cause and remedy, what else is in the way, and what is not known."""
-    screen.print_line(diagnosis["sentence"]["en"], "bold")
+    """Show the headline, what would fit, cause and remedy, what else is in the way, and what is not known."""
+    screen.print_line(diagnosis["headline"]["en"], "bold")
+    if background := diagnosis["background"]:
+        screen.print_line(background["en"])
     # What helps is the second thing that a reader looks for, before the reasons.
     if isinstance(suggestions, dict) and suggestions["items"]:
         show_suggestions(screen, suggestions)
-    elif isinstance(suggestions, dict) and suggestions["state"] == "fits":
-        screen.skip_line()
-        screen.print_line("It fits this cluster as it is now: the next attempt should place it.", "bold")
     if obstacle := diagnosis["obstacle"]:
         screen.skip_line()
         show_obstacle(screen, obstacle)

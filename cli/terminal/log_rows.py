@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from cli.terminal.exit_codes import WAITING, to_state_exit_code
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def build_rows(case: "ClusterCase", names: Sequence[str], *, has_details: bool) 
 
     if not has_details:
         return [_write_row(answer) for answer in diagnose_pods(case, names)]
-    detailed = [_write_detailed(case, explain_pod(case, name)) for name in names[:MAX_DETAILED]]
+    detailed = [_write_detailed(explain_pod(case, name)) for name in names[:MAX_DETAILED]]
     return [*detailed, *(_write_row(answer) for answer in diagnose_pods(case, names[MAX_DETAILED:]))]
 
 
@@ -37,10 +36,9 @@ def _write_row(answer: "PodAnswer") -> Json:
     }
 
 
-def _write_detailed(case: "ClusterCase", answer: "PodAnswer") -> Json:
-    row = _write_row(answer)
-    return row | {
-        "suggestions": suggest(case, row["diagnosis"]),
+def _write_detailed(answer: "PodAnswer") -> Json:
+    return _write_row(answer) | {
+        "suggestions": answer.suggestions.model_dump(mode="json") if answer.suggestions else None,
         "scores": answer.scores.model_dump(mode="json") if answer.scores else None,
         "findings": list(answer.findings),
     }
@@ -53,10 +51,8 @@ def write_pod(row: Json) -> Json:
 
 def suggest(case: "ClusterCase", diagnosis: Json) -> Json | None:
     """Suggest what would let a waiting pod in, as far as the objects of its cluster were read."""
-    if not case.objects.tables or to_state_exit_code(diagnosis["state"]) != WAITING:
-        return None
-    from engine.cases.simulating import suggest_changes
-    from ingest.cases.read_case import UNDATED
+    from ingest.cases.answers import suggest_for
     from schemas.answers.diagnosis import Diagnosis
 
-    return suggest_changes(case.objects, Diagnosis.model_validate(diagnosis), case.ended_at or UNDATED)
+    suggestions = suggest_for(case, Diagnosis.model_validate(diagnosis))
+    return suggestions.model_dump(mode="json") if suggestions else None

@@ -1,23 +1,21 @@
 """``schedulerlog why POD``: why it waits, or why it is where it is."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.client.problems import Problem
+from cli.client.pod_answer import fetch_all, join_parts, list_parts
 from cli.client.requests import build_pod_path, build_workload_path
-from cli.client.transport import NO_QUERY, Query, Transport
+from cli.client.transport import Transport
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.details import show_details, show_findings, show_nodes, show_scores
 from cli.terminal.diagnosed import show_diagnosis
-from cli.terminal.exit_codes import PLACED, USAGE, WAITING, to_state_exit_code
+from cli.terminal.exit_codes import USAGE, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from runtime.cli.cli import fail
-from schemas.json_types import Json
 
 if TYPE_CHECKING:
     from cli.direct.transport import DirectTransport
@@ -84,39 +82,20 @@ def _answer(asking: Asking, transport: Transport, namespace: str, name: str, att
         print_document(asking.output, diagnosis, lambda document: [document])
         return code
     log = f"/attempts/{attempt}" if attempt else build_pod_path(namespace, name, "schedulerlog")
-    parts = _list_parts(code, namespace, name, attempt)
+    parts = list_parts(diagnosis["state"], namespace, name, attempt)
     is_document = asking.output in ("json", "yaml")
-    requests = list(parts.values()) if is_document else [*parts.values(), (log, {"detail": "full"})]
-    answers = _fetch_all(transport, requests)
-    fetched = dict(zip(parts, answers, strict=False))
-    suggestions, scores = fetched.get("suggestions"), fetched.get("scores")
-    findings = _get_items(fetched.get("findings"))
-    if is_document:
-        named = {name: part if isinstance(part, dict) else None for name, part in fetched.items()}
-        document = {**diagnosis, "suggestions": None, "scores": None, **named, "findings": findings}
-        print_document(asking.output, document, lambda document: [document])
+    questions = list(parts.values()) if is_document else [*parts.values(), (log, {"detail": "full"})]
+    answers = fetch_all(transport, questions)
+    document = join_parts(diagnosis, dict(zip(parts, answers, strict=False)))
+    if print_document(asking.output, document, lambda document: [document]):
         return code
     screen, is_wide = Screen(), asking.output == "wide"
-    show_diagnosis(screen, diagnosis, suggestions, is_wide=is_wide)
-    show_scores(screen, scores)
+    show_diagnosis(screen, diagnosis, document["suggestions"], is_wide=is_wide)
+    show_scores(screen, document["scores"])
     show_nodes(screen, answers[-1], is_wide=is_wide)
     show_details(screen, diagnosis, "", is_wide=is_wide)
-    show_findings(screen, findings)
+    show_findings(screen, document["findings"])
     return code
-
-
-def _list_parts(code: int, namespace: str, name: str, attempt: str) -> dict[str, tuple[str, Query]]:
-    """List the paths of the parts next to the diagnosis of a pod in this state, by their names."""
-    parts: dict[str, tuple[str, Query]] = {"findings": (build_pod_path(namespace, name, "findings"), NO_QUERY)}
-    if code == WAITING:
-        parts["suggestions"] = build_pod_path(namespace, name, "suggestions"), {"attempt": attempt}
-    elif code == PLACED and not attempt:
-        parts["scores"] = build_pod_path(namespace, name, "scores"), NO_QUERY
-    return parts
-
-
-def _get_items(listed: Json | Problem | None) -> list[Json]:
-    return listed.get("items", []) if isinstance(listed, dict) else []
 
 
 def _answer_workload(asking: Asking, path: str, save: Path | None) -> int:
@@ -145,12 +124,3 @@ def _save(cluster: "DirectTransport", file: Path) -> None:
         fail(f"--save: {file} can't be made: {error.strerror}", USAGE)
     text = f"{file} has {format_count(count, 'object')} with replaced names, without Secrets and values of variables."
     complain(f"{text} Read it before you send it; `schedulerlog explain {file}` answers from it.")
-
-
-def _fetch_all(transport: Transport, requests: Sequence[tuple[str, Query]]) -> list[Json | Problem]:
-    """Fetch the answers at the same time, because kubectl takes a while to start; returns them in order."""
-    # With what it imports, 20 ms that `explain` does without.
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(lambda request: transport.get(*request), requests))

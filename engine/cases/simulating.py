@@ -4,8 +4,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from engine.cases.judging import build_case_cluster, build_case_judge
 from engine.fit.manifests import ManifestError
 from engine.simulation.setting import SimulationSetting
@@ -15,7 +13,7 @@ from engine.simulation.workloads import read_workloads
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
 from schemas.answers.diagnosis import Diagnosis
-from schemas.codec.records import encode_value
+from schemas.answers.suggestions import Suggestions
 from schemas.json_types import Json
 
 _PODS: Final = Path("the pods")
@@ -32,7 +30,7 @@ def simulate_on_case(objects: CaseObjects, pods: bytes, namespace: str, count: i
         raise ManifestError(_PODS, None, str(error)) from None
 
 
-def suggest_changes(objects: CaseObjects, diagnosis: Diagnosis, now: datetime) -> Json | None:
+def suggest_changes(objects: CaseObjects, diagnosis: Diagnosis, now: datetime) -> Suggestions | None:
     """Suggest changes after which the pod fits, each proved by judging it again.
 
     None where nodes are not what the pod waits for (a gate, a queue, another member of its group), or if nothing is
@@ -43,5 +41,4 @@ def suggest_changes(objects: CaseObjects, diagnosis: Diagnosis, now: datetime) -
     if pod is None or not refused:
         return None
     judge = build_case_judge(objects, now)
-    suggestions = judge.suggest(pod, diagnosis.cluster) if judge else None
-    return orjson.loads(encode_value(suggestions)) if suggestions else None
+    return judge.suggest(pod, diagnosis.cluster) if judge else None

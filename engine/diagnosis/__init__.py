@@ -9,6 +9,7 @@ objects          objects of the API server as facts
 logged_facts     facts of a log's lines that are no verdicts
 outcome          what a step returns: an answer with its evidence, and obstacles
 tree             walks the tree, ranks the obstacles, and builds the answer
+headline         first line: nearest node and cheapest proved change, or the next best node; and the second line
 answer_parts     obstacles, devices of claims and steps as parts of the answer
 timeline         moments of the pod's way through the layers
 layer_waits      time that it spent in each layer
@@ -43,6 +44,7 @@ layers           what holds a pod before and after its scheduler, from its Job t
 
 Below them
 
+nearest_nodes    the nodes of an attempt that lacked least
 refused_nodes    the nodes that an attempt refused, each under the reason that decides it
 pod_clauses      clauses about the pod's own object, next to what its scheduler says
 device_numbers   requested amounts of devices, and the most that was free

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, Literal
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.headline import FITS_NOW
 from engine.diagnosis.layers.group_members import find_group
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_resource, write_phrase
-from engine.diagnosis.wording import cut_first_line, shorten_list
+from engine.diagnosis.wording import cut_first_line, describe_duration, shorten_list
 from schemas.answers.diagnosis import CountComparison
 from schemas.events import AttemptSummarized
 from schemas.reasons import read_catalogue
@@ -21,6 +23,8 @@ _COMPARISONS: Final[Mapping[str, str]] = {"equal": "counts_equal", "different": 
 """Phrase of each agreement."""
 _TAINTED: Final = "TaintNotTolerated"
 _TAINT_CODES: Final = ("NodeNotReady", "NodeConditionTaint", _TAINTED)
+_RETRIED_WITHIN: Final = timedelta(minutes=1)
+"""Time within which a scheduler usually tries a pod again after something has changed."""
 _DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"
 
 
@@ -36,7 +40,7 @@ def check_judged(facts: DiagnosisFacts, judged: JudgedPod) -> TreeStep:
     obstacles = _select_counted(judged, counts) if judged.fitting else list(judged.obstacles)
     # Other members of a gang hold what this one would find by itself.
     if judged.fitting and judged.is_certain and attempt and not attempt.chosen and not find_group(facts):
-        obstacles.append(_describe_fit(judged, attempt))
+        obstacles.append(_describe_fit(judged, attempt, facts.now - attempt.started_at))
     is_open = bool(judged.fitting) if judged.is_certain or not judged.fitting else None
     return TreeStep("NodesOpen", to_answer(is_open), evidence, facts.select_unknown("nodes"), obstacles)
 
@@ -118,7 +122,7 @@ def _select_counted(judged: JudgedPod, counts: Mapping[str, int]) -> list[FoundO
     ]
 
 
-def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized) -> FoundObstacle:
+def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized, since: timedelta) -> FoundObstacle:
     words: dict[str, Word] = {
         "scheduler": attempt.scheduler,
         "namespace": attempt.pod.namespace,
@@ -126,8 +130,10 @@ def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized) -> FoundObstacl
         "total": judged.total,
         "nodes": shorten_list(list(judged.fitting)),
         "time": f"{attempt.started_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ago": describe_duration(since),
     }
-    return FoundObstacle("FitsByObjects", words, nodes=list(judged.fitting))
+    clauses = ["untried"] if since >= _RETRIED_WITHIN else []
+    return FoundObstacle(FITS_NOW, words, nodes=list(judged.fitting), clauses=clauses)
 
 
 def list_unexplained(attempt: AttemptSummarized, judged: JudgedPod) -> dict[str, int]:

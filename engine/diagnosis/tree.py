@@ -8,7 +8,6 @@ nodes comes first.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final, Literal
 
 from engine.diagnosis import texts
@@ -22,6 +21,7 @@ from engine.diagnosis.cluster_steps import (
     find_closed_nodes,
 )
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.headline import write_headline
 from engine.diagnosis.judged_steps import (
     check_judged,
     compare_with_scheduler,
@@ -53,7 +53,7 @@ from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.codec.records import format_rfc3339
-from schemas.events import AttemptSummarized, PickedDevice
+from schemas.events import PickedDevice
 
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 
@@ -78,6 +78,8 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
     moments = list_moments(facts)
     is_starting = state == "placed" and facts.pod is not None and facts.pod.phase == "Pending"
     layer = find_layer(steps, ranked[0]) if ranked else derive_layer(state, is_starting=is_starting)
+    sentence = obstacles[0].sentence if obstacles else _write_sentence(facts, state)
+    headline = write_headline(sentence, obstacles, facts.attempt)
     return Diagnosis(
         cluster=facts.cluster,
         namespace=facts.namespace,
@@ -85,7 +87,9 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
         state=state,
         at=format_rfc3339(facts.now),
         attempt=attempt_path if facts.attempt else None,
-        sentence=obstacles[0].sentence if obstacles else _write_sentence(facts, state),
+        headline=headline.text,
+        background=headline.background,
+        sentence=sentence,
         obstacle=obstacles[0] if obstacles else None,
         other_obstacles=obstacles[1:],
         layer=layer,
@@ -93,19 +97,6 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
         waits=list_waits(moments, layer, facts.now),
         steps=[to_step(step) for step in steps],
         not_known=to_not_known(facts.unknown),
-    )
-
-
-def diagnose_simulated(attempt: AttemptSummarized, now: datetime, excluded_by: Sequence[str]) -> Diagnosis:
-    """Build the answer about a simulated attempt: nobody binds its choice."""
-    facts = DiagnosisFacts(attempt.cluster, attempt.pod.namespace, attempt.pod.name, now, attempt, is_latest=False)
-    diagnosis = diagnose(facts)
-    if not attempt.chosen:
-        return diagnosis.model_copy(update={"excluded_by": list(excluded_by) or None})
-    # The last question is about the bind.
-    answer = {"sentence": texts.write_phrase("would_fit", node=attempt.chosen, fit=attempt.fit_nodes or 0)}
-    return diagnosis.model_copy(
-        update=answer | {"obstacle": None, "other_obstacles": [], "steps": diagnosis.steps[:-1]}
     )
 
 

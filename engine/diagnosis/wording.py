@@ -134,6 +134,9 @@ def _describe_device(device: PickedDevice) -> InBothLanguages:
     name = device.uuid + (f" ({device.model})" if device.model else "")
     if device.memory_mib is None:
         return InBothLanguages(en=name, zh=name)
+    if not device.cores_percent:
+        # No share of the compute was asked for, which limits none.
+        return write_phrase("card_memory", device=name, memory=device.memory_mib)
     return write_phrase("card", device=name, memory=device.memory_mib, cores=device.cores_percent)
 
 

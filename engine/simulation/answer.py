@@ -8,6 +8,7 @@ import orjson
 
 from engine.diagnosis.answer_parts import MAX_NODES
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.headline import add_changes, describe_nearest
 from engine.diagnosis.texts import write_phrase, write_sentence
 from engine.diagnosis.tree import diagnose_judged, rank_obstacles
 from engine.diagnosis.wording import shorten_list
@@ -53,6 +54,7 @@ def build_answer(
     if attempt is not None:
         log = orjson.loads(encode_schedulerlog(attempt, additions={"detail": build_detail(attempt)}))
     suggestions = build_suggestions_of_verdict(verdict, changes, cluster, now)
+    diagnosis = add_changes(diagnosis, suggestions) if diagnosis else None
     policy = str(get_object(verdict.pod, "metadata", "annotations").get(DEVICE_POLICY) or "")
     return {
         "node": verdict.node,
@@ -98,7 +100,9 @@ def diagnose_verdict(verdict: PodVerdict, changes: ProvedChanges, cluster: str, 
     diagnosis = diagnose_judged(facts, verdict.obstacles, changes.excluded_by, passing)
     if verdict.outcome is PodOutcome.REFUSED:
         return diagnosis
-    answer: Json = {"sentence": _write_fitting(verdict), "obstacle": None, "other_obstacles": []}
+    sentence = _write_fitting(verdict)
+    answer: Json = {"headline": sentence, "background": None, "sentence": sentence, "obstacle": None}
+    answer |= {"other_obstacles": []}
     # The last question is about the bind.
     return diagnosis.model_copy(update={**answer, "steps": diagnosis.steps[:-1]})
 
@@ -176,7 +180,8 @@ def build_suggestions_of_verdict(
     if attempt is not None:
         answer = build_suggestions(attempt, "", now, changes.of_devices, changes.names, changes.unknown)
         items = sorted([*answer.items, *changes.of_nodes], key=lambda item: item.cost)
-        return answer.model_copy(update={"items": items})
+        nearest = describe_nearest(attempt) if verdict.outcome is PodOutcome.REFUSED else None
+        return answer.model_copy(update={"items": items, "nearest": nearest})
     if verdict.outcome is not PodOutcome.REFUSED:
         return None
     return Suggestions(

@@ -130,6 +130,11 @@ def list_creation(namespace: str) -> list[ListedKind]:
     ]
 
 
+def list_node(name: str) -> ListedKind:
+    """List one node by its name, with the right to list nodes."""
+    return NODES._replace(query={"fieldSelector": f"metadata.name={name}"})
+
+
 def list_for_verdict(spec: Fields, versions: GroupVersions) -> Iterator[ListedKind]:
     """List the kinds that a verdict on a pod of this spec needs: nodes, all pods, and what the spec names."""
     yield from (NODES, PODS)

@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 
 from engine.summaries.answer import encode_schedulerlog, select_nodes, shorten_float
-from schemas.answers.comparisons import NodeChange, NodeJudged, RunnerUp, ScoreTerm
+from schemas.answers.comparisons import NodeChange, NodeJudged, PodScores, RunnerUp, ScoreTerm
 from schemas.events import FITS, NOT_REACHED, PICKED, AttemptSummarized
 
 HAMI_WEIGHT: Final = 10
@@ -61,6 +61,19 @@ def find_runner_up(summary: AttemptSummarized, fitting: list[NodeJudged]) -> Run
     chosen, best = fitting[:2]
     more = subtract_scores(best, chosen)
     return RunnerUp(node=best.node, score=best.score, behind=abs(more.pop("score")), terms=more)
+
+
+def build_scores(summary: AttemptSummarized, path: str = "") -> PodScores:
+    """Build the scores of an attempt as the API gives them. ``path``: that of the attempt."""
+    nodes = list_fitting_nodes(summary)
+    return PodScores(
+        attempt_id=summary.attempt_id,
+        attempt=path,
+        node_policy=summary.node_policy,
+        chosen=summary.chosen,
+        runner_up=find_runner_up(summary, nodes),
+        nodes=nodes,
+    )
 
 
 def subtract_scores(node: NodeJudged, other: NodeJudged) -> dict[str, float]:

@@ -31,8 +31,13 @@ export function PodSection({ namespace, name, cluster, revision }: PodSectionPro
         {answer => (
           <>
             <Typography variant="h6" component="p">
-              <Sentence text={answer.sentence} />
+              <Sentence text={answer.headline} />
             </Typography>
+            {answer.background && (
+              <Typography>
+                <Sentence text={answer.background} />
+              </Typography>
+            )}
             {answer.obstacle && (
               <Typography color="text.secondary">
                 <Sentence text={answer.obstacle.remedy} />

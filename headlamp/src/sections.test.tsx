@@ -66,11 +66,13 @@ afterEach(async () => {
 test('a refused pod has the sentence, the changes and its nodes by refusal', async () => {
   serve();
   show(POD);
-  await screen.findByText('4 of 9 nodes lack compute: 30 % asked on each of 5 devices.');
+  await screen.findByText(/^When it was tried at .*: .*4 of 9 nodes lack compute: 30 % asked on each of 5 devices\.$/);
   await screen.findByText(
     'Lower nvidia.com/gpucores of ubuntu-container from 30 to 25: then it fits on node2.'
   );
-  expect(screen.getByText('nvidia.com/gpucores').tagName).toBe('CODE');
+  // The headline has the cheapest change too.
+  const resources = screen.getAllByText('nvidia.com/gpucores');
+  expect(resources.map(each => each.tagName)).toEqual(['CODE', 'CODE']);
 });
 
 test('its nodes are drawn as the API groups them', async () => {
@@ -146,7 +148,7 @@ test('a cluster without the aggregated API is told from a pod without a record',
 test('what the cluster names never becomes markup', async () => {
   const path = `${AGGREGATED}/namespaces/default/pods/gpu-pod-default/schedulerlog/diagnosis`;
   const hostile = { en: '<img src=x onerror=alert(1)>\u202egnp\u001b[31m', zh: '' };
-  const diagnosis = { ...answers[path], sentence: hostile };
+  const diagnosis = { ...answers[path], headline: hostile };
   serve(asked => (asked === path ? Response.json(diagnosis) : undefined));
   show(POD);
   await screen.findByText('<img src=x onerror=alert(1)>\\u202egnp\\u001b[31m');

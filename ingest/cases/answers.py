@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.headline import add_changes, add_choice
 from engine.diagnosis.log_ends import iterate_log_notes
 from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
@@ -21,6 +22,7 @@ from schemas.json_types import Json
 
 if TYPE_CHECKING:
     from schemas.answers.comparisons import PodScores
+    from schemas.answers.suggestions import Suggestions
     from schemas.events import FindingReported
 
 MAX_SIMILAR_NAMES: Final = 5
@@ -28,6 +30,8 @@ MAX_SHOWN_EVENTS: Final = 5
 """Limit of the events that stand for an answer about pods."""
 _GROUP_REASONS: Final = ("Unschedulable", "Pending")
 """Reasons of events about groups and workloads that are no warnings."""
+_SETTLED: Final = ("placed", "ended", "missing", "not known")
+"""States in which no change lets a pod in."""
 _GIVE_OBJECTS: Final = (
     "Give the pods and what holds them: kubectl get pods,nodes,events,podgroups,workloads -A -o yaml."
 )
@@ -97,6 +101,8 @@ class PodAnswer(NamedTuple):
     """Scores of the latest attempt's nodes; None where it chose none or its source has no scores."""
     findings: Sequence[Json] = ()
     """Contradictions in the latest attempt's own numbers, as the API writes findings."""
+    suggestions: "Suggestions | None" = None
+    """Changes after which the pod fits, as far as the objects of its cluster prove any."""
 
 
 def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
@@ -106,7 +112,7 @@ def diagnose_pods(case: ClusterCase, names: Iterable[str]) -> list[PodAnswer]:
 
 
 def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
-    """Diagnose one pod, with the verdict on each node."""
+    """Diagnose one pod, with the verdict on each node, and what would let it in or has placed it."""
     source = _choose_source(case)
     answer = _diagnose_pod(case, source, name)
     namespace, _, pod_name = name.partition("/")
@@ -118,11 +124,25 @@ def explain_pod(case: ClusterCase, name: str) -> PodAnswer:
         "notes": source.list_notes(namespace, pod_name),
         "differences": list(_compare_nodes(recorded, judged)),
     }
+    diagnosis = answer.diagnosis.model_copy(update=update)
+    suggestions = suggest_for(case, diagnosis)
+    scores = _build_scores(attempt) if attempt else None
+    is_of_its_node = scores is not None and scores.chosen == answer.node
     return answer._replace(
-        diagnosis=answer.diagnosis.model_copy(update=update),
-        scores=_build_scores(attempt) if attempt else None,
+        diagnosis=add_choice(add_changes(diagnosis, suggestions), scores if is_of_its_node else None),
+        scores=scores,
         findings=_list_contradictions(attempt) if attempt else (),
+        suggestions=suggestions,
     )
+
+
+def suggest_for(case: ClusterCase, diagnosis: Diagnosis) -> "Suggestions | None":
+    """Suggest what would let a waiting pod in, as far as the objects of its cluster were read."""
+    if not case.objects.tables or diagnosis.state in _SETTLED:
+        return None
+    from engine.cases.simulating import suggest_changes
+
+    return suggest_changes(case.objects, diagnosis, case.ended_at or UNDATED)
 
 
 def _build_scores(pod: PodInLog) -> "PodScores | None":
@@ -130,18 +150,9 @@ def _build_scores(pod: PodInLog) -> "PodScores | None":
     summary, _ = pod.find_latest()
     if not summary.chosen or not summary.nodes or not summary.score.any():
         return None
-    from engine.summaries.comparison import find_runner_up, list_fitting_nodes
-    from schemas.answers.comparisons import PodScores
+    from engine.summaries.comparison import build_scores
 
-    nodes = list_fitting_nodes(summary)
-    return PodScores(
-        attempt_id=summary.attempt_id,
-        attempt="",
-        node_policy=summary.node_policy,
-        chosen=summary.chosen,
-        runner_up=find_runner_up(summary, nodes),
-        nodes=nodes,
-    )
+    return build_scores(summary)
 
 
 def _list_contradictions(pod: PodInLog) -> list[Json]:

@@ -154,7 +154,18 @@ class Diagnosis(Answer):
     )
     at: str = Field(description="Time of the observed state of the cluster.")
     attempt: str | None = Field(description="The path of the attempt that was looked at; null without one.")
-    sentence: InBothLanguages = Field(description="The answer in one sentence.")
+    headline: InBothLanguages = Field(
+        description="First line of the answer: the nearest node and the cheapest proved change; of a placed pod, its "
+        "node and devices, and the next best node. The sentence, where nothing more is proved."
+    )
+    background: InBothLanguages | None = Field(
+        None,
+        description="Second line: the sentence, after a headline about the present with the time of the attempt that "
+        "it is about. Null where the headline has it.",
+    )
+    sentence: InBothLanguages = Field(
+        description="The main obstacle over all nodes, or the state of the pod, in one sentence."
+    )
     obstacle: Obstacle | None = Field(description="The main one; null where nothing is in the way, or none is known.")
     other_obstacles: list[Obstacle] = Field(description="Other obstacles, the most important first.")
     excluded_by: list[str] | None = Field(

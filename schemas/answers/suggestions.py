@@ -60,6 +60,11 @@ class Suggestions(Answer):
         "pods hold, `nodes` that kube-scheduler did not offer the others, `registration` that nodes register nothing "
         "any more. Empty where that is not known."
     )
+    nearest: InBothLanguages | None = Field(
+        None,
+        description="The node that has most of the requested devices now, and how many it is short, as an aside of "
+        "the headline. Null where no node has a part of them, or where that was not judged.",
+    )
     not_known: list[InBothLanguages] = Field(description="Facts that could not be taken into account.")
 
 

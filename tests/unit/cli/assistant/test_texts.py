@@ -54,11 +54,12 @@ def test_each_change_says_once_where_the_pod_would_go() -> None:
 
 def test_a_diagnosis_names_what_together_excludes_every_node() -> None:
     obstacle = {"code": "X", "who_acts": ["you"], "likely_cause": {"en": "C."}, "remedy": {"en": "R."}}
-    answer = {"sentence": {"en": "S."}, "state": "refused", "obstacle": obstacle, "other_obstacles": []}
+    answer = {"state": "refused", "obstacle": obstacle, "other_obstacles": [], "background": {"en": "B."}}
+    answer |= {"headline": {"en": "S."}}
     together = "Only together these keep it from every node, and without any one of them it would fit somewhere: "
-    assert describe_diagnosis(answer | {"excluded_by": ["use", "memory"]}).splitlines()[-1] == (
-        f"{together}what other pods hold and the memory it asks for."
-    )
+    lines = describe_diagnosis(answer | {"excluded_by": ["use", "memory"]}).splitlines()
+    assert lines[:2] == ["S. (state: refused, reason: X)", "B."]
+    assert lines[-1] == f"{together}what other pods hold and the memory it asks for."
     assert "every node" not in describe_diagnosis(answer | {"excluded_by": None})
 
 

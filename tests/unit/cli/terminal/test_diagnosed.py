@@ -9,7 +9,8 @@ def test_what_together_keeps_a_pod_from_every_node_is_named(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     diagnosis = {
-        "sentence": {"en": "No node has room."},
+        "headline": {"en": "No node has room."},
+        "background": None,
         "obstacle": None,
         "other_obstacles": [],
         "not_known": [],

@@ -154,7 +154,7 @@ def test_names_that_would_do_harm_are_inert_on_the_page() -> None:
         "attempts": 1, "node": "<img src=x onerror=alert(1)>", "started_at": "2026-11-23T00:00:00Z",
         "diagnosis": {
             "namespace": "<script>", "name": "\x1b[31mred\u202e", "state": "refused", "obstacle": None,
-            "other_obstacles": [], "not_known": [], "sentence": {"en": "<b>`<i>`", "zh": ""},
+            "other_obstacles": [], "not_known": [], "headline": {"en": "<b>`<i>`", "zh": ""},
         },
     }  # fmt: skip
     page = render_log_file("<log>", [row], "en")

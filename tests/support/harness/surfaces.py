@@ -1,0 +1,214 @@
+"""The answer about one pod on every surface, from the same objects and log: what each of them shows of it."""
+
+import asyncio
+import html
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+import api.handlers.diagnosis
+import api.handlers.suggestions
+import cli.direct.pod_case
+from cli.assistant import log_process
+from cli.assistant.tools import ApiTools
+from cli.client.kubectl import parse_kubectl_problem
+from cli.client.pod_answer import fetch_pod_answer
+from cli.client.problems import Problem
+from cli.command import app
+from cli.direct.reader import ObjectReader
+from cli.direct.transport import DirectTransport
+from cli.terminal.why import _answer
+from engine.snapshot.kinds import POD
+from ingest.cases.read_case import SAVED_CASE
+from runtime.kubernetes.errors import KubeApiError
+from schemas.codec.records import format_rfc3339
+from schemas.events import AttemptSummarized
+from schemas.json_types import Json
+from tests.support.fakes.cluster_objects import ClusterObjects
+from tests.support.harness.api_app import Caller, answer_nothing
+
+NOW: Final = datetime.fromisoformat("2026-11-24T08:30:00Z")
+CLOCKS: Final = (api.handlers.diagnosis, api.handlers.suggestions, cli.direct.pod_case)
+"""Modules that ask for the time of an answer."""
+
+
+class StoppedClock(datetime):
+    """A clock that stands at ``NOW``."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+        return datetime.fromtimestamp(NOW.timestamp(), tz)
+
+
+class Shown(NamedTuple):
+    """Parts of an answer that every surface shows."""
+
+    headline: str
+    background: str
+    code: str
+    numbers: dict[str, int]
+    suggestions: list[str]
+    nodes: dict[str, str]
+    """Reason of each refused node with the numbers of its devices, X/Y; empty for a node that takes the pod."""
+    findings: list[str]
+
+
+def list_parts(document: Json) -> Shown:
+    """List what a document with diagnosis, suggestions and findings shows."""
+    obstacle, background = document.get("obstacle"), document.get("background")
+    suggestions = (document.get("suggestions") or {}).get("items", [])
+    return Shown(
+        _get_text(document["headline"]),
+        _get_text(background) if background else "",
+        obstacle["code"] if obstacle else "",
+        obstacle.get("numbers", {}) if obstacle else {},
+        [_get_text(item["sentence"]) for item in suggestions],
+        {node["name"]: _list_reasons(node) for node in document.get("nodes") or ()},
+        sorted(finding["finding"] for finding in document.get("findings") or ()),
+    )
+
+
+def _get_text(text: Any) -> str:
+    """Get the English text; an assistant gets no other."""
+    return str(text["en"] if isinstance(text, dict) else text)
+
+
+def _list_reasons(node: Json) -> str:
+    return "; ".join(filter(None, (container.get("reason", "") for container in node.get("containers", ()))))
+
+
+class LiveCluster:
+    """An API server of these objects, as kubectl reads it; ``log``: that of the pod `hami-scheduler` in it."""
+
+    def __init__(self, objects: list[Json], log: bytes = b"") -> None:
+        self._objects, self._log = ClusterObjects(objects), log
+
+    def fetch(self, address: str) -> bytes | Problem:
+        path = urlsplit(address).path
+        if path.endswith("/log"):
+            return self._log
+        try:
+            return json.dumps(self._read(path)).encode()
+        except KubeApiError as error:
+            return parse_kubectl_problem(f"Error from server (NotFound): {error}")
+
+    def _read(self, path: str) -> Json:
+        if path == "/apis" or path.rsplit("/", 2)[-2] in ("pods", "nodes"):
+            return asyncio.run(self._objects.get(path))
+        page = asyncio.run(self._objects.read_page(path))
+        return page if page["items"] else asyncio.run(self._objects.get(path))
+
+
+def show_live(objects: list[Json], name: str, capsys: Any, log: bytes = b"") -> dict[str, Shown]:
+    """Show the answer of a live cluster: as JSON, at a terminal, and to an assistant."""
+    transport = DirectTransport(ObjectReader(LiveCluster(objects, log).fetch), lambda: "lab", lambda _: None)
+    document = fetch_pod_answer(transport, "lab", name)
+    assert isinstance(document, dict), document
+    shown = list_parts(document)
+    capsys.readouterr()
+    _answer(cast("Any", SimpleNamespace(output="text")), transport, "lab", name, "")
+    check_text(capsys.readouterr().out, shown)
+    result = ApiTools(lambda _: transport).why_pod(cast("Any", None), name, "lab")
+    return {"why": shown, "assistant": _read_result(result, shown)}
+
+
+def show_files(objects: list[Json], name: str, folder: Path, log: bytes = b"") -> dict[str, Shown]:
+    """Show the answer from files: as JSON, at a terminal, as a page, and of a text to an assistant."""
+    files = []
+    if objects:
+        files.append(folder / "objects.json")
+        files[-1].write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*objects, _date_case()]}))
+    if log:
+        files.append(folder / "hami.log")
+        files[-1].write_bytes(log)
+    paths = [*map(str, files)]
+    shown = list_parts(json.loads(run_command("explain", *paths, f"lab/{name}", "-o", "json")))
+    check_text(run_command("explain", *paths, f"lab/{name}"), shown)
+    page = folder / "why.html"
+    run_command("explain", *paths, f"lab/{name}", "--html", str(page))
+    check_page(page.read_text(), shown)
+    if len(files) > 1:
+        return {"explain": shown}
+    result = log_process.explain(files[0].read_text(), f"lab/{name}")
+    return {"explain": shown, "assistant of a text": _read_result(result, shown)}
+
+
+def show_served(objects: list[Json], name: str, attempt: AttemptSummarized | None) -> dict[str, Shown]:
+    """Show the answer of the API, as JSON and as its page, with the attempt that it remembers."""
+    caller = Caller(answer_nothing, objects=ClusterObjects(objects) if objects else None)
+    if attempt:
+        caller.remember(attempt)
+    client = TestClient(caller.app, "http://localhost")
+    document = client.get(f"/api/v1/namespaces/lab/pods/{name}/diagnosis").json()
+    suggestions = client.get(f"/api/v1/namespaces/lab/pods/{name}/suggestions")
+    shown = list_parts({**document, "suggestions": suggestions.json() if suggestions.status_code == 200 else None})
+    page = client.get(f"/ui/pods/lab/{name}")
+    assert page.status_code == 200, page.text
+    check_page(page.text, shown._replace(suggestions=[]))
+    return {"API": shown}
+
+
+def _date_case() -> Json:
+    """Build the object that says when the objects were read."""
+    kind, _, group = SAVED_CASE.partition(".")
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": "case", "creationTimestamp": format_rfc3339(NOW)},
+        "unread": [],
+    }
+
+
+def run_command(*words: str) -> str:
+    """Run ``schedulerlog`` and return what it prints."""
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "1000"})
+    assert done.exit_code in (0, 1), done.output
+    return done.stdout
+
+
+def check_text(text: str, shown: Shown) -> None:
+    """Check that a terminal shows the headline first, then the background, and all other parts."""
+    lines = text.splitlines()
+    assert lines[0] == shown.headline
+    if shown.background:
+        assert lines[1] == shown.background
+    _check_parts(text, shown)
+
+
+def check_page(page: str, shown: Shown) -> None:
+    """Check that a page shows the headline as its lead, and all other parts."""
+    text = " ".join(html.unescape(re.sub(r"<[^>]*>", "", page)).replace("\u2060", "").replace("\xa0", " ").split())
+    lead = re.search(r'class="lead">(.*?)</p>', page)
+    assert lead, page
+    plain = html.unescape(re.sub(r"<[^>]*>", "", lead[1])).replace("\u2060", "").replace("\xa0", " ")
+    assert plain == shown.headline.replace("`", "")
+    assert shown.background.replace("`", "") in text
+    _check_parts(text, shown, mark="")
+
+
+def _check_parts(text: str, shown: Shown, mark: str = "`") -> None:
+    assert shown.code in text
+    for sentence in shown.suggestions:
+        assert sentence.replace("`", mark) in text
+    for finding in shown.findings:
+        assert finding in text
+
+
+def _read_result(result: Any, shown: Shown) -> Shown:
+    """Read what an assistant gets, and check that its text begins with the headline."""
+    assert not result.is_error, result.content
+    content = result.structured_content
+    text = content["text"].replace("the cluster wrote: ", "").replace('"', "")
+    assert text.startswith(shown.headline.replace('"', "")), (text, shown.headline)
+    return list_parts(content["answer"])
+
+
+def find_pod(objects: list[Json], name: str) -> Json:
+    return next(item for item in objects if item["kind"] == POD and item["metadata"]["name"] == name)
