@@ -10,6 +10,7 @@ pasted_texts  reads what people paste into a question: parts of descriptions, ta
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one
 stated_sentences  reads the words of an event that stand in prose, and leaves prose that only speaks of one
 unnamed_pods  names the pods of rows and sentences that do not name them, and separates several
+joined_pods   gives events of one file that name no pod the only pod of the others
 pasted_objects  reads YAML and JSON between the sentences of such a text
 shortened_pods  completes pods that people wrote or shortened by hand
 pasted_fragments  reads descriptions and statuses that lack the name of what they show

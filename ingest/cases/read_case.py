@@ -14,6 +14,7 @@ from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.event_subjects import attach_claims, build_makers, build_waiting_pods
+from ingest.cases.joined_pods import join_unnamed
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
 from ingest.cases.pasted_texts import MAX_PASTED_BYTES, parse_pasted
@@ -200,10 +201,7 @@ class _CaseReading:
         case = self._case
         attach_claims(self._objects)
         self._objects += build_reported(self._objects, datetime.now(UTC))
-        case.objects = complete_pods(collect_objects(self._objects, self._unread), self._written_at)
-        if saved := case.objects.select(SAVED_CASE):
-            unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
-            case.objects = replace(case.objects, unread=case.objects.unread | unread)
+        case.objects = self._collect_objects()
         facts = self._add_nodes()
         for log in self._logs:
             pods = len(case.pods.pods)
@@ -219,6 +217,9 @@ class _CaseReading:
                 self._errors.append(
                     UnreadableFileError(f"{error}; the answer is from the part before that") if torn else error
                 )
+        if joined := join_unnamed(self._objects, case.pods.pods):
+            self._objects = joined
+            case.objects = self._collect_objects()
         _read_events(case.objects, case.pods)
         for attempts in read_saved_attempts(case.objects):
             attempts.add_to(case.pods)
@@ -228,6 +229,12 @@ class _CaseReading:
             raise MistakeError(f"{first}; nor can {len(others):,} more files be read") if others else first
         case.problems = list(self._list_problems())
         return case
+
+    def _collect_objects(self) -> CaseObjects:
+        objects = complete_pods(collect_objects(self._objects, self._unread), self._written_at)
+        saved = objects.select(SAVED_CASE)
+        unread = {kind for entry in saved for kind in entry.get("unread", ()) if isinstance(kind, str)}
+        return replace(objects, unread=objects.unread | unread)
 
     def _list_problems(self) -> Iterator[str]:
         """List the parts that could not be read; of a folder, files that are about something else are one problem."""

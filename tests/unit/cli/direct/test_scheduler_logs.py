@@ -1,10 +1,15 @@
 """The scheduler's log as a rung of a live answer: what HAMi decided, and where the judge differs now."""
 
+import json
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from cli.client.problems import Problem
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 from schemas.json_types import Json
+from tests.support.builders.hami_lines import an_event, write_fit, write_request, write_start
 from tests.support.fakes.logging_cluster import LOG, POD, SCHEDULER, LoggingCluster
 
 
@@ -58,3 +63,34 @@ def test_both_verdicts_of_a_node_on_which_they_differ_are_in_the_answer() -> Non
 def test_without_a_log_nothing_differs() -> None:
     answer, _, _ = ask(b"no line of a scheduler", [POD, SCHEDULER])
     assert answer["differences"] == []
+
+
+CHOSEN = an_event("FilteringSucceed", "find fit node(n0), 0 nodes not fit, 2 nodes fit(n0:7.50,n1:4.25)")
+
+
+class PlacedCluster(LoggingCluster):
+    """A cluster whose pod was placed so long ago."""
+
+    def __init__(self, ago: timedelta) -> None:
+        placed_at = (datetime.now(UTC) - ago).isoformat()
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": placed_at}
+        self.pod = {**POD, "spec": {**POD["spec"], "nodeName": "n0"}, "status": {"phase": "Running"}}
+        self.pod["status"]["conditions"] = [condition]
+        super().__init__(PLACED_LOG, [self.pod, SCHEDULER])
+
+    def fetch(self, address: str) -> bytes | Problem:
+        return json.dumps(self.pod).encode() if address.endswith("/pods/trainer") else super().fetch(address)
+
+
+PLACED_LOG = b"\n".join([write_start(), write_request(1), write_fit("n0", "7.50"), write_fit("n1", "4.25"), CHOSEN])
+
+
+@pytest.mark.parametrize(("ago", "is_read"), [(timedelta(minutes=5), True), (timedelta(hours=2), False)])
+def test_the_log_of_a_placed_pods_scheduler_has_the_next_best_node(ago: timedelta, is_read: bool) -> None:
+    server = PlacedCluster(ago)
+    transport = DirectTransport(ObjectReader(server.fetch), lambda: "ml", lambda _: None)
+    answer = transport.get("/namespaces/ml/pods/trainer/diagnosis")
+    assert isinstance(answer, dict)
+    assert answer["state"] == "placed"
+    assert ("n1, the next best (7.50 > 4.25)" in answer["headline"]["en"]) == is_read
+    assert bool(server.options) == is_read
