@@ -11,6 +11,7 @@ from engine.diagnosis.layers.group_members import find_group
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
 from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_resource, write_phrase
 from engine.diagnosis.wording import cut_first_line, describe_duration, shorten_list
+from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import CountComparison
 from schemas.events import AttemptSummarized
 from schemas.reasons import read_catalogue
@@ -138,7 +139,10 @@ def _describe_fit(judged: JudgedPod, attempt: AttemptSummarized, since: timedelt
 
 def list_unexplained(attempt: AttemptSummarized, judged: JudgedPod) -> dict[str, int]:
     """List the counts of the scheduler that the judge has no reason for."""
-    explained = {find_obstacle_of_reason(reason)[0] for reason in judged.counts}
+    explained: set[str] = {find_obstacle_of_reason(reason)[0] for reason in judged.counts}
+    if any(obstacle.code not in explained for obstacle in judged.obstacles):
+        # Up to v2.9 HAMi gives kube-scheduler no other reason for devices, which were judged one by one here.
+        explained.add(ReasonCode.NODE_UNFIT_POD)
     return {
         reason: count
         for reason, count in attempt.refused_nodes.items()

@@ -106,9 +106,12 @@ def to_condition_evidence(pod: PodOnCluster, condition: Condition) -> Evidence:
 
 def get_requests(facts: DiagnosisFacts) -> Sequence[Request] | None:
     """Return the requests of the pod's containers; None if no source reports them."""
-    if facts.attempt and facts.attempt.requests:
-        return facts.attempt.requests
-    return facts.pod.requests if facts.pod else None
+    attempted = facts.attempt.requests if facts.attempt else ()
+    of_pod = facts.pod.requests if facts.pod else None
+    # Events name no request, and their reader knows NVIDIA's resources only.
+    if of_pod and not any(request.count for request in attempted):
+        return of_pod
+    return attempted or of_pod
 
 
 def count_devices(requests: Sequence[Request]) -> int:

@@ -32,6 +32,7 @@ _UNNAMESPACED: Final = frozenset(
 )
 _LISTED: Final = _UNNAMESPACED - {kinds.NODE} | {kinds.VOLUME_CLAIM}
 """Kinds of which an API server's list is one of all objects: others are listed by name or by namespace, too."""
+_DEFAULT: Final = "default"
 _NO_OBJECTS: Final[Mapping[Key, Fields]] = {}
 
 
@@ -67,8 +68,10 @@ class CaseObjects:
     """Release of HAMi whose rules decide; None for the one that the pods show."""
 
     def find(self, kind: str, name: str, namespace: str = "") -> Fields | None:
-        """Find an object by its kind and name."""
-        return self.tables.get(kind, _NO_OBJECTS).get((namespace, name))
+        """Find an object by its kind and name; what people write by hand may leave out the namespace `default`."""
+        table = self.tables.get(kind, _NO_OBJECTS)
+        entry = table.get((namespace, name))
+        return table.get(("", name)) if entry is None and namespace == _DEFAULT else entry
 
     def select(self, kind: str, namespace: str | None = None) -> list[Fields]:
         """Select the objects of a kind, of one namespace where one is named."""

@@ -39,15 +39,11 @@ CLOCKS: Final = (api.handlers.diagnosis, api.handlers.suggestions, cli.direct.po
 """Modules that ask for the time of an answer."""
 
 
-class StoppedClock(datetime):
-    """A clock that stands at ``NOW``."""
-
-    @classmethod
-    def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-        return datetime.fromtimestamp(NOW.timestamp(), tz)
+CLOCK: Final = SimpleNamespace(now=lambda _: NOW)
+"""Clock in place of ``datetime`` in these modules: it is always ``NOW``."""
 
 
-class Shown(NamedTuple):
+class Surface(NamedTuple):
     """Parts of an answer that every surface shows."""
 
     headline: str
@@ -60,11 +56,11 @@ class Shown(NamedTuple):
     findings: list[str]
 
 
-def list_parts(document: Json) -> Shown:
+def list_parts(document: Json) -> Surface:
     """List what a document with diagnosis, suggestions and findings shows."""
     obstacle, background = document.get("obstacle"), document.get("background")
     suggestions = (document.get("suggestions") or {}).get("items", [])
-    return Shown(
+    return Surface(
         _get_text(document["headline"]),
         _get_text(background) if background else "",
         obstacle["code"] if obstacle else "",
@@ -106,41 +102,41 @@ class LiveCluster:
         return page if page["items"] else asyncio.run(self._objects.get(path))
 
 
-def show_live(objects: list[Json], name: str, capsys: Any, log: bytes = b"") -> dict[str, Shown]:
+def show_live(objects: list[Json], name: str, capsys: Any, log: bytes = b"") -> dict[str, Surface]:
     """Show the answer of a live cluster: as JSON, at a terminal, and to an assistant."""
     transport = DirectTransport(ObjectReader(LiveCluster(objects, log).fetch), lambda: "lab", lambda _: None)
     document = fetch_pod_answer(transport, "lab", name)
     assert isinstance(document, dict), document
-    shown = list_parts(document)
+    answer = list_parts(document)
     capsys.readouterr()
     _answer(cast("Any", SimpleNamespace(output="text")), transport, "lab", name, "")
-    check_text(capsys.readouterr().out, shown)
+    check_text(capsys.readouterr().out, answer)
     result = ApiTools(lambda _: transport).why_pod(cast("Any", None), name, "lab")
-    return {"why": shown, "assistant": _read_result(result, shown)}
+    return {"why": answer, "assistant": _read_result(result, answer)}
 
 
-def show_files(objects: list[Json], name: str, folder: Path, log: bytes = b"") -> dict[str, Shown]:
+def show_files(objects: list[Json], name: str, folder: Path, log: bytes = b"") -> dict[str, Surface]:
     """Show the answer from files: as JSON, at a terminal, as a page, and of a text to an assistant."""
     files = []
     if objects:
         files.append(folder / "objects.json")
-        files[-1].write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*objects, _date_case()]}))
+        files[-1].write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*objects, _build_date()]}))
     if log:
         files.append(folder / "hami.log")
         files[-1].write_bytes(log)
     paths = [*map(str, files)]
-    shown = list_parts(json.loads(run_command("explain", *paths, f"lab/{name}", "-o", "json")))
-    check_text(run_command("explain", *paths, f"lab/{name}"), shown)
+    answer = list_parts(json.loads(run_command("explain", *paths, f"lab/{name}", "-o", "json")))
+    check_text(run_command("explain", *paths, f"lab/{name}"), answer)
     page = folder / "why.html"
     run_command("explain", *paths, f"lab/{name}", "--html", str(page))
-    check_page(page.read_text(), shown)
+    check_page(page.read_text(), answer)
     if len(files) > 1:
-        return {"explain": shown}
+        return {"explain": answer}
     result = log_process.explain(files[0].read_text(), f"lab/{name}")
-    return {"explain": shown, "assistant of a text": _read_result(result, shown)}
+    return {"explain": answer, "assistant of a text": _read_result(result, answer)}
 
 
-def show_served(objects: list[Json], name: str, attempt: AttemptSummarized | None) -> dict[str, Shown]:
+def show_served(objects: list[Json], name: str, attempt: AttemptSummarized | None) -> dict[str, Surface]:
     """Show the answer of the API, as JSON and as its page, with the attempt that it remembers."""
     caller = Caller(answer_nothing, objects=ClusterObjects(objects) if objects else None)
     if attempt:
@@ -148,14 +144,14 @@ def show_served(objects: list[Json], name: str, attempt: AttemptSummarized | Non
     client = TestClient(caller.app, "http://localhost")
     document = client.get(f"/api/v1/namespaces/lab/pods/{name}/diagnosis").json()
     suggestions = client.get(f"/api/v1/namespaces/lab/pods/{name}/suggestions")
-    shown = list_parts({**document, "suggestions": suggestions.json() if suggestions.status_code == 200 else None})
+    answer = list_parts({**document, "suggestions": suggestions.json() if suggestions.status_code == 200 else None})
     page = client.get(f"/ui/pods/lab/{name}")
     assert page.status_code == 200, page.text
-    check_page(page.text, shown._replace(suggestions=[]))
-    return {"API": shown}
+    check_page(page.text, answer._replace(suggestions=[]))
+    return {"API": answer}
 
 
-def _date_case() -> Json:
+def _build_date() -> Json:
     """Build the object that says when the objects were read."""
     kind, _, group = SAVED_CASE.partition(".")
     return {
@@ -173,40 +169,40 @@ def run_command(*words: str) -> str:
     return done.stdout
 
 
-def check_text(text: str, shown: Shown) -> None:
+def check_text(text: str, answer: Surface) -> None:
     """Check that a terminal shows the headline first, then the background, and all other parts."""
     lines = text.splitlines()
-    assert lines[0] == shown.headline
-    if shown.background:
-        assert lines[1] == shown.background
-    _check_parts(text, shown)
+    assert lines[0] == answer.headline
+    if answer.background:
+        assert lines[1] == answer.background
+    _check_parts(text, answer)
 
 
-def check_page(page: str, shown: Shown) -> None:
+def check_page(page: str, answer: Surface) -> None:
     """Check that a page shows the headline as its lead, and all other parts."""
     text = " ".join(html.unescape(re.sub(r"<[^>]*>", "", page)).replace("\u2060", "").replace("\xa0", " ").split())
     lead = re.search(r'class="lead">(.*?)</p>', page)
     assert lead, page
     plain = html.unescape(re.sub(r"<[^>]*>", "", lead[1])).replace("\u2060", "").replace("\xa0", " ")
-    assert plain == shown.headline.replace("`", "")
-    assert shown.background.replace("`", "") in text
-    _check_parts(text, shown, mark="")
+    assert plain == answer.headline.replace("`", "")
+    assert answer.background.replace("`", "") in text
+    _check_parts(text, answer, mark="")
 
 
-def _check_parts(text: str, shown: Shown, mark: str = "`") -> None:
-    assert shown.code in text
-    for sentence in shown.suggestions:
+def _check_parts(text: str, answer: Surface, mark: str = "`") -> None:
+    assert answer.code in text
+    for sentence in answer.suggestions:
         assert sentence.replace("`", mark) in text
-    for finding in shown.findings:
+    for finding in answer.findings:
         assert finding in text
 
 
-def _read_result(result: Any, shown: Shown) -> Shown:
+def _read_result(result: Any, answer: Surface) -> Surface:
     """Read what an assistant gets, and check that its text begins with the headline."""
     assert not result.is_error, result.content
     content = result.structured_content
     text = content["text"].replace("the cluster wrote: ", "").replace('"', "")
-    assert text.startswith(shown.headline.replace('"', "")), (text, shown.headline)
+    assert text.startswith(answer.headline.replace('"', "")), (text, answer.headline)
     return list_parts(content["answer"])
 
 

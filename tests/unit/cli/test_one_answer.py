@@ -15,7 +15,7 @@ from tests.support.builders.hami_lines import an_event as an_event_line
 from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start, write_unfit
 from tests.support.builders.layer_objects import a_node, a_pod, an_event
 from tests.support.builders.simulations import a_gpu_node
-from tests.support.harness.surfaces import CLOCKS, NOW, StoppedClock, show_files, show_live, show_served
+from tests.support.harness.surfaces import CLOCK, CLOCKS, NOW, show_files, show_live, show_served
 
 
 class Case(NamedTuple):
@@ -25,7 +25,7 @@ class Case(NamedTuple):
     log: bytes = b""
 
 
-def asks(**amounts: str) -> Json:
+def request(**amounts: str) -> Json:
     """Build the spec of a container that requests these amounts."""
     return {"containers": [{"name": "main", "resources": {"requests": amounts, "limits": amounts}}]}
 
@@ -38,7 +38,7 @@ def a_refused(message: str, **fields: Any) -> list[Json]:
 def a_shared(gpus: int, memory: int, **fields: Any) -> Json:
     """Build the spec of a pod that HAMi places."""
     amounts = {"nvidia.com/gpu": str(gpus), "nvidia.com/gpumem": str(memory)}
-    return {"schedulerName": "hami-scheduler", **asks(**amounts), **fields}
+    return {"schedulerName": "hami-scheduler", **request(**amounts), **fields}
 
 
 def a_holder(node: str, *memory: int, name: str = "other") -> Json:
@@ -50,7 +50,7 @@ def a_holder(node: str, *memory: int, name: str = "other") -> Json:
 
 
 def a_running(name: str, node: str, cpu: str) -> Json:
-    return a_pod(name, spec={**asks(cpu=cpu), "nodeName": node}, status={"phase": "Running"})
+    return a_pod(name, spec={**request(cpu=cpu), "nodeName": node}, status={"phase": "Running"})
 
 
 def an_object(version: str, kind: str, name: str, namespace: str = "lab", **fields: Any) -> Json:
@@ -107,7 +107,7 @@ CASES: Final[dict[str, Case]] = {
     # 8 CPU a node, of which 6 and 8 are held.
     "too little left on two nodes": Case(
         [
-            *a_refused("0/2 nodes are available: 2 Insufficient cpu.", spec=asks(cpu="6")),
+            *a_refused("0/2 nodes are available: 2 Insufficient cpu.", spec=request(cpu="6")),
             a_running("held-1", "n1", "6"),
             a_running("held-2", "n2", "8"),
             a_node("n1"),
@@ -118,7 +118,7 @@ CASES: Final[dict[str, Case]] = {
     ),
     "no node is large enough": Case(
         [
-            *a_refused("0/1 nodes are available: 1 Insufficient cpu.", spec=asks(cpu="16")),
+            *a_refused("0/1 nodes are available: 1 Insufficient cpu.", spec=request(cpu="16")),
             a_node("n1"),
         ],
         "No node is large enough: the pod asks for 16 cpu, and the largest node, n1, has 8. "
@@ -170,7 +170,7 @@ CASES: Final[dict[str, Case]] = {
     "a gang of three on two nodes": Case(
         [
             an_object("scheduling.x-k8s.io/v1alpha1", "PodGroup", "ring", spec={"minMember": 3}),
-            *(a_pod(f"job-{number}", metadata=RING, spec=asks(cpu="8")) for number in range(3)),
+            *(a_pod(f"job-{number}", metadata=RING, spec=request(cpu="8")) for number in range(3)),
             a_node("n1"),
             a_node("n2"),
         ],
@@ -193,7 +193,7 @@ CASES: Final[dict[str, Case]] = {
         "SchedulingGated",
     ),
     "it fits now and was not tried again": Case(
-        [*a_refused("0/1 nodes are available: 1 Insufficient cpu.", spec=asks(cpu="6")), a_node("n1")],
+        [*a_refused("0/1 nodes are available: 1 Insufficient cpu.", spec=request(cpu="6")), a_node("n1")],
         "By the objects that were read, the pod fits on 1 of 1 node (n1); default-scheduler refused it at"
         " 2026-11-24 08:00:02 UTC, and no try in the 29 min since is known.",
         "InsufficientResource",
@@ -268,14 +268,14 @@ def test_every_surface_shows_the_same(
 ) -> None:
     case = CASES[name]
     for module in CLOCKS:
-        monkeypatch.setattr(module, "datetime", StoppedClock)
-    shown: dict[str, Any] = {}
+        monkeypatch.setattr(module, "datetime", CLOCK)
+    surfaces: dict[str, Any] = {}
     if case.objects:
-        shown |= show_live(case.objects, "job-0", capsys, case.log)
-    shown |= show_files(case.objects, "job-0", tmp_path, case.log)
-    shown |= show_served(case.objects, "job-0", find_attempt(case))
-    first = shown["explain"]
-    for surface, other in shown.items():
+        surfaces |= show_live(case.objects, "job-0", capsys, case.log)
+    surfaces |= show_files(case.objects, "job-0", tmp_path, case.log)
+    surfaces |= show_served(case.objects, "job-0", find_attempt(case))
+    first = surfaces["explain"]
+    for surface, other in surfaces.items():
         if surface == "API":
             other = other._replace(nodes=first.nodes)
         assert other == first, surface

@@ -69,6 +69,6 @@ def test_where_several_pods_may_be_meant_none_is(case: str, tmp_path: Path) -> N
 
 
 def test_a_pod_that_is_called_so_keeps_its_name(tmp_path: Path) -> None:
-    own = WAITS.replace("train-0", "pod").replace("namespace: ml", "namespace: default")
-    names = set(list_pod_names(read_case([write_folder(tmp_path, (own, WAITS))])))
+    called_pod = WAITS.replace("train-0", "pod").replace("namespace: ml", "namespace: default")
+    names = set(list_pod_names(read_case([write_folder(tmp_path, (called_pod, WAITS))])))
     assert names == {"default/pod", "ml/train-0"}
