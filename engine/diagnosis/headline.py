@@ -80,7 +80,9 @@ def add_changes(diagnosis: Diagnosis, suggestions: "Suggestions | None") -> Diag
     if suggestions.items:
         change = suggestions.items[0]
         if suggestions.state == "refused" and (is_earlier or _is_distribution(diagnosis.obstacle)):
-            no_node = write_phrase("no_node_takes", nearest=suggestions.nearest or NOTHING)
+            # Records of an attempt name the nodes that it was offered: the cluster may have others.
+            name = "no_offered_takes" if is_earlier else "no_node_takes"
+            no_node = write_phrase(name, nearest=suggestions.nearest or NOTHING)
             return _with_headline(diagnosis, _join(no_node, change.sentence), background)
         return _with_headline(diagnosis, _join(sentence, change.sentence), None)
     if suggestions.state == "fits" and tried_at:

@@ -13,7 +13,7 @@ TRIED = "2026-11-24T08:22:00Z"
 NOW = "2026-11-24T08:30:00Z"
 LACK = "4 of 9 nodes lack compute."
 CHANGE = "Lower nvidia.com/gpucores of main from 30 to 25: then it fits on n2."
-FITS = "The pod fits the cluster as it is now. The last known try was at 2026-11-24 08:22:00 UTC, 8 min ago."
+FITS = "By the devices as they are now the pod fits. The last known try was at 2026-11-24 08:22:00 UTC, 8 min ago."
 AT_TRY = f"When it was tried at 2026-11-24 08:22:00 UTC: {LACK}"
 
 
@@ -48,7 +48,7 @@ def a_suggestion(state: Any, *sentences: str, as_of: str = NOW) -> Suggestions:
 
 CHANGED: dict[str, tuple[Suggestions | None, str, str | None]] = {
     "a change that is proved now": (
-        a_suggestion("refused", CHANGE, "Another."), f"No node takes the pod as things are. {CHANGE}", AT_TRY,
+        a_suggestion("refused", CHANGE, "Another."), f"No node that was offered takes the pod as things are. {CHANGE}", AT_TRY,
     ),
     "a change that is proved for the attempt": (
         a_suggestion("refused", CHANGE, as_of=TRIED), f"No node takes the pod as things are. {CHANGE}", LACK,
