@@ -25,7 +25,6 @@ from cli.command import app
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 from cli.terminal.why import _answer
-from engine.snapshot.kinds import POD
 from ingest.cases.read_case import SAVED_CASE
 from runtime.kubernetes.errors import KubeApiError
 from schemas.codec.records import format_rfc3339
@@ -115,7 +114,7 @@ def show_live(objects: list[Json], name: str, capsys: Any, log: bytes = b"") -> 
     return {"why": answer, "assistant": _read_result(result, answer)}
 
 
-def show_files(objects: list[Json], name: str, folder: Path, log: bytes = b"") -> dict[str, Surface]:
+def show_files(objects: list[Json], pod: str, folder: Path, log: bytes = b"") -> dict[str, Surface]:
     """Show the answer from files: as JSON, at a terminal, as a page, and of a text to an assistant."""
     files = []
     if objects:
@@ -125,15 +124,26 @@ def show_files(objects: list[Json], name: str, folder: Path, log: bytes = b"") -
         files.append(folder / "hami.log")
         files[-1].write_bytes(log)
     paths = [*map(str, files)]
-    answer = list_parts(json.loads(run_command("explain", *paths, f"lab/{name}", "-o", "json")))
-    check_text(run_command("explain", *paths, f"lab/{name}"), answer)
+    answer = list_parts(json.loads(run_command("explain", *paths, pod, "-o", "json")))
+    check_text(run_command("explain", *paths, pod), answer)
     page = folder / "why.html"
-    run_command("explain", *paths, f"lab/{name}", "--html", str(page))
+    run_command("explain", *paths, pod, "--html", str(page))
     check_page(page.read_text(), answer)
     if len(files) > 1:
         return {"explain": answer}
-    result = log_process.explain(files[0].read_text(), f"lab/{name}")
+    result = log_process.explain(files[0].read_text(), pod)
     return {"explain": answer, "assistant of a text": _read_result(result, answer)}
+
+
+def simulate_again(objects: list[Json], pod: str, folder: Path) -> Surface:
+    """Simulate the pod of these objects as if it were made again, at a terminal and as JSON."""
+    file, name = folder / "pod.json", pod.partition("/")[2]
+    file.write_text(json.dumps(next(item for item in objects if item["metadata"]["name"] == name)))
+    words = "simulate", "-f", str(file), "--cluster", str(folder / "objects.json")
+    simulation = json.loads(run_command(*words, "-o", "json"))
+    answer = list_parts({**simulation["diagnosis"], "suggestions": simulation["suggestions"]})
+    check_text(run_command(*words), answer)
+    return answer
 
 
 def show_served(objects: list[Json], name: str, attempt: AttemptSummarized | None) -> dict[str, Surface]:
@@ -204,7 +214,3 @@ def _read_result(result: Any, answer: Surface) -> Surface:
     text = content["text"].replace("the cluster wrote: ", "").replace('"', "")
     assert text.startswith(answer.headline.replace('"', "")), (text, answer.headline)
     return list_parts(content["answer"])
-
-
-def find_pod(objects: list[Json], name: str) -> Json:
-    return next(item for item in objects if item["kind"] == POD and item["metadata"]["name"] == name)

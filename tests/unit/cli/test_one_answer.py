@@ -15,7 +15,7 @@ from tests.support.builders.hami_lines import an_event as an_event_line
 from tests.support.builders.hami_lines import write_failure, write_fit, write_request, write_start, write_unfit
 from tests.support.builders.layer_objects import a_node, a_pod, an_event
 from tests.support.builders.simulations import a_gpu_node
-from tests.support.harness.surfaces import CLOCK, CLOCKS, NOW, show_files, show_live, show_served
+from tests.support.harness.surfaces import CLOCK, CLOCKS, NOW, show_files, show_live, show_served, simulate_again
 
 
 class Case(NamedTuple):
@@ -23,6 +23,10 @@ class Case(NamedTuple):
     headline: str
     code: str
     log: bytes = b""
+    pod: str = "lab/job-0"
+    findings: tuple[str, ...] = ()
+    is_of_log_only: bool = False
+    """True for an answer that stands on the end of a log: the records of an API have none."""
 
 
 def request(**amounts: str) -> Json:
@@ -239,6 +243,17 @@ CASES: Final[dict[str, Case]] = {
             ]
         ),
     ),
+    # 40,900 MiB less 35,000 that are held, of which 30,000 are about to be released: 30,000 asked, 5,900 free.
+    "memory counted before its release": Case(
+        [],
+        "The pod was put on device grp-0 of node gpu-0, where 5,900 MiB are free and 30,000 MiB are asked: the "
+        "scheduler counted 30,000 MiB that other pods still hold and are about to release.",
+        "ReleasingMemoryCounted",
+        Path("tests/unit/ingest/readers/kai/cases/seed002-debug-tags.log").read_bytes(),
+        "team-a/infer-0",
+        ("ReleasingMemoryCounted",),
+        is_of_log_only=True,
+    ),
     "refused in a log": Case(
         [],
         "No node took the pod (nearest: n1, 1 of 2 devices short).",
@@ -272,11 +287,15 @@ def test_every_surface_shows_the_same(
     surfaces: dict[str, Any] = {}
     if case.objects:
         surfaces |= show_live(case.objects, "job-0", capsys, case.log)
-    surfaces |= show_files(case.objects, "job-0", tmp_path, case.log)
-    surfaces |= show_served(case.objects, "job-0", find_attempt(case))
+    surfaces |= show_files(case.objects, case.pod, tmp_path, case.log)
+    if not case.is_of_log_only:
+        surfaces |= show_served(case.objects, "job-0", find_attempt(case))
     first = surfaces["explain"]
     for surface, other in surfaces.items():
         if surface == "API":
             other = other._replace(nodes=first.nodes)
         assert other == first, surface
-    assert (first.headline, first.code) == (case.headline, case.code)
+    if case.objects and first.suggestions:
+        again = simulate_again(case.objects, case.pod, tmp_path)
+        assert again == first._replace(nodes=again.nodes)
+    assert (first.headline, first.code, tuple(first.findings)) == (case.headline, case.code, case.findings)

@@ -48,7 +48,8 @@ def a_suggestion(state: Any, *sentences: str, as_of: str = NOW) -> Suggestions:
 
 CHANGED: dict[str, tuple[Suggestions | None, str, str | None]] = {
     "a change that is proved now": (
-        a_suggestion("refused", CHANGE, "Another."), f"No node that was offered takes the pod as things are. {CHANGE}", AT_TRY,
+        a_suggestion("refused", CHANGE, "Another."),
+        f"No node that was offered takes the pod as things are. {CHANGE}", AT_TRY,
     ),
     "a change that is proved for the attempt": (
         a_suggestion("refused", CHANGE, as_of=TRIED), f"No node takes the pod as things are. {CHANGE}", LACK,
