@@ -31,7 +31,8 @@ def render_log_file(log: str, rows: Sequence[Mapping[str, Any]], language: Langu
 
 def _build_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Build the view of a row: its nodes in groups, each with the colours of its devices."""
-    diagnosis = {"nodes": (), "notes": (), "timeline": (), "comparison": None, **row["diagnosis"]}
+    missing = {"nodes": (), "notes": (), "timeline": (), "comparison": None, "background": None}
+    diagnosis = missing | row["diagnosis"]
     groups = group_answered_nodes(diagnosis["nodes"] or (), row["node"] or None)
     parts = {"suggestions": None, "scores": None, "findings": (), **row, "diagnosis": diagnosis}
     fitting = sum(len(group.nodes) for group in groups if group.verdict in (PICKED, FITS))

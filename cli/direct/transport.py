@@ -202,8 +202,13 @@ class DirectTransport:
             yield Unreachable("these changes are followed by schedulerlog's API", INSTALL)
 
     def _diagnose_quietly(self, namespace: str, name: str) -> Json | Problem:
-        diagnosed = self._diagnose(namespace, name)
-        return diagnosed if isinstance(diagnosed, Problem) else diagnosed[1].diagnosis.model_dump(mode="json")
+        live = self._read_case(namespace, name)
+        if isinstance(live, Problem):
+            return live
+        from ingest.cases.answers import diagnose_pods
+
+        # A watch shows the state and the sentence: it looks for no changes.
+        return diagnose_pods(live.case, [f"{namespace}/{name}"])[0].diagnosis.model_dump(mode="json")
 
     def _list_quietly(self, query: Query) -> Json | Problem:
         from cli.direct.waiting_pods import list_waiting
@@ -221,11 +226,9 @@ class DirectTransport:
 
     def _diagnose(self, namespace: str, name: str) -> "tuple[LiveCase, PodAnswer] | Problem":
         """Read a case about the pod as it is now, and diagnose it."""
-        live = read_pod_case(self.reader, namespace, name)
+        live = self._read_case(namespace, name)
         if isinstance(live, Problem):
             return live
-        if live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods:
-            return _explain_absence(live, namespace, name)
         from ingest.cases.answers import explain_pod
 
         answer = explain_pod(live.case, f"{namespace}/{name}")
@@ -233,6 +236,13 @@ class DirectTransport:
         if text := describe_log(live.log, len(answer.diagnosis.nodes or ()), differing):
             self.show_note(text)
         return live, answer
+
+    def _read_case(self, namespace: str, name: str) -> LiveCase | Problem:
+        live = read_pod_case(self.reader, namespace, name)
+        if isinstance(live, Problem):
+            return live
+        is_absent = live.pod is None and f"{namespace}/{name}" not in live.case.pods.pods
+        return _explain_absence(live, namespace, name) if is_absent else live
 
     def _suggest(self, namespace: str, name: str) -> Json | Problem:
         """Suggest what would let the pod in."""
