@@ -13,9 +13,9 @@ from cli.assistant import texts
 from cli.assistant.answers import ToolAnswer, join_sentences, to_refusal, to_result, without_steps
 from cli.assistant.callers import Callers, get_authorization
 from cli.assistant.log_process import LogProcesses
-from cli.client.pod_answer import fetch_pod_answer
 from cli.client.problems import Problem
 from cli.client.requests import build_node_path, build_pod_path, build_workload_path
+from cli.terminal.pod_answer import fetch_pod_answer
 from cli.terminal.values import to_status
 from schemas.json_types import Json
 

@@ -2,6 +2,7 @@
 
 =============  ==================================================================================
 why            why a pod waits, or why it is where it is; the rows of an attempt's nodes
+pod_answer     the answer about one pod: its diagnosis with what helps, scores and findings
 lists          the pods that wait, or a search of attempts
 pending        pure: the pods that wait, as rows
 history        the episodes of a pod

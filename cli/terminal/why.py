@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.client.pod_answer import fetch_all, join_parts, list_parts
 from cli.client.requests import build_pod_path, build_workload_path
 from cli.client.transport import Transport
 from cli.terminal.answers import print_document, require_answer
@@ -13,6 +12,7 @@ from cli.terminal.details import show_details, show_findings, show_nodes, show_s
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import USAGE, to_state_exit_code
 from cli.terminal.options import Asking, with_api_options
+from cli.terminal.pod_answer import fetch_all, join_parts, list_parts
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from runtime.cli.cli import fail

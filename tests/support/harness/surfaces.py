@@ -19,11 +19,11 @@ import cli.direct.pod_case
 from cli.assistant import log_process
 from cli.assistant.tools import ApiTools
 from cli.client.kubectl import parse_kubectl_problem
-from cli.client.pod_answer import fetch_pod_answer
 from cli.client.problems import Problem
 from cli.command import app
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
+from cli.terminal.pod_answer import fetch_pod_answer
 from cli.terminal.why import _answer
 from ingest.cases.read_case import SAVED_CASE
 from runtime.kubernetes.errors import KubeApiError
