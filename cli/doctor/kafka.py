@@ -1,19 +1,23 @@
-"""Kafka: reachability, and the topics as ``provision`` creates them."""
+"""Kafka: reachability, the topics as ``provision`` creates them, and how far our processes have read them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cli.doctor.findings import PROVISION, Fault
 from runtime.errors import SettingError
 from runtime.kafka.errors import KafkaError, explain_kafka_error
-from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs, inspect
+from runtime.kafka.inspection import Backlog, KafkaAsItIs, TopicAsItIs, inspect, read_backlogs
 from runtime.kafka.refusals import RefusedError
 from runtime.kafka.topics import build_configuration, list_differences
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
 
 SECONDS: Final = 20.0
+LATE_AFTER: Final = timedelta(minutes=1)
+"""Age of a record that no group of ours should have left to read."""
+_GROUPS: Final = "schedulerlog-"
 _REACHED: Final = (
     "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
     "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
@@ -26,14 +30,25 @@ async def check(kafka: KafkaConnection) -> tuple[list[Fault], list[str]]:
     servers = kafka.kafka_bootstrap_servers
     try:
         async with asyncio.timeout(SECONDS):
-            state = await inspect(kafka, [topic.name for topic in TOPICS])
+            names = [topic.name for topic in TOPICS]
+            state = await inspect(kafka, names)
+            backlogs = await _read_backlogs(kafka, names)
     except RefusedError as refused:
         remedy = f"{refused.remedy}." if refused.remedy else _REACHED
         return [Fault("kafka", servers, f"can't be used: {refused.cause}", remedy)], []
     except (KafkaError, OSError, SettingError) as error:
         cause = f"does not answer ({explain_kafka_error(error)})"
         return [Fault("kafka", servers, cause, _REACHED)], []
-    return list(compare_topics(state)), list(describe_unseen(state))
+    faults = [*compare_topics(state), *find_late_groups(backlogs)]
+    return faults, [*describe_unseen(state), *describe_unseen_groups(backlogs)]
+
+
+async def _read_backlogs(kafka: KafkaConnection, names: Sequence[str]) -> list[Backlog]:
+    try:
+        return await read_backlogs(kafka, _GROUPS, names, datetime.now(UTC) - LATE_AFTER)
+    except (KafkaError, RefusedError):
+        # Kafka has answered before: this user may describe groups or topics, but not both.
+        return []
 
 
 def compare_topics(kafka: KafkaAsItIs) -> Iterator[Fault]:
@@ -46,6 +61,28 @@ def compare_topics(kafka: KafkaAsItIs) -> Iterator[Fault]:
             yield from _compare_topic(topic, topic_state, kafka)
         elif topic.name not in kafka.unseen:
             yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {PROVISION}.")
+
+
+def find_late_groups(backlogs: Sequence[Backlog]) -> Iterator[Fault]:
+    """Find the groups whose answers are behind the topics. Pure."""
+    minutes = LATE_AFTER // timedelta(minutes=1)
+    for backlog in backlogs:
+        if backlog.late_records:
+            problem = (
+                f"has up to {backlog.records:,} records of {backlog.topic} left to read, "
+                f"{backlog.late_records:,} of them older than {minutes} minute: what they hold is in no answer yet"
+            )
+            remedy = "Is the process running and ready? Its log and /readyz name what it waits for (docs/runbooks.md)."
+            yield Fault("kafka", f"group {backlog.group}", problem, remedy)
+
+
+def describe_unseen_groups(backlogs: Sequence[Backlog]) -> Iterator[str]:
+    """Say so where no group was seen at all. Pure."""
+    if not backlogs:
+        yield (
+            f"Kafka: how far our processes have read: no group {_GROUPS}* has committed an offset, or this user may "
+            "not describe groups"
+        )
 
 
 def describe_unseen(kafka: KafkaAsItIs) -> Iterator[str]:

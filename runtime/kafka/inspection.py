@@ -1,7 +1,9 @@
 """Present state of Kafka: brokers, topics, their configuration, and positions of groups. Changes nothing."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -85,3 +87,42 @@ async def read_committed_offsets(
     if unknown := [partition for partition in wanted if partition not in offsets]:
         raise KafkaError(f"the coordinator of group {group} does not answer for {len(unknown)} partitions")
     return {partition: max(offsets[partition].offset, 0) for partition in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Records of a topic that a group has left to read."""
+
+    group: str
+    topic: str
+    records: int
+    """Offsets behind the committed ones; of a compacted topic fewer records may be left."""
+    late_records: int
+    """Number of them that were written before the time that was asked about."""
+
+
+async def read_backlogs(
+    kafka: KafkaConnection, group_prefix: str, topics: Collection[str], late_before: datetime
+) -> list[Backlog]:
+    """Read how far the groups of that prefix have read these topics, by group and topic; without those that this user
+    may not describe. Raises ``KafkaError``, ``OSError``."""
+    async with administration(kafka) as admin:
+        groups = [name for name, _ in await admin.list_consumer_groups() if name.startswith(group_prefix)]
+        committed = {group: await admin.list_consumer_group_offsets(group) for group in groups}
+    read = {partition for offsets in committed.values() for partition in offsets if partition.topic in topics}
+    if not read:
+        return []
+    async with connected(create_consumer(kafka)) as consumer:
+        ends = await consumer.end_offsets(list(read))
+        moment_ms = int(late_before.timestamp() * 1000)
+        recent = await consumer.offsets_for_times(dict.fromkeys(read, moment_ms))
+    counts: defaultdict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for group, offsets in committed.items():
+        for partition, position in offsets.items():
+            if partition in read:
+                # None: nothing was written since that time.
+                late_end = recent[partition].offset if recent[partition] else ends[partition]
+                left, late = (max(end - max(position.offset, 0), 0) for end in (ends[partition], late_end))
+                before = counts[group, partition.topic]
+                counts[group, partition.topic] = before[0] + left, before[1] + late
+    return [Backlog(group, topic, *numbers) for (group, topic), numbers in sorted(counts.items())]

@@ -307,6 +307,10 @@ def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(
     assert [line.partition(": a user that may")[0] for line in unseen] == [
         f"Kafka: whether {len(TOPICS) - len(API_TOPICS)} of {len(TOPICS)} topics are there",
         f"Kafka: the settings of {len(API_TOPICS)} topics",
+        (
+            "Kafka: how far our processes have read: no group schedulerlog-* has committed an offset, or this user may "
+            "not describe groups"
+        ),
     ]
 
 

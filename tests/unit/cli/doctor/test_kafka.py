@@ -5,7 +5,8 @@ import ssl
 from pathlib import Path
 
 from cli.doctor.findings import Fault
-from cli.doctor.kafka import check
+from cli.doctor.kafka import check, find_late_groups
+from runtime.kafka.inspection import Backlog
 from runtime.settings.kafka_connection import KafkaConnection
 from tests.support.certificates import Authority
 
@@ -42,3 +43,14 @@ async def test_a_port_that_refuses_is_reported_as_silent() -> None:
     ((fault,), _) = await check(KafkaConnection(kafka_bootstrap_servers="127.0.0.1:1"))
     assert fault.problem.startswith("does not answer (")
     assert "network policies" in fault.remedy
+
+
+def test_a_group_with_records_that_are_too_old_is_a_fault() -> None:
+    late = Backlog("schedulerlog-index", "schedulerlog.attempts", records=1_250, late_records=1_200)
+    (fault,) = find_late_groups([late, Backlog("schedulerlog-trends", "schedulerlog.attempts", 50, 0)])
+    assert (fault.check, fault.about) == ("kafka", "group schedulerlog-index")
+    assert fault.problem == (
+        "has up to 1,250 records of schedulerlog.attempts left to read, 1,200 of them older than 1 minute: what they "
+        "hold is in no answer yet"
+    )
+    assert "/readyz" in fault.remedy
