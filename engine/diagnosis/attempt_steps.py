@@ -47,6 +47,8 @@ _NOT_HELPFUL: Final = re.compile(
 )
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal; an error has no such beginning."""
+_WITHOUT_REASON: Final = re.compile(r"0/[1-9]\d* nodes are available: preemption: ")
+"""Beginning of kube-scheduler's text about nodes that an extender left out without a reason."""
 _MAX_DEVICES: Final = 2
 """Limit of the devices that are evidence for a reason."""
 
@@ -93,8 +95,10 @@ def answer_attempt_questions(
     node_codes = _SHOWN_BY_NODES & {state.code for state in closed.values()}
     obstacles = [_derive_obstacle(group, groups, facts, attempt) for group in groups if group.code not in node_codes]
     if has_ended and not groups:
-        words: dict[str, Word] = {"scheduler": attempt.scheduler}
-        obstacles = [FoundObstacle(ReasonCode.FILTERING_FAILED, words, evidence=[attempt_evidence])]
+        words: dict[str, Word] = {"scheduler": attempt.scheduler, "of": attempt.offered_nodes}
+        has_no_reason = _WITHOUT_REASON.match(attempt.scheduler_message) is not None
+        code = "RefusedWithoutReason" if has_no_reason else ReasonCode.FILTERING_FAILED
+        obstacles = [FoundObstacle(code, words, evidence=[attempt_evidence])]
     obstacles = explain_by_log(obstacles, facts, attempt)
     evidence, unknown = (
         [attempt_evidence, *_list_device_evidence(groups, facts, attempt_evidence)],

@@ -14,7 +14,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import describe_age, quote
+from engine.diagnosis.wording import describe_age, quote, shorten_list
 from schemas.answers.diagnosis import InBothLanguages
 
 QUESTION: Final = "NodeIsComing"
@@ -26,6 +26,10 @@ _NOT_ADDED: Final = re.compile(r"pod didn't trigger scale-up(?: \([^)]*\))?: ?(?
 _ITEM: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NOMINATED: Final = re.compile(r"Pod should schedule on: (?P<where>.*)")
 _CLAIM: Final = re.compile(r"\bnodeclaim/(?P<claim>[\w.-]+)")
+_GROUP_REFUSED: Final = re.compile(
+    r"can't be scheduled on (?P<group>[^\s,]+), predicate checking error: (?P<reason>[^;]*)"
+)
+"""Line of the autoscaler's log about a group of nodes."""
 _REASONS: Final = (
     (re.compile(r"max node group size reached"), "scale_maximum"),
     (re.compile(r"in backoff after failed scale-up"), "scale_backoff"),
@@ -40,7 +44,13 @@ _REASONS: Final = (
 _POOL: Final = re.compile(r"(?:incompatible with (?:nodepool|provisioner) |\(NodePool=)\"?(?P<pool>[^\s\",)]+)")
 _POOL_REASONS: Final = (
     (re.compile(r"exceed(?:s|ed)? (?:the )?limits for nodepool|limits? exceeded"), "pool_limit"),
-    (re.compile(r"no instance type has enough resources"), "pool_amount"),
+    (
+        re.compile(
+            r"no instance type (?:has the required offering|which met [^;]*?enough resources, had a required offering)"
+        ),
+        "pool_offering",
+    ),
+    (re.compile(r"no instance type (?:has enough resources|which met [^;]*? had the required)"), "pool_amount"),
     (re.compile(r"no instance type (?:satisfied|met|which)"), "pool_requirements"),
     (re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?(?P<details>[^\s,;)]+)"), "pool_taint"),
     (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)\"?(?P<typo>[^;]*)"), "pool_label"),
@@ -73,10 +83,22 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
         return _explain_added(facts, event, words)
     pools = _describe_pools(event.text) if is_karpenter else None
     reasons = pools or _describe_reasons(event.text)
-    clauses = ["pools"] if pools else ["reasons"] if reasons else ["words"]
-    return FoundObstacle(
-        "AutoscalerCannot", words | {"reasons": reasons or ""}, evidence=[event.evidence], clauses=clauses
+    refused = _list_refused_groups(facts)
+    words |= {"reasons": reasons or "", "refused": shorten_list(refused)}
+    clauses = ["pools"] if pools else ["reasons"] if reasons else [] if refused else ["words"]
+    clauses += ["refused"] if refused else []
+    return FoundObstacle("AutoscalerCannot", words, evidence=[event.evidence], clauses=clauses)
+
+
+def _list_refused_groups(facts: DiagnosisFacts) -> list[str]:
+    """List the groups that the autoscaler's log names, each with its latest reason."""
+    events = sorted(
+        iterate_events(facts, "NotTriggerScaleUp"),
+        key=lambda event: (event.evidence.time is not None, event.evidence.time),
     )
+    matches = [_GROUP_REFUSED.search(event.text) for event in events]
+    reasons = {match["group"]: match["reason"] for match in matches if match}
+    return [f"{group.rpartition('/')[2]} ({quote(reason)})" for group, reason in reasons.items()]
 
 
 def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Word]) -> FoundObstacle:

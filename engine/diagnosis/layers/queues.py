@@ -16,8 +16,10 @@ from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_
 from engine.diagnosis.layers.volcano_queues import SYSTEM, describe_refusal, explain_queue
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.vendor_words import KAI
 from engine.diagnosis.wording import quote, shorten_list
 from engine.snapshot.quantity import CPU, format_amount
+from runtime.kubernetes.object_fields import get_text
 
 QUESTION: Final = "QueueHasRoom"
 _CLEARED: Final = re.compile(r"has become schedulable in queue|fits in the available user quota")
@@ -55,6 +57,9 @@ _VOLCANO: Final = re.compile(
 _VOLCANO_NAMESPACE: Final = re.compile(
     r"resource quota insufficient, requested: (?P<asked>.*?), used: (?P<used>.*?), limited: (?P<limit>.*)", re.DOTALL
 )
+_KAI_NO_REASON: Final = re.compile(r"^Unable to schedule pod\.?$")
+_KAI_LABELS: Final = ("kai.scheduler/queue", "runai/queue")
+_KAI_QUEUE: Final = "Queue.scheduling.run.ai"
 _YUNIKORN_LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 _AMOUNT: Final = re.compile(
     r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"
@@ -64,7 +69,7 @@ _AMOUNT: Final = re.compile(
 
 def check_queues(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the pod's queue or quota has room for it."""
-    obstacle = _find_in_refusal(facts) or _find_in_events(facts) or _find_in_group(facts)
+    obstacle = _find_in_refusal(facts) or _find_in_events(facts) or _find_in_group(facts) or _find_top_queue(facts)
     if obstacle:
         yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
 
@@ -122,6 +127,21 @@ def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
             )
             return describe_refusal(facts, group, resources, statement)
     return None
+
+
+def _find_top_queue(facts: DiagnosisFacts) -> FoundObstacle | None:
+    """Find the queue of KAI without a parent in which a pod waits whose scheduler names no reason."""
+    pod, refusal = facts.pod, find_refusal(facts)
+    if pod is None or facts.objects is None or pod.scheduler != KAI:
+        return None
+    if refusal and not _KAI_NO_REASON.search(refusal.text):
+        return None
+    name = next((pod.labels[label] for label in _KAI_LABELS if label in pod.labels), "")
+    queue = facts.objects.find(_KAI_QUEUE, name)
+    if queue is None or get_text(queue, "spec", "parentQueue"):
+        return None
+    evidence = [refusal.evidence] if refusal else [pod.source]
+    return FoundObstacle("QueueWithoutParent", {"queue": name, "system": "KAI"}, evidence=evidence)
 
 
 def _describe_skipped(facts: DiagnosisFacts, statement: Statement) -> FoundObstacle:

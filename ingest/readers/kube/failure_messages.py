@@ -19,11 +19,11 @@ GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "gram
 
 _NODES: Final = {name: re.compile(pattern, re.DOTALL) for name, pattern in GRAMMAR["nodes"].items()}
 _RESERVATIONS: Final = "Reservation(s) "
-_POSTFILTER: Final = re.compile(rf"\. (?={GRAMMAR['nodes']['postfilter']})")
+_POSTFILTER: Final = re.compile(rf"^(?=preemption: )|\. (?={GRAMMAR['nodes']['postfilter']})")
 _GANG: Final = re.compile(GRAMMAR["volcano"]["gang"], re.DOTALL)
 _WAITS: Final = re.compile(GRAMMAR["volcano"]["waits"], re.DOTALL)
 _DIAGNOSIS: Final = re.compile(GRAMMAR["koordinator"]["diagnosis"], re.DOTALL)
-_RESOURCES: Final = "node(s) didn't have enough resources"
+_RESOURCES: Final = "node(s) didn't have enough "
 CUT_MARK: Final = " ..."
 """The end of an event's text that kube-scheduler cut at 1024 bytes; it does not cut the text of a condition."""
 
@@ -69,7 +69,7 @@ def _parse_counted(text: str) -> FailureMessage | None:
     # Behind a postfilter text the counts are whole, although the end of the text may be missing.
     is_cut = not postfilter and tail.endswith(CUT_MARK)
     # Before any node was looked at (a missing claim, a scheduling gate) there is a text and no count.
-    if not _NODES["item"].match(front):
+    if front and not _NODES["item"].match(front):
         error, _, more = front.partition(". ")
         return FailureMessage(text, total, error=error.rstrip("."), postfilter=postfilter or more)
     # A reason may itself hold commas (``untolerated taint {k: v}``, an extender's list): only a comma before a count

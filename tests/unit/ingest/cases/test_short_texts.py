@@ -142,6 +142,26 @@ def test_an_event_without_counts_does_not_hide_the_counts_of_the_next_one() -> N
             "the pod does not tolerate the taint team=blue:NoSchedule of NodePool a",
         ),
         (
+            (
+                'Failed to schedule pod, incompatible with nodepool "a", no instance type satisfied resources '
+                '{"amd.com/gpu":"1"} and requirements kind In [x] (no instance type has the required offering); '
+                'incompatible with nodepool "b", no instance type which met the scheduling requirements and had '
+                "enough resources, had a required offering, requirements=kind In [y]"
+            ),
+            (
+                "every instance type of NodePool a that would do is not offered in the zones and capacity types "
+                "allowed, or is unavailable there now, every instance type of NodePool b that would do is not offered "
+                "in the zones and capacity types allowed, or is unavailable there now"
+            ),
+        ),
+        (
+            (
+                'incompatible with nodepool "a", no instance type which met the scheduling requirements and the '
+                "required offering had the required resources"
+            ),
+            "no instance type of NodePool a has enough resources",
+        ),
+        (
             'incompatible with nodepool "a", incompatible requirements, label "pool" does not have known values',
             "NodePool a does not offer the label that the pod's selector or affinity names: pool",
         ),

@@ -65,6 +65,25 @@ def test_yunikorns_queue_is_named_by_its_event_and_its_scheduler_is_not_blamed()
     assert "has become schedulable" in diagnosis.sentence.en
 
 
+@pytest.mark.parametrize(
+    ("parent", "words", "code"),
+    [
+        ("", "Unable to schedule pod", "QueueWithoutParent"),
+        ("team", "Unable to schedule pod", "KaiNamesNoReason"),
+        ("", "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.", ""),
+    ],
+)
+def test_a_kai_queue_of_the_top_level_is_named_where_kai_names_no_reason(parent: str, words: str, code: str) -> None:
+    spec = {"parentQueue": parent} if parent else {}
+    queue = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "edge"}, "spec": spec}
+    pod = a_pod(spec={"schedulerName": "kai-scheduler"}, metadata={"labels": {"kai.scheduler/queue": "edge"}})
+    diagnosis = diagnose_case(pod, queue, an_event("Unschedulable", words, reporter="kai-scheduler"))
+    assert ("edge, the queue of the pod, has no parent queue" in diagnosis.sentence.en) is (
+        code == "QueueWithoutParent"
+    )
+    assert not code or get_code(diagnosis) == code
+
+
 def test_a_limit_of_a_kai_queue_has_its_numbers() -> None:
     words = (
         "OverLimit: vision quota has reached the allowable limit of GPUs. Limit is 4 GPUs, "
