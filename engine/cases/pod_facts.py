@@ -183,7 +183,7 @@ class _FactCollector:
             return None
         problem = ObjectProblem(reason=event.reason, message=event.note, at=event.time, reported_by=event.reporter)
         source = to_event_evidence(event, EVENTS.build_collection_path(self._namespace))
-        return OwnerProblem("kubectl", problem, source)
+        return OwnerProblem(event.reporter or "kubectl", problem, source)
 
     def collect_claims(self) -> list[Claim] | None:
         names = list_claim_names(self._pod)

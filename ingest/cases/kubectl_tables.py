@@ -15,7 +15,7 @@ _HEADER: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +[A-Z]+(?: [A-Z]+)? +[A-Z
 _COLUMN: Final = re.compile(r"\S+(?: \S+)*")
 _POD_ROW: Final = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9][a-z0-9-]*)\s+)?(?:pods?/)?(?P<name>[a-z0-9][a-z0-9.-]*)\s+(?P<ready>\d+/\d+)\s+"
-    r"(?P<status>[A-Z][\w.:/-]*)\s+(?P<restarts>\d+)(?: \([^)]* ago\))?\s+\S*\d[smhdy]\S*"
+    r"(?P<status>[A-Z][\w.:/-]*(?: [A-Z][\w.:/-]*)*)\s+(?P<restarts>\d+)(?: \([^)]* ago\))?\s+\S*\d[smhdy]\S*"
     r"(?:\s+\S+\s+(?P<node>[a-z]\S*))?"
 )
 _NOT_STARTED: Final = re.compile(
@@ -77,7 +77,9 @@ def _parse_pod_row(line: str, namespace: str, time: str) -> list[Json] | None:
     match = _POD_ROW.match(line)
     if match is None:
         return None
-    status, reason = match["status"], match["status"].removeprefix("Init:")
+    # Up to 1.18 kubelets wrote "Topology Affinity Error".
+    status = match["status"].replace(" ", "")
+    reason = status.removeprefix("Init:")
     metadata = {"name": match["name"], "namespace": match["namespace"] or namespace or "default"}
     node = match["node"] or _UNKNOWN_NODE
     if _REJECTED.fullmatch(status):

@@ -58,6 +58,19 @@ _OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})
 """Line of an operator's log: words, and fields in JSON behind them."""
 _KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
 """Fields in which versions of controller-runtime name the kind of the object."""
+_SCALER_LINE: Final = re.compile(
+    r"\] (?P<note>Pod (?P<namespace>[^\s/]+)/(?P<name>\S+) can't be scheduled on \S+, predicate checking error: .*?)"
+    r"(?:; predicateName=.*)?$"
+)
+"""Line of the cluster autoscaler's log about a group of nodes."""
+_DRIVER_ERROR: Final = re.compile(
+    r"\] \"[^\"]*request failed\" err=\"(?P<note>error preparing devices for claim (?:[^\"\\]|\\.)*)\".*"
+    r"Namespace:(?P<namespace>[^,}\s]+),.*ClaimName:(?P<claim>[^,}\s]+)"
+)
+"""Line of a DRA driver's kubelet plugin that could not prepare a claim."""
+_GO_STATUS: Final = re.compile(r'Status:"Failure", Message:"(?P<note>(?:[^"\\]|\\.)*)"')
+"""Answer of the API server that a controller prints as Go does."""
+_MAKER: Final = re.compile(r"\bfor (?P<kind>[A-Z]\w+) (?P<name>[^\s,]+), err\b")
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
@@ -85,6 +98,15 @@ def parse_statement(line: str) -> PastedEvent | None:
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
     if (error := _OPERATOR_ERROR.search(line)) and (logged := _parse_operator_error(error["fields"])):
         return logged
+    if match := _SCALER_LINE.search(line):
+        names = {"kind": "Pod", "namespace": match["namespace"], "name": match["name"]}
+        return PastedEvent("NotTriggerScaleUp", match["note"], "cluster-autoscaler", is_warning=False, **names)
+    if match := _DRIVER_ERROR.search(line):
+        note = f"claim {match['namespace']}/{match['claim']}: {match['note']}"
+        return PastedEvent("FailedPrepareDynamicResources", note, "kubelet", namespace=match["namespace"])
+    if match := _GO_STATUS.search(line):
+        stated, maker = find_sentence(match["note"].replace('\\"', '"')), _MAKER.search(line)
+        return replace(stated, reporter=f"{maker['kind']}/{maker['name']}") if stated and maker else stated
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)

@@ -12,6 +12,7 @@ from datetime import datetime
 from textwrap import dedent
 from typing import Any, Final
 
+from engine.diagnosis.layers.pod_makers import REFUSALS
 from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.event_subjects import (
     build_group,
@@ -45,7 +46,15 @@ _ABOUT_GROUP: Final = re.compile(
     r"queue resource quota insufficient"
 )
 """Words that Volcano writes on a pod group; of a pod they name a member."""
+_SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
+"""Words of JupyterHub, before the events of the pod."""
+_DESCRIBES_MAKER: Final = re.compile(
+    r"\b(?:describe|get)\s+(?P<kind>[a-z]+)(?:\.[\w.]+)?[ /]+(?P<name>[a-z0-9][\w.-]*)"
+)
 _UNFINISHED: Final = (":", ",")
+_KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
+_KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
+"""Beginning of each line of KAI's counts of nodes."""
 _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
 """Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
@@ -73,6 +82,8 @@ class _PastedReading:
         self._events: list[PastedEvent] = []
         self._scope = ""
         """Namespace of the latest command; empty for that of the context."""
+        self._maker: tuple[str, str, str] | None = None
+        """Kind, namespace and name of the controller that a command has described."""
         self._open: list[PastedEvent] = []
         """Rows of one table whose pod is not named yet."""
         self._before: list[str] = []
@@ -108,10 +119,14 @@ class _PastedReading:
                 self.objects += parsed
                 position += count
                 continue
-            if described := DESCRIBES.search(line):
+            if described := DESCRIBES.search(line) or _SPAWNED.search(line):
                 self._close_table()
                 namespace = _IN_NAMESPACE.search(line)
                 self._unnamed.name(namespace["namespace"] if namespace else "", described["name"], is_commanded=True)
+                self._maker = None
+            elif (maker := _DESCRIBES_MAKER.search(line)) and maker["kind"] in KINDS:
+                self._close_table()
+                self._maker = KINDS[maker["kind"]], self._scope, maker["name"]
             position += self._read_event(lines, position)
         self._close_table()
 
@@ -135,7 +150,9 @@ class _PastedReading:
         while True:
             following = lines[position + count].strip() if position + count < len(lines) else ""
             is_unfinished = event.note.rstrip().endswith(_UNFINISHED) or not event.note
-            if not is_unfinished and not (_DENIED.search(event.note) and _RULE.match(following)):
+            is_rule = _DENIED.search(event.note) and _RULE.match(following)
+            is_count = _KAI_COUNTS.match(event.note) and _KAI_COUNT.match(following)
+            if not (is_unfinished or is_rule or is_count):
                 break
             if not following or parse_row(following):
                 break
@@ -153,7 +170,10 @@ class _PastedReading:
         for event in self._open:
             if not event.name:
                 kind = "PodGroup" if _ABOUT_GROUP.search(event.note) else "Pod"
-                event = replace(event, kind=kind, namespace=namespace, name=name)
+                subject = kind, event.namespace or namespace, name
+                if self._maker and event.reason in REFUSALS:
+                    subject = self._maker
+                event = replace(event, kind=subject[0], namespace=subject[1], name=subject[2])
             self._events.append(replace(event, kind=KINDS.get(event.kind, event.kind)))
         self._open.clear()
         self._is_sentence = False

@@ -68,6 +68,8 @@ class _Sentence:
     reporter: str
 
 
+_OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
+"""Words before those about a pod in the condition of its group."""
 _SENTENCES: Final = tuple(
     _Sentence(re.compile(pattern), reason, reporter)
     for pattern, reason, reporter in (
@@ -75,6 +77,7 @@ _SENTENCES: Final = tuple(
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
+        (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
         (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
         (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
@@ -95,6 +98,9 @@ _SENTENCES: Final = tuple(
 )
 _REFUSED_POD: Final = re.compile(r'(?:pods?|[Tt]he [Pp]od) "(?P<name>[^"]+)" is (?:forbidden|invalid): ')
 
+_DENIED_POD: Final = re.compile(r"\bpod <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)>")
+"""Pod in the words of Volcano's webhook."""
+
 
 def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | None:
     """Find the first sentence of a component in a line; None in prose that only speaks of one.
@@ -110,9 +116,13 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
         note = _cut_prose(_cut_quoted(line, match), sentence)
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
             continue
+        reporter = sentence.reporter or choose_reporter(sentence.reason, note)
+        if of_pod := _OF_POD.match(note):
+            return PastedEvent(sentence.reason, note[of_pod.end() :], reporter, kind="Pod", **of_pod.groupdict())
         refused = _REFUSED_POD.match(note)
         name = refused["name"] if refused and not refused["name"].endswith("-") else ""
-        reporter = sentence.reporter or choose_reporter(sentence.reason, note)
+        if denied := _DENIED_POD.search(note) if sentence.reason == _FREE else None:
+            return PastedEvent(sentence.reason, note, reporter, kind="Pod", **denied.groupdict())
         return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
     return None
 

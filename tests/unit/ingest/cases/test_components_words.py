@@ -1,0 +1,126 @@
+"""Words of components that people paste from logs and conditions, each about a pod that the words themselves name."""
+
+import pytest
+
+from ingest.cases.answers import diagnose_pods
+from ingest.cases.pasted_rows import parse_statement
+from ingest.cases.read_case import list_pod_names, read_case_text
+from schemas.answers.diagnosis import Diagnosis
+
+
+def diagnose_text(text: str) -> tuple[str, Diagnosis]:
+    case = read_case_text(text)
+    (name,) = list_pod_names(case)
+    (answer,) = diagnose_pods(case, [name])
+    return name, answer.diagnosis
+
+
+def test_the_condition_of_kais_group_is_about_the_pod_that_it_names() -> None:
+    text = """It does not start:
+    Message:  PodSchedulingErrors: Resources were not found for pod vision/enc-7 due to: no nodes with enough resources were found: 2 node(s) didn't have enough resources: smarter-devices/fuse.
+4 node(s) didn't have enough of mig profile: nvidia.com/mig-3g.20gb..
+    Node Pool:  default
+"""  # noqa: E501
+    name, diagnosis = diagnose_text(text)
+    assert name == "vision/enc-7"
+    sentences = [entry.sentence.en for entry in (diagnosis.obstacle, *diagnosis.other_obstacles) if entry]
+    assert any("4 of 4 nodes" in words and "nvidia.com/mig-3g.20gb" in words for words in sentences)
+    assert any("2 of 4 nodes" in words and "smarter-devices/fuse" in words for words in sentences)
+
+
+def test_the_log_of_the_autoscaler_names_each_group_with_its_latest_reason() -> None:
+    line = (
+        "I0211 09:00:0{second}.000000       1 orchestrator.go:588] Pod lab/sim-2 can't be scheduled on {group}, "
+        "predicate checking error: {reason}; predicateName=NodeResourcesFit; reasons: {reason}; debugInfo="
+    )
+    text = "\n".join(
+        (
+            line.format(second=1, group="https://cloud/groups/pool-a", reason="Insufficient amd.com/gpu"),
+            line.format(second=2, group="pool-b", reason="Too many pods"),
+            line.format(second=3, group="https://cloud/groups/pool-a", reason="Insufficient memory"),
+        )
+    )
+    name, diagnosis = diagnose_text(text)
+    assert name == "lab/sim-2"
+    (word,) = [entry for entry in (diagnosis.obstacle, *diagnosis.other_obstacles) if entry]
+    assert word.sentence.en == (
+        "The cluster autoscaler adds no node for the pod; a new node of pool-a (Insufficient memory), "
+        "pool-b (Too many pods) would be refused."
+    )
+
+
+def test_the_log_of_a_driver_names_the_claim_that_it_could_not_prepare() -> None:
+    event = parse_statement(
+        'E0912 08:00:00.000000       1 server.go:90] "dra: handling request failed" err="error preparing devices for '
+        'claim 5f-6a: no such device" requestID=7 request="&NodePrepareResourceRequest{Namespace:lab,ClaimUid:5f-6a,'
+        'ClaimName:sim-2-card,ResourceHandle:,}"'
+    )
+    assert event
+    assert (event.reason, event.namespace) == ("FailedPrepareDynamicResources", "lab")
+    assert event.note == "claim lab/sim-2-card: error preparing devices for claim 5f-6a: no such device"
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "words"),
+    [
+        (
+            (
+                r"pods \"fit-0\" is forbidden: exceeded quota: team, requested: requests.amd.com/gpu=2, "
+                r"used: requests.amd.com/gpu=7, limited: requests.amd.com/gpu=8"
+            ),
+            "default/fit-0",
+            (
+                "Job/fit could not make the pod: the API server refuses it, because a quota of namespace default would "
+                "be exceeded; of quota team: requests.amd.com/gpu 7 of 8 used, 2 asked."
+            ),
+        ),
+        (
+            (
+                r"admission webhook \"validatepod.volcano.sh\" denied the request: failed to create pod <lab/fit-1> as "
+                r"the podgroup phase is Unknown"
+            ),
+            "lab/fit-1",
+            "podgroup phase is Unknown",
+        ),
+    ],
+)
+def test_an_answer_of_the_api_server_within_a_controllers_error_is_read(message: str, name: str, words: str) -> None:
+    line = (
+        "E0912 08:00:00.000000       1 job_controller_actions.go:252] Failed to create pod x for Job fit, err "
+        '&errors.StatusError{ErrStatus:v1.Status{TypeMeta:v1.TypeMeta{Kind:"", APIVersion:""}, '
+        f'Status:"Failure", Message:"{message}", Reason:"Forbidden", Code:403}}}}'
+    )
+    answered, diagnosis = diagnose_text(line)
+    assert answered == name
+    assert diagnosis.obstacle
+    assert words in diagnosis.obstacle.sentence.en
+
+
+def test_a_status_of_several_words_is_that_of_a_refused_pod() -> None:
+    text = """NAME     READY   STATUS                    RESTARTS   AGE   IP       NODE
+ok-1     1/1     Running                   0          2d    10.0.0.1 numa-1
+sim-2    0/1     Topology Affinity Error   0          2d    <none>   numa-1
+"""
+    name, diagnosis = diagnose_text(text)
+    assert name == "default/sim-2"
+    assert (diagnosis.state, diagnosis.obstacle and diagnosis.obstacle.code) == ("rejected", "KubeletTopology")
+    assert "numa-1" in diagnosis.sentence.en
+
+
+def test_events_behind_the_words_of_a_hub_are_about_its_pod() -> None:
+    text = """Spawn failed: pod/jupyter-ada did not start in 60 seconds!
+2025-03-10 05:43:14+00:00 [Warning] 0/9 nodes are available: 4 Insufficient amd.com/gpu, 5 node(s) were unschedulable.
+"""
+    name, diagnosis = diagnose_text(text)
+    assert name == "default/jupyter-ada"
+    assert diagnosis.obstacle
+    assert "4 of 9 nodes" in diagnosis.obstacle.sentence.en
+
+
+def test_a_row_about_pods_that_were_not_made_is_about_the_controller_of_the_command() -> None:
+    text = """$ kubectl describe tfjob mnist -n lab
+  Warning  FailedCreatePod  9s (x2 over 1m)  tfjob-controller  Error creating: admission webhook "rules.example" denied the request: no image tag
+"""  # noqa: E501
+    case = read_case_text(text)
+    events = list(case.objects.list_events())
+    assert [(event.kind, event.namespace, event.name) for event in events] == [("TFJob", "lab", "mnist")]
