@@ -241,6 +241,8 @@ def _build_obstacle(
         clauses.append("wanted")
     if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
         clauses.append("cause")
+    if group.details and code == ReasonCode.NODE_INSUFFICIENT_DEVICE and "asked" not in clauses:
+        clauses.append("cause")
     # kube-scheduler only counts the nodes that its extender refused.
     if code in _EXTENDER_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
         clauses.append("in_extender")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster, SchedulerState
@@ -23,6 +24,15 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 """Kubernetes' own scheduler: it exists without an observation."""
 SOON: Final = timedelta(seconds=60)
 """Time within which a scheduler under load comes to a new pod."""
+_USUAL_NAMES: Final = (
+    DEFAULT_SCHEDULER, "volcano", "kai-scheduler", "hami-scheduler", "koord-scheduler", "yunikorn",
+    "scheduler-plugins-scheduler", "topo-aware-scheduler",
+)  # fmt: skip
+"""Names under which schedulers are installed."""
+_NEAR: Final = 0.85
+_NEAR_STEM: Final = 0.7
+"""Likeness of a misspelled name, and of what stands before its usual end."""
+_SUFFIX: Final = "-scheduler"
 _UNSCHEDULABLE: Final = frozenset(("Unschedulable", "SchedulerError"))
 
 
@@ -80,6 +90,8 @@ def _check_requests(facts: DiagnosisFacts, requests: Sequence[Request] | None) -
 
 
 def _check_scheduler(facts: DiagnosisFacts, name: str) -> TreeStep:
+    if name and facts.schedulers is None and (obstacle := _find_misspelled(facts, name)):
+        return TreeStep("SchedulerKnown", "no", obstacle.evidence, (), [obstacle], is_end=True)
     if not name or facts.schedulers is None:
         unknown = facts.select_unknown("schedulers") if name else facts.select_unknown("pod")
         return TreeStep("SchedulerKnown", "not known", (), unknown)
@@ -97,6 +109,31 @@ def _check_scheduler(facts: DiagnosisFacts, name: str) -> TreeStep:
         "SchedulerUnknown", {"scheduler": name, "known": shorten_list(names)}, evidence=evidence, clauses=["known"]
     )
     return TreeStep("SchedulerKnown", "no", evidence, (), [obstacle], is_end=True)
+
+
+def _find_misspelled(facts: DiagnosisFacts, name: str) -> FoundObstacle | None:
+    """Find the scheduler whose usual name is nearly the one that an untried pod names."""
+    pod = facts.pod
+    if (
+        pod is None
+        or pod.find_condition("PodScheduled")
+        or facts.attempt
+        or has_spoken(facts, name)
+        or name in _USUAL_NAMES
+    ):
+        return None
+    near = [usual for usual in get_close_matches(name, _USUAL_NAMES, 1, _NEAR) if _is_near(name, usual)]
+    if not near or not pod.created_at or facts.now - pod.created_at < SOON:
+        return None
+    return FoundObstacle(
+        "SchedulerUnknown", {"scheduler": name, "near": near[0]}, evidence=[pod.source], clauses=["near"]
+    )
+
+
+def _is_near(name: str, usual: str) -> bool:
+    """Tell whether two names differ by a slip: what most schedulers' names end with does not make them alike."""
+    stem, usual_stem = name.removesuffix(_SUFFIX), usual.removesuffix(_SUFFIX)
+    return abs(len(usual) - len(name)) <= 1 and bool(get_close_matches(stem, [usual_stem], 1, _NEAR_STEM))
 
 
 def _check_webhook(facts: DiagnosisFacts, requests: Sequence[Request], name: str, *, has_decided: bool) -> TreeStep:

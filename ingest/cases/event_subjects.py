@@ -42,7 +42,10 @@ def list_only_pod(objects: Sequence[Any]) -> list[Any]:
 
 def complete_pod(pod: Any, events: Sequence[PastedEvent]) -> None:
     """Add to a manifest what the events about it say of its state."""
-    if pod.get("status"):
+    if status := pod.get("status"):
+        same = [event.note for event in events if event.reason == status.get("reason")]
+        if same and not status.get("message"):
+            status["message"] = same[-1]
         return
     built: Any = build_waiting_pod("", "", events)
     pod["status"] = built["status"]

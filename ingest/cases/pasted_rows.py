@@ -45,6 +45,8 @@ _ROWS: Final = tuple(
 _NORMAL: Final = ("Scheduled", "TriggeredScaleUp", "Nominated", "Pulling", "Pulled", "Created", "Started")
 """Reasons of events that are no warnings, for rows without their type."""
 _LIST_MARK: Final = re.compile(r"^\s*(?:\d{1,2}[.)]|[*+•]|-(?=\s+(?:`|\*\*|Normal\b|Warning\b)))\s+")
+_LABEL: Final = re.compile(r"^\s*[*_]*\w[^:|\"]{0,40}[:：][*_]*\s+(?=(?:Normal|Warning)\s+[A-Z][A-Za-z]+\s)")
+"""Words of an author in the line of a row, such as the heading of a form."""
 _EMPHASIS: Final = re.compile(r"^\s*(?P<mark>\*\*|__|`)(?P<text>.*?)(?P=mark)?\s*$")
 _OBJECT_EVENT: Final = re.compile(
     r'Event\(v1\.ObjectReference\{Kind:"(?P<kind>\w+)", Namespace:"(?P<namespace>[^"]*)", Name:"(?P<name>[^"]+)"'
@@ -71,6 +73,8 @@ _DRIVER_ERROR: Final = re.compile(
 _GO_STATUS: Final = re.compile(r'Status:"Failure", Message:"(?P<note>(?:[^"\\]|\\.)*)"')
 """Answer of the API server that a controller prints as Go does."""
 _MAKER: Final = re.compile(r"\bfor (?P<kind>[A-Z]\w+) (?P<name>[^\s,]+), err\b")
+_JSON: Final = re.compile(r'^(?![^{]*\b(?:ERROR|error)\b)[^{]*(?P<fields>\{"\w.*\})')
+"""Line in JSON, also behind the mark of a container or between quotation marks."""
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
@@ -89,7 +93,7 @@ def parse_row(line: str) -> PastedEvent | None:
 def parse_statement(line: str) -> PastedEvent | None:
     """Parse an event that stands in a line without its table: of a log, a message, or only its words."""
     line = _strip_markup(line)
-    if line.lstrip().startswith("{") and (logged := _parse_json(line)):
+    if (written := _JSON.search(line)) and (logged := _parse_json(written["fields"])):
         return logged
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
@@ -116,7 +120,7 @@ def parse_statement(line: str) -> PastedEvent | None:
 
 def _strip_markup(line: str) -> str:
     """Strip the mark of a list, and the emphasis or quotation around the line as a whole."""
-    text = _LIST_MARK.sub("", line)
+    text = _LABEL.sub("", _LIST_MARK.sub("", line))
     emphasis = _EMPHASIS.match(text)
     return emphasis["text"] if emphasis else text
 

@@ -46,6 +46,11 @@ _ABOUT_GROUP: Final = re.compile(
     r"queue resource quota insufficient"
 )
 """Words that Volcano writes on a pod group; of a pod they name a member."""
+_FILTERED: Final = re.compile(
+    r"Successfully (?:filtered to following nodes: .* for|binding node \[[^\]]*\] to) "
+    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)"
+)
+"""Words of HAMi about the pod of a table."""
 _SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
 """Words of JupyterHub, before the events of the pod."""
 _DESCRIBES_MAKER: Final = re.compile(
@@ -163,6 +168,7 @@ class _PastedReading:
     def _close_table(self) -> None:
         """End a table: the row that names the pod names it for all."""
         assigned = next((match for event in self._open if (match := ASSIGNED.search(event.note))), None)
+        assigned = assigned or next((match for event in self._open if (match := _FILTERED.search(event.note))), None)
         if assigned:
             self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])

@@ -1,6 +1,7 @@
 """Reads the log of any known scheduler to its end: the scheduler is recognised by its first lines."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
@@ -28,6 +29,8 @@ MAX_UNDECIDED_BLOCKS: Final = 64
 """Blocks that are read to recognise the scheduler: a log has lines that show it near its beginning."""
 MAX_ADVISED: Final = 200
 """First lines that show what a text is that is no log."""
+_TAIL: Final = re.compile(rb'[^"]+" (?:\w+=")')
+"""End of a structured line whose beginning was not copied: the rest of its message, and its fields."""
 MAX_WITHOUT_TIME: Final = 200
 """Last lines of a block among which one with a time is looked for."""
 
@@ -83,6 +86,8 @@ class _Reading:
         """The last change of the log: its end, where no line has a time."""
 
     def feed(self, lines: Lines) -> None:
+        if not self._has_lines:
+            lines = _restore_head(lines)
         self._has_lines |= bool(lines.texts)
         self._head = self._head or lines.texts[:MAX_ADVISED]
         self._ended_at = find_end(lines, self._facts.zone) or self._ended_at
@@ -135,6 +140,18 @@ class _Reading:
     def _describe_unknown(self) -> str:
         schedulers = ", ".join(source.name.removesuffix("-log") for source in LOG_SOURCES)
         return f"no line is from a scheduler that is known ({schedulers}). {SCHEDULERS_LOG}"
+
+
+def _restore_head(lines: Lines) -> Lines:
+    """Restore the header of the line with which a copy begins in its middle: that of the line behind it."""
+    first = next((index for index, text in enumerate(lines.texts[:MAX_ADVISED]) if klog.has_header(text)), 0)
+    before = lines.texts[first - 1] if first else b""
+    if not _TAIL.match(before) or before.count(b'"') % 2 == 0:
+        return lines
+    texts = list(lines.texts)
+    headed = texts[first]
+    texts[first - 1] = headed[: klog.find_message(headed)] + b'"' + before
+    return lines._replace(texts=texts)
 
 
 def find_end(lines: Lines, zone: tzinfo) -> datetime | None:

@@ -32,9 +32,11 @@ def check_choice(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     words: dict[str, Word] = {"scheduler": get_scheduler(facts), "words": quote(statement.text)}
     bind = facts.attempt.bind if facts.attempt else None
     locked = find_locked_node(statement.text)
-    if locked and bind is None:
-        obstacle = build_lock_obstacle(facts, locked, [statement.evidence])
-        yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
+    if locked:
+        # The questions about a bind name its lock themselves.
+        if bind is None:
+            obstacle = build_lock_obstacle(facts, locked, [statement.evidence])
+            yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
         return
     if match := _CONFLICT.search(statement.text):
         obstacle = FoundObstacle("BindConflict", words | {"object": match["object"]})

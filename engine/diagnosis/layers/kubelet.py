@@ -58,6 +58,10 @@ _UNBOUND: Final = re.compile(
 _PLUGIN: Final = re.compile(
     r"Allocate failed due to (?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
 )
+_LOST: Final = re.compile(
+    r"Allocate failed due to (?P<words>.*(?:GPU is lost|GPU_IS_LOST|fallen off the bus|device handle for GPU).*?)"
+    r"(?:, which is unexpected)?$"
+)
 _OUT_OF: Final = re.compile(
     r"Node didn't have enough resource: (?P<resource>[^\s,]+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
     r"capacity: (?P<capacity>\d+)"
@@ -211,6 +215,10 @@ def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> E
     )
 
 
+def _explain_lost(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletDeviceLost", {"cause": quote(match["words"])}, []
+
+
 def _explain_plugin(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
     return "KubeletPluginFailed", {"cause": quote(match["words"])}, []
 
@@ -254,5 +262,6 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_LOCALITY, _explain_topology),
     (_LOW, _explain_low),
     (_LIMIT, _explain_limit),
+    (_LOST, _explain_lost),
     (_PLUGIN, _explain_plugin),
 )

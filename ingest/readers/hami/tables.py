@@ -56,7 +56,8 @@ def _explain_by_unplaced(attempt: HamiAttempt, lines: Mapping[str, NodeLine]) ->
     if not codes or (len(unexplained) > 1 and len(codes) > 1):
         return {}
     container = attempt.find_only_container()
-    explained = NodeLine(REFUSED, reason="\n".join(codes), is_exact=False, container=container)
+    # As many lines as nodes say what each of them lacks.
+    explained = NodeLine(REFUSED, reason="\n".join(codes), is_exact=not attempt.devices, container=container)
     return dict.fromkeys(unexplained, explained)
 
 

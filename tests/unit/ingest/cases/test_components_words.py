@@ -124,3 +124,62 @@ def test_a_row_about_pods_that_were_not_made_is_about_the_controller_of_the_comm
     case = read_case_text(text)
     events = list(case.objects.list_events())
     assert [(event.kind, event.namespace, event.name) for event in events] == [("TFJob", "lab", "mnist")]
+
+
+KARPENTER = (
+    '{"level":"ERROR","message":"Could not schedule pod, incompatible with nodepool \\"a\\", did not tolerate '
+    'team=blue:NoSchedule","pod":"lab/sim-2"}'
+)
+
+
+@pytest.mark.parametrize("line", [f'the log says "{KARPENTER}"', f"karpenter-7f-x2 controller {KARPENTER}"])
+def test_a_line_in_json_is_read_behind_marks_and_between_quotation_marks(line: str) -> None:
+    name, diagnosis = diagnose_text(f"{line}\n")
+    assert name == "lab/sim-2"
+    assert diagnosis.obstacle
+    assert "does not tolerate the taint team=blue:NoSchedule of NodePool a" in diagnosis.obstacle.sentence.en
+
+
+def test_a_row_behind_the_heading_of_a_form_is_read() -> None:
+    text = """Seen by me:  Warning  FailedScheduling  6s   hami-scheduler  0/4 nodes are available: 4 node unregistered.
+  Warning  FilteringFailed   67s   hami-scheduler  no available node, 4 nodes do not meet
+"""
+    _, diagnosis = diagnose_text(text)
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "node unregistered"
+
+
+def test_words_in_a_text_complete_a_status_that_has_none() -> None:
+    text = """Message:   Pod Allocate failed due to rpc error: desc = nvml: GPU is lost, which is unexpected
+
+NAME     READY   STATUS                     RESTARTS   AGE
+sim-2    0/1     UnexpectedAdmissionError   0          4s
+"""
+    name, diagnosis = diagnose_text(text)
+    assert name == "default/sim-2"
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "KubeletDeviceLost"
+    assert "nvml: GPU is lost" in diagnosis.obstacle.sentence.en
+
+
+def test_a_copy_of_a_log_that_begins_in_the_middle_of_a_line_keeps_the_line() -> None:
+    text = """the total number of devices on the node." pod="lab/sim-2" request devices nums=4 node device nums=2
+I1104 06:32:23.952296       1 score.go:225] "calcScore:node not fit pod" pod="lab/sim-2" node="n-1"
+"""
+    name, diagnosis = diagnose_text(text.replace("the total", "request devices nums cannot exceed the total", 1))
+    assert name == "lab/sim-2"
+    assert diagnosis.obstacle
+    assert "(4 requested, the node has 2)" in diagnosis.obstacle.sentence.en
+
+
+def test_a_lock_in_the_words_of_older_releases_is_a_lock() -> None:
+    text = """Events:
+  Type     Reason            Age    From            Message
+  Normal   FilteringSucceed  9s     hami-scheduler  Successfully filtered to following nodes: [n-1] for lab/sim-2
+  Warning  BindingFailed     9s     hami-scheduler  node n-1 has been locked within 5 minutes
+  Warning  FailedScheduling  9s     hami-scheduler  binding rejected: node n-1 has been locked within 5 minutes
+"""
+    name, diagnosis = diagnose_text(text)
+    assert name == "lab/sim-2"
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "node lock contention"

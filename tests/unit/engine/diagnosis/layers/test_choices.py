@@ -143,3 +143,18 @@ def test_karpenters_failure_is_no_attempt_of_a_scheduler() -> None:
         obstacle.code for obstacle in (diagnosis.obstacle, *diagnosis.other_obstacles) if obstacle
     ]
     assert diagnosis.state == "not judged"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("hami-schedular", "nothing is known of a scheduler of this name; hami-scheduler is the usual name of one"),
+        ("team-scheduler", ""),
+    ],
+)
+def test_a_name_that_is_nearly_a_schedulers_is_taken_for_misspelled(name: str, words: str) -> None:
+    pod = a_pod(spec={"schedulerName": name})
+    later = an_event("Pulled", "image", pod="another", time="2026-11-24T09:00:00Z")
+    diagnosis = diagnose_case(pod, later)
+    assert (get_code(diagnosis) == "SchedulerUnknown") is bool(words)
+    assert words in diagnosis.sentence.en
