@@ -132,8 +132,11 @@ def _find_misspelled(facts: DiagnosisFacts, name: str) -> FoundObstacle | None:
 
 def _is_near(name: str, usual: str) -> bool:
     """Tell whether two names differ by a slip: what most schedulers' names end with does not make them alike."""
-    stem, usual_stem = name.removesuffix(_SUFFIX), usual.removesuffix(_SUFFIX)
-    return abs(len(usual) - len(name)) <= 1 and bool(get_close_matches(stem, [usual_stem], 1, _NEAR_STEM))
+    if abs(len(usual) - len(name)) > 1:
+        return False
+    if not (name.endswith(_SUFFIX) and usual.endswith(_SUFFIX)):
+        return True
+    return bool(get_close_matches(name.removesuffix(_SUFFIX), [usual.removesuffix(_SUFFIX)], 1, _NEAR_STEM))
 
 
 def _check_webhook(facts: DiagnosisFacts, requests: Sequence[Request], name: str, *, has_decided: bool) -> TreeStep:

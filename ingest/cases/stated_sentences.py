@@ -118,11 +118,16 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)
         if of_pod := _OF_POD.match(note):
-            return PastedEvent(sentence.reason, note[of_pod.end() :], reporter, kind="Pod", **of_pod.groupdict())
+            return PastedEvent(
+                sentence.reason, note[of_pod.end() :], reporter,
+                kind="Pod", namespace=of_pod["namespace"], name=of_pod["name"],
+            )  # fmt: skip
         refused = _REFUSED_POD.match(note)
         name = refused["name"] if refused and not refused["name"].endswith("-") else ""
         if denied := _DENIED_POD.search(note) if sentence.reason == _FREE else None:
-            return PastedEvent(sentence.reason, note, reporter, kind="Pod", **denied.groupdict())
+            return PastedEvent(
+                sentence.reason, note, reporter, kind="Pod", namespace=denied["namespace"], name=denied["name"]
+            )
         return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
     return None
 
