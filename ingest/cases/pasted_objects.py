@@ -14,7 +14,9 @@ FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 PROMPT: Final = re.compile(
     r"^\s*(?:\S+@\S+[#$%>]|\[[^\]]+\][#$]|[\w.~/-]*[#$%])?\s*(?:k|kubectl|oc|microk8s kubectl)\s"
 )
-DESCRIBES: Final = re.compile(r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?P<name>[a-z0-9][\w.-]*)")
+DESCRIBES: Final = re.compile(
+    r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?:(?:-n|--namespace)[ =]\S+ +)?(?P<name>[a-z0-9][\w.-]*)"
+)
 """Command that prints one pod."""
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$|\[\{\"")
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")

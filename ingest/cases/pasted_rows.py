@@ -16,7 +16,7 @@ from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
 _HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
-_REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*)(?:, (?P<host>[\w.-]+))?"
+_REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*(?:/[\w.-]+)?)(?:, (?P<host>[\w.-]+))?"
 _COMPONENT: Final = (
     r"[a-z\d][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
 )
@@ -75,6 +75,9 @@ _GO_STATUS: Final = re.compile(r'Status:"Failure", Message:"(?P<note>(?:[^"\\]|\
 _MAKER: Final = re.compile(r"\bfor (?P<kind>[A-Z]\w+) (?P<name>[^\s,]+), err\b")
 _JSON: Final = re.compile(r'^(?![^{]*\b(?:ERROR|error)\b)[^{]*(?P<fields>\{"\w.*\})')
 """Line in JSON, also behind the mark of a container or between quotation marks."""
+_LOGFMT: Final = re.compile(r'(?:msg|message|err|error)="(?P<note>(?:[^"\\]|\\.)+)"')
+_ARGO_NODE: Final = re.compile(r"\bnamespace=(?P<namespace>\S+) .*\bnodeID=(?P<name>\S+)")
+"""Node of a workflow of Argo, which has the name of its pod."""
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
@@ -111,6 +114,11 @@ def parse_statement(line: str) -> PastedEvent | None:
     if match := _GO_STATUS.search(line):
         stated, maker = find_sentence(match["note"].replace('\\"', '"')), _MAKER.search(line)
         return replace(stated, reporter=f"{maker['kind']}/{maker['name']}") if stated and maker else stated
+    notes = (quoted["note"].replace('\\"', '"') for quoted in _LOGFMT.finditer(line))
+    if stated := next((event for note in notes if (event := find_sentence(note))), None):
+        argo = _ARGO_NODE.search(line)
+        names = {"kind": "Pod", "namespace": argo["namespace"], "name": argo["name"]} if argo else {}
+        return replace(stated, **names)
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)

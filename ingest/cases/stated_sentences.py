@@ -38,6 +38,9 @@ _DENIES: Final = re.compile(
 _NEXT_SENTENCE: Final = re.compile(r"(?<=[a-z})\]])[.!]\s+(?=[A-Z][a-z']*\s(?!.*preemption: ))")
 """Place where an author continues behind the sentence of a component; kube-scheduler adds its own about preemption."""
 _ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
+_ERROR: Final = re.compile(r"Error|Exception\b")
+_REPEATED: Final = " Received status: "
+"""Words of fabric8's Kubernetes client before it writes the answer of the API server again."""
 _COUNTED: Final = re.compile(r".*?available: \d")
 _FREE: Final = "FailedCreate"
 """Reason of events whose words the author of a policy wrote, who may address people."""
@@ -86,7 +89,7 @@ _SENTENCES: Final = tuple(
             "FailedScheduling",
             "karpenter",
         ),
-        (r"(?:Pod was rejected: )?Allocate failed due to .*", "UnexpectedAdmissionError", "kubelet"),
+        (r"(?:Pod was rejected: )?Allocate failed due to ?\S.*", "UnexpectedAdmissionError", "kubelet"),
         (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
         (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
         (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
@@ -110,10 +113,10 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
     for sentence in _SENTENCES:
         match = sentence.pattern.search(line)
         # Words further inside are quoted by somebody else, such as in a question about them.
-        limit = len(line) if is_quotation or "Error" in line else _MAX_QUOTED
+        limit = len(line) if is_quotation or _ERROR.search(line) else _MAX_QUOTED
         if match is None or match.start() > limit:
             continue
-        note = _cut_prose(_cut_quoted(line, match), sentence)
+        note = _cut_prose(_cut_quoted(line, match), sentence).partition(_REPEATED)[0]
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)

@@ -56,7 +56,12 @@ _UNBOUND: Final = re.compile(
     r"no binding pod found on node|binding pod not found|no pod (?:is )?in (?:phase )?allocating"
 )
 _PLUGIN: Final = re.compile(
-    r"Allocate failed due to (?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
+    # Plugins of other vendors leave the space out.
+    r"Allocate failed due to ?(?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
+)
+_SHARED: Final = re.compile(
+    r"request for \"(?P<resource>[^\"]+)\": .*maximum request size for shared resources is (?P<most>\d+); "
+    r"found (?P<asked>\d+)"
 )
 _LOST: Final = re.compile(
     r"Allocate failed due to (?P<words>.*(?:GPU is lost|GPU_IS_LOST|fallen off the bus|device handle for GPU).*?)"
@@ -215,6 +220,10 @@ def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> E
     )
 
 
+def _explain_shared(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletSharedRequest", match.groupdict(), []
+
+
 def _explain_lost(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
     return "KubeletDeviceLost", {"cause": quote(match["words"])}, []
 
@@ -263,5 +272,6 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_LOW, _explain_low),
     (_LIMIT, _explain_limit),
     (_LOST, _explain_lost),
+    (_SHARED, _explain_shared),
     (_PLUGIN, _explain_plugin),
 )

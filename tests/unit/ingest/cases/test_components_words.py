@@ -183,3 +183,55 @@ def test_a_lock_in_the_words_of_older_releases_is_a_lock() -> None:
     assert name == "lab/sim-2"
     assert diagnosis.obstacle
     assert diagnosis.obstacle.code == "node lock contention"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (
+            "Allocate failed due toerror: code = Unknown desc = no profile of card 3 is left, which is unexpected",
+            "default/pod",
+            "could not hand the devices over: error: code = Unknown desc = no profile of card 3 is left",
+        ),
+        (
+            (
+                "Warning  UnexpectedAdmissionError  6s  kubelet  Allocate failed due to rpc error: "
+                "code = Unknown desc = "
+                'request for "amd.com/gpu": invalid request: maximum request size for shared resources is 1; found 4, '
+                "which is unexpected"
+            ),
+            "default/pod",
+            "gives a container at most 1 amd.com/gpu, and one asks for 4",
+        ),
+        (
+            (
+                'time="2025-02-22T02:38:39Z" level=info msg="node changed" namespace=lab '
+                'new.message="Unschedulable: 0/6 nodes are available: 6 Insufficient amd.com/gpu." nodeID=loop-77'
+            ),
+            "lab/loop-77",
+            "6 of 6 nodes have too little amd.com/gpu left",
+        ),
+        (
+            (
+                'Exception in thread "main" io.fabric8.kubernetes.client.KubernetesClientException: Failure executing: '
+                'POST at: https://10.0.0.1/api/v1/pods. Message: admission webhook "rules.example" denied '
+                "the request: no group for pod <lab/agg-driver>. Received status: Status(code=400, message=twice)."
+            ),
+            "lab/agg-driver",
+            "no group for pod <lab/agg-driver>",
+        ),
+        (
+            (
+                "kubectl describe pods -n lab sim-2 says\n"
+                "  Warning  FailedScheduling  4m  cloud/dense-scheduler  0/2 nodes are available: 2 Insufficient cpu.\n"
+            ),
+            "lab/sim-2",
+            "2 of 2 nodes have too little cpu left",
+        ),
+    ],
+)
+def test_words_in_other_clients_and_plugins_forms_are_read(text: str, name: str, words: str) -> None:
+    answered, diagnosis = diagnose_text(f"{text}\n")
+    assert answered == name
+    assert diagnosis.obstacle
+    assert words in diagnosis.obstacle.sentence.en
