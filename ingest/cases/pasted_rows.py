@@ -117,8 +117,7 @@ def parse_statement(line: str) -> PastedEvent | None:
     notes = (quoted["note"].replace('\\"', '"') for quoted in _LOGFMT.finditer(line))
     if stated := next((event for note in notes if (event := find_sentence(note))), None):
         argo = _ARGO_NODE.search(line)
-        names = {"kind": "Pod", "namespace": argo["namespace"], "name": argo["name"]} if argo else {}
-        return replace(stated, **names)
+        return replace(stated, kind="Pod", namespace=argo["namespace"], name=argo["name"]) if argo else stated
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)
