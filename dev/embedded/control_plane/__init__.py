@@ -14,7 +14,7 @@ command_line       ``python -m dev.embedded kubernetes``
 programs           etcd, API server, controllers, scheduler and kwok: their flags, and how to see that they are ready
 credentials        certificate authority, certificates, tokens and kubeconfigs
 state              ports and processes of the programs, kept in ``state.json``
-build, toolchain   the executable with all programs, compiled once, and the Go that compiles it
+build, toolchain   the executable with all programs, and Helm, compiled once, and the Go that compiles them
 commands, steps    runs a long command and shows how far it is
 """
 

@@ -1,4 +1,4 @@
-"""Builds the executable with all programs of the control plane from Go modules and keeps it in the user's cache.
+"""Builds programs from Go modules and keeps them in the user's cache: one executable with the control plane, and Helm.
 
 A build takes minutes, so each is done once: the name of the file contains a hash of the sources, the Go version and the
 flags. The file gets that name only when it is complete. One build at a time writes; others wait at a lock file. The
@@ -33,9 +33,33 @@ LINKER_FLAGS: Final = (
     f" -X k8s.io/component-base/version.gitMajor={_MAJOR} -X k8s.io/component-base/version.gitMinor={_MINOR}"
     f" -X k8s.io/client-go/pkg/version.gitVersion=v{KUBERNETES_VERSION}"
 )
+HELM_VERSION: Final = "3.22.0"
 # The compiler need not make what the linker's ``-s -w`` leaves out.
-BUILD_FLAGS: Final = ("-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LINKER_FLAGS)
+BUILD_FLAGS: Final = ("-trimpath", "-gcflags=all=-dwarf=false", "-ldflags")
 _REQUIRED_MODULE = re.compile(r"^\t\S+ v\S+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class GoProgram:
+    """An executable: ``package`` of the Go module in ``sources``."""
+
+    name: str
+    title: str
+    sources: Path
+    package: str
+    linker_flags: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (*BUILD_FLAGS, self.linker_flags)
+
+
+CONTROL_PLANE: Final = GoProgram("control-plane", "Kubernetes", SOURCES, ".", LINKER_FLAGS)
+# Its module names Helm as a tool, so that go.sum pins what it is made of.
+HELM: Final = GoProgram(
+    "helm", "Helm", SOURCES.with_name("go_helm"), "helm.sh/helm/v3/cmd/helm",
+    f"-s -w -X helm.sh/helm/v3/internal/version.version=v{HELM_VERSION}",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +69,11 @@ class Builder:
     cache: Path
     go: Go
     environment: Mapping[str, str]
+    program: GoProgram = CONTROL_PLANE
 
     @property
     def binary(self) -> Path:
-        return self.cache / f"control-plane-{self._compute_fingerprint()}"
+        return self.cache / f"{self.program.name}-{self._compute_fingerprint()}"
 
     def build(self, steps: Steps) -> None:
         """Build ``binary`` unless it exists; raises BuildError."""
@@ -59,7 +84,7 @@ class Builder:
                 if not self.binary.is_file():
                     log = self.cache / "build.log"
                     log.unlink(missing_ok=True)
-                    self._build(Commands(SOURCES, self._go_environment(), log), shared)
+                    self._build(Commands(self.program.sources, self._go_environment(), log), shared)
                     self._delete_intermediate_files()
         finally:
             steps.stop()
@@ -70,15 +95,16 @@ class Builder:
         packages = self._download(commands, steps)
         # A killed build leaves a part file, never half an executable under the final name.
         part = self.binary.with_suffix(".part")
-        compiling = _Counted(steps, "compiling Kubernetes (packages)", len(packages))
-        commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.count_line)
+        compiling = _Counted(steps, f"compiling {self.program.title} (packages)", len(packages))
+        build = [str(self.go.executable), "build", "-v", *self.program.flags, "-o", str(part), self.program.package]
+        commands.run(build, compiling.count_line)
         part.replace(self.binary)
 
     def _download(self, commands: Commands, steps: Steps) -> Sequence[str]:
         """Download all modules; returns the import paths of all packages."""
-        modules = len(_REQUIRED_MODULE.findall((SOURCES / "go.mod").read_text(encoding="utf-8")))
+        modules = len(_REQUIRED_MODULE.findall((self.program.sources / "go.mod").read_text(encoding="utf-8")))
         downloading = _Counted(steps, "downloading Go modules (at most)", modules, "go: downloading ")
-        return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.count_line)
+        return commands.run([str(self.go.executable), "list", "-deps", self.program.package], downloading.count_line)
 
     def _go_environment(self) -> dict[str, str]:
         """Build the environment of Go: the caller's, for its proxies and mirrors, with our flags and folders."""
@@ -101,8 +127,9 @@ class Builder:
         shutil.rmtree(self._go_folder, ignore_errors=True)
 
     def _compute_fingerprint(self) -> str:
-        sources = [file.read_bytes() for file in sorted(SOURCES.iterdir()) if file.suffix in {".go", ".mod", ".sum"}]
-        others = [self.go.version, sys.platform, platform.machine(), *BUILD_FLAGS]
+        files = [file for file in sorted(self.program.sources.iterdir()) if file.suffix in {".go", ".mod", ".sum"}]
+        sources = [file.read_bytes() for file in files]
+        others = [self.go.version, sys.platform, platform.machine(), *self.program.flags]
         digest = hashlib.sha256(b"\0".join([*sources, *(text.encode() for text in others)]))
         return digest.hexdigest()[:16]
 
@@ -120,10 +147,14 @@ class _Counted:
             self._steps.report(self._what, self._done, self._total)
 
 
-def ensure_installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+def ensure_installed(
+    steps: Steps | None = None, environment: Mapping[str, str] = os.environ, program: GoProgram = CONTROL_PLANE
+) -> Path:
     """Ensure that the executable is in the cache, and return it; builds it if it is missing. Raises BuildError."""
-    cache = locate_user_cache(environment) / "control-plane"
-    builder = Builder(cache, choose_toolchain(environment, cache), environment)
+    cache = locate_user_cache(environment) / program.name
+    # One toolchain for all, where the machine has none.
+    go = choose_toolchain(environment, locate_user_cache(environment) / CONTROL_PLANE.name)
+    builder = Builder(cache, go, environment, program)
     if not builder.binary.is_file():
         builder.build(steps or NoSteps())
     return builder.binary

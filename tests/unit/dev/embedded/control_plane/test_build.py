@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dev.embedded.control_plane.build import Builder
+from dev.embedded.control_plane.build import CONTROL_PLANE, HELM, HELM_VERSION, Builder, GoProgram
 from dev.embedded.control_plane.steps import NoSteps, SharedSteps, StepsLines
 from dev.embedded.control_plane.toolchain import Go, choose_toolchain, get_pinned_toolchain, is_new_enough
 from dev.embedded.errors import BuildError
@@ -28,9 +28,11 @@ def a_program(path: Path, script: str) -> Path:
     return path
 
 
-def a_builder(folder: Path, script: str = BUILDS, version: str = "go1.26.8") -> Builder:
+def a_builder(
+    folder: Path, script: str = BUILDS, version: str = "go1.26.8", program: GoProgram = CONTROL_PLANE
+) -> Builder:
     go = Go(a_program(folder / "bin" / "go", script), version)
-    return Builder(folder / "cache", go, {**os.environ, "RUNS": str(folder / "runs"), "GOCACHE": ""})
+    return Builder(folder / "cache", go, {**os.environ, "RUNS": str(folder / "runs"), "GOCACHE": ""}, program)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +78,15 @@ def test_two_who_build_at_once_build_once(tmp_path: Path) -> None:
 
 def test_another_version_of_go_makes_another_binary(tmp_path: Path) -> None:
     assert a_builder(tmp_path).binary != a_builder(tmp_path, version="go1.27.0").binary
+
+
+def test_helm_is_a_program_of_its_own_in_the_version_that_its_module_names(tmp_path: Path) -> None:
+    lines: list[str] = []
+    builder = a_builder(tmp_path, program=HELM)
+    builder.build(StepsLines(lines.append))
+    assert builder.binary.name.startswith("helm-")
+    assert lines[-1] == "compiling Helm (packages): 2 of 2"
+    assert f"\thelm.sh/helm/v3 v{HELM_VERSION} " in (HELM.sources / "go.mod").read_text(encoding="utf-8")
 
 
 def test_nothing_of_the_compiler_is_left_behind(tmp_path: Path) -> None:
