@@ -109,6 +109,7 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, das
 	@$(RUN) deploy.dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
 	@$(RUN) deploy.managed_resources
 	@$(RUN) cli.settings_page
+	@$(RUN) deploy.helm_from_kustomize
 	@$(RUN) tests.support.harness.api_document
 	@.venv/bin/python .ci/release.py
 	@.venv/bin/python .ci/packages.py

@@ -23,6 +23,8 @@ VERSION_PLACES = (
     ("runtime/cli/installation.py", r'(?<=^VERSION: Final = ")[^"]+(?="$)'),
     ("headlamp/package.json", r'(?<=^  "version": ")[^"]+(?=",$)'),
     ("deploy/kustomize/components/pods/kustomization.yaml", r"(?<=schedulerlog/schedulerlog, newTag: )[^}]+(?=\}$)"),
+    ("deploy/helm/Chart.yaml", r"(?<=^version: )\S+$"),
+    ("deploy/helm/Chart.yaml", r"(?<=^appVersion: )\S+$"),
     ("deploy/kustomize/components/hami/deployment-in.yaml", r'(?<=ghcr.io/schedulerlog/schedulerlog:)[^"]+(?="\}$)'),
 )
 HEADING = """\
@@ -75,7 +77,8 @@ def write_texts() -> dict[Path, str]:
     """Write the text of each file as it must be."""
     texts = {ROOT / "NOTICE": write_notice()}
     for name, pattern in VERSION_PLACES:
-        text, count = re.subn(pattern, PROJECT["version"], (ROOT / name).read_text("utf-8"), flags=re.MULTILINE)
+        text = texts.get(ROOT / name) or (ROOT / name).read_text("utf-8")
+        text, count = re.subn(pattern, PROJECT["version"], text, flags=re.MULTILINE)
         if count != 1:
             sys.exit(f"{name}: the version is expected once, but occurs {count} times (.ci/release.py)")
         texts[ROOT / name] = text

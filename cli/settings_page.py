@@ -1,5 +1,6 @@
-"""Tables of settings and the list of known variables, from the commands: ``python -m cli.settings_page``."""
+"""Tables of settings and lists of known variables, from the commands: ``python -m cli.settings_page``."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -21,6 +22,8 @@ PAGES: Final = {
 }
 """The groups of each page."""
 SERVICES: Final = ("scheduler", "pipeline", "ingest", "api", "all", "dashboards", "doctor", *QUESTIONS, "mcp")
+CHART_FILE: Final = _FOLDER.parent / "deploy/helm/files/settings.json"
+"""The settings of each command, for the chart: a process starts again when one of its own changes."""
 _BEGIN: Final = "<!-- begin: made by `make generate` -->\n"
 _END: Final = "<!-- end -->\n"
 _GROUPS: Final = (
@@ -52,6 +55,15 @@ def render_page(page: Path, settings: Iterable[Setting]) -> str:
 def render_names(settings: Iterable[Setting]) -> str:
     """Render the variables, one on each line."""
     return "".join(f"{name}\n" for name in sorted({setting.variable for setting in settings}))
+
+
+def render_commands(settings: Iterable[Setting]) -> str:
+    """Render the variables of each command as JSON, a line for each command."""
+    commands: dict[str, set[str]] = {}
+    for setting in settings:
+        commands.setdefault(setting.command, set()).add(setting.variable)
+    lines = [f'"{command}": {json.dumps(sorted(names))}' for command, names in sorted(commands.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _find_group(variable: str) -> str:
@@ -92,6 +104,7 @@ def main() -> None:
     for page in PAGES:
         page.write_text(render_page(page, settings), encoding="utf-8")
     variables.NAMES_FILE.write_text(render_names(settings), encoding="ascii")
+    CHART_FILE.write_text(render_commands(settings), encoding="ascii")
 
 
 if __name__ == "__main__":

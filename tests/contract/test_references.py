@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 FILES = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -145,6 +146,19 @@ def is_text(name: str) -> bool:
     return any(f'"{name}' in read_text(file) for file in CODE if not file.startswith("tests/"))
 
 
+@cache
+def is_chart_value(name: str) -> bool:
+    """Tell whether a name is a value of the Helm chart, or one below a map that it leaves to the user."""
+    part = yaml.safe_load(read_text("deploy/helm/values.yaml"))
+    for key in name.split("."):
+        if part == {}:
+            return True
+        if not isinstance(part, dict) or key not in part:
+            return False
+        part = part[key]
+    return True
+
+
 def iterate_sentences(file: str) -> Iterator[tuple[int, str]]:
     """Iterate over the docstrings and comments of a module, or over a page, each with its line."""
     if file.endswith(".md"):
@@ -171,7 +185,7 @@ def describe_problem(file: str, name: str) -> str | None:
         is_missing = name.endswith(OURS) and not any(f"/{other}".endswith(f"/{name}") for other in FILES)
         return "no file of the project has this name" if is_missing else None
     is_variable = file.endswith(".py") and name.split(".")[0] in list_bound(ast.parse(read_text(file)))
-    if is_variable or is_text(name):
+    if is_variable or is_text(name) or is_chart_value(name):
         return None
     match resolve(name):
         case []:
