@@ -4,10 +4,17 @@ from pathlib import Path
 from typing import Final
 
 from deploy.helm_from_kustomize.edits import list_unused
+from deploy.helm_from_kustomize.manifests import KUSTOMIZE
 from deploy.helm_from_kustomize.plan import write_templates
 from deploy.helm_from_kustomize.values_files import write_defaults, write_schema
 
 CHART: Final = Path(__file__).parents[1] / "helm"
+COPIES: Final = {
+    "components/prometheus": ("service-monitor.yaml", "rules.yaml", "slo.yaml"),
+    "components/grafana": ("schedulerlog-operating.json", "schedulerlog-scheduling.json"),
+    "components/scheduler": ("kube-scheduler.yaml",),
+}
+"""Files that are in the chart as they are. Helm takes links, but reports each of them at every command."""
 
 
 def write_chart() -> dict[Path, str]:
@@ -15,8 +22,14 @@ def write_chart() -> dict[Path, str]:
     templates = {CHART / "templates" / name: text for name, text in write_templates().items()}
     if unused := list_unused():
         raise ValueError(f"edits.py expects what the manifests do not have: {', '.join(unused)}")
+    copies = {
+        CHART / "files" / name: (KUSTOMIZE / folder / name).read_text("utf-8")
+        for folder, names in COPIES.items()
+        for name in names
+    }
     return {
-        **templates, CHART / "values.yaml": write_defaults(), CHART / "values.schema.json": write_schema()
+        **templates,
+        **copies, CHART / "values.yaml": write_defaults(), CHART / "values.schema.json": write_schema()
     }  # fmt: skip
 
 

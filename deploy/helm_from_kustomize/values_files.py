@@ -14,10 +14,23 @@ WIDTH: Final = 110
 
 def write_schema() -> str:
     """Write values.schema.json."""
-    schema = Values.model_json_schema(by_alias=True)
+    schema = _name_keys(Values.model_json_schema(by_alias=True))
     # Helm hands charts that are part of others these two.
     schema["properties"] |= {"global": {"type": "object"}, "enabled": {"type": "boolean"}}
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema, indent=1) + "\n"
+
+
+def _name_keys(schema: Any) -> Any:
+    """Name the keys of a map one by one: Helm then names the wrong one, and not all that are right."""
+    if isinstance(schema, list):
+        return [_name_keys(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = {key: _name_keys(part) for key, part in schema.items()}
+    if "enum" in named.get("propertyNames", ()):
+        names = named.pop("propertyNames")["enum"]
+        named |= {"properties": dict.fromkeys(names, named["additionalProperties"]), "additionalProperties": False}
+    return named
 
 
 def write_defaults() -> str:

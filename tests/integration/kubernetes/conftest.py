@@ -10,19 +10,21 @@ from rich.console import Console
 
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.control_plane import control_plane as running_control_plane
-from dev.embedded.control_plane.build import ensure_installed
+from dev.embedded.control_plane.build import HELM, ensure_installed
 from dev.embedded.control_plane.cluster import CORE
 from dev.embedded.control_plane.steps import create_steps
+from tests.support.control_plane.chart import Helm
 from tests.support.control_plane.objects import created_namespace
 
 FIRST_BUILD_SECONDS = 1800
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the first test that asks for the control plane time for its build, which takes minutes on a new machine."""
-    asking = (item for item in items if "control_plane" in getattr(item, "fixturenames", ()))
-    for first in itertools.islice(asking, 1):
-        first.add_marker(pytest.mark.timeout(FIRST_BUILD_SECONDS))
+    """Give the first tests that ask for the control plane and Helm time for their builds, minutes on a new machine."""
+    for name in ("control_plane", "helm"):
+        asking = (item for item in items if name in getattr(item, "fixturenames", ()))
+        for first in itertools.islice(asking, 1):
+            first.add_marker(pytest.mark.timeout(FIRST_BUILD_SECONDS))
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +47,12 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     with created_namespace(control_plane, name):
         yield name
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Helm:
+    """Helm, built from its Go module at the first use."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        program = ensure_installed(create_steps(Console(stderr=True)), program=HELM)
+    return Helm(program, tmp_path_factory.mktemp("helm"))
