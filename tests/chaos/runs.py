@@ -68,7 +68,12 @@ def _wait_for_verdict(ground: Ground, load: Load, namespace: str, seconds: float
             verdict = _compare(decisions, load, seen)
             epochs = {run.epoch for run in states.list_judging_runs(decisions)}
             seen_states = ground.view.read_states(epochs, namespace, pods)
-            states.compare(accepted, decisions, seen_states, verdict, may_be_more=bool(load.unanswered))
+            # A node's devices may change, and so its state, while the topics are being read.
+            meanwhile = ledger.read(ground.ledger)
+            states.compare(
+                accepted, decisions, seen_states, verdict,
+                accepted_meanwhile=meanwhile, may_be_more=bool(load.unanswered),
+            )  # fmt: skip
             if verdict.is_exact or time.monotonic() > deadline:
                 return verdict, len(decisions), seen.partitions
             time.sleep(2)  # a comparison reads every topic, and takes the time of those that are compared

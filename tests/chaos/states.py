@@ -59,19 +59,25 @@ def list_judging_runs(decisions: Sequence[Entry]) -> set[SchedulerRun]:
 
 
 def compare(
-    accepted: Sequence[Entry], decisions: Sequence[Entry], seen: SeenStates, verdict: Verdict, *, may_be_more: bool
+    accepted: Sequence[Entry],
+    decisions: Sequence[Entry],
+    seen: SeenStates,
+    verdict: Verdict,
+    *,
+    accepted_meanwhile: Sequence[Entry] = (),
+    may_be_more: bool,
 ) -> None:
     """Add every difference in the states of the scheduler runs that made ``decisions``.
 
-    ``accepted`` is the whole ledger. ``may_be_more``: a scheduler was killed, perhaps before it noted what its spool
-    had accepted.
+    ``accepted`` is the whole ledger before ``seen`` was read, ``accepted_meanwhile`` the ledger after it.
+    ``may_be_more``: a scheduler was killed, perhaps before it noted what its spool had accepted.
     """
     runs = list_judging_runs(decisions)
     states = [entry for entry in accepted if entry.type == STATE and _run_of(entry.id) in runs]
     _check_references(states, list(_list_references(decisions)), seen, verdict)
     _check_visible(states, seen, verdict)
     _check_answers(states, decisions, seen, verdict)
-    accepted_ids = {entry.id for entry in states}
+    accepted_ids = {entry.id for entry in (*states, *accepted_meanwhile)}
     visible_ids = {*seen.published, *(name for _, name, _ in seen.documents)}
     if not may_be_more:
         verdict.extra += [f"state {name}" for name in sorted(visible_ids - accepted_ids) if _run_of(name) in runs]

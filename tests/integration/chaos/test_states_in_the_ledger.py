@@ -125,6 +125,15 @@ def test_a_state_that_was_not_accepted_is_extra_unless_its_scheduler_was_killed(
     assert compare(seen=invented, may_be_more=True).is_exact
 
 
+def test_a_state_that_was_accepted_while_the_topics_were_read_is_not_extra() -> None:
+    verdict, later = Verdict(), a_node_state("node9")
+    decisions = [entry for entry in ACCEPTED if entry.type != states.STATE]
+    meanwhile = [*ACCEPTED, *build_ledger(later)]
+    seen = build_seen([*STATES, later])
+    states.compare(ACCEPTED, decisions, seen, verdict, accepted_meanwhile=meanwhile, may_be_more=False)
+    assert verdict.is_exact, str(verdict)
+
+
 def test_states_of_runs_that_judged_nothing_here_are_not_looked_at() -> None:
     assert states.list_judging_runs(ACCEPTED) == {SchedulerRun("hami-scheduler", EPOCH)}
     assert compare(seen=build_seen([*STATES, a_node_state("node9", epoch=1)])).is_exact
