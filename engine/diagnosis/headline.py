@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 FITS_NOW: Final = "FitsByObjects"
 _OF_NODES: Final = "of_nodes"
 """Number of an obstacle that says how many nodes its sentence counts."""
-_CHANGEABLE_LAYERS: Final = ("nodes", "bind")
+_NODES: Final = "nodes"
+_CHANGEABLE_LAYERS: Final = (_NODES, "bind")
 """Layers in which the pod waits for a node."""
 _OF_ATTEMPTS: Final = ("attempt", "bind")
 """Kinds of evidence that tell of a scheduler's attempt."""
@@ -85,7 +86,8 @@ def add_changes(diagnosis: Diagnosis, suggestions: "Suggestions | None") -> Diag
             no_node = write_phrase(name, nearest=suggestions.nearest or NOTHING)
             return _with_headline(diagnosis, _join(no_node, change.sentence), background)
         return _with_headline(diagnosis, _join(sentence, change.sentence), None)
-    if suggestions.state == "fits" and tried_at:
+    # A pod whose bind failed fitted before too.
+    if suggestions.state == "fits" and tried_at and diagnosis.layer == _NODES:
         fits = write_phrase(
             "fits_untried", ago=describe_duration(judged_at - tried_at), time=f"{tried_at:%Y-%m-%d %H:%M:%S} UTC"
         )

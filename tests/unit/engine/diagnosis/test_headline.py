@@ -77,6 +77,10 @@ def test_no_change_of_nodes_is_a_headline_where_the_pod_does_not_wait_for_one(la
     assert add_changes(a_diagnosis(layer), a_suggestion("refused", CHANGE)).headline.en == LACK
 
 
+def test_that_a_pod_fits_is_no_headline_where_its_bind_failed() -> None:
+    assert add_changes(a_diagnosis("bind"), a_suggestion("fits")).headline.en == LACK
+
+
 def a_score(node: str, score: float) -> NodeJudged:
     return NodeJudged(node=node, verdict="fits", score=score, terms=[], containers=[])
 
