@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 FITS_NOW: Final = "FitsByObjects"
 _OF_NODES: Final = "of_nodes"
 """Number of an obstacle that says how many nodes its sentence counts."""
-_NODES: Final = "nodes"
-_CHANGEABLE_LAYERS: Final = (_NODES, "bind")
+_BIND: Final = "bind"
+_CHANGEABLE_LAYERS: Final = ("nodes", _BIND)
 """Layers in which the pod waits for a node."""
 _OF_ATTEMPTS: Final = ("attempt", "bind")
 """Kinds of evidence that tell of a scheduler's attempt."""
@@ -69,25 +69,26 @@ def add_changes(diagnosis: Diagnosis, suggestions: "Suggestions | None") -> Diag
     """Add the cheapest proved change to the headline, or that the pod fits as it is."""
     if suggestions is None or not is_changeable(diagnosis):
         return diagnosis
+    sentence, change = diagnosis.sentence, suggestions.items[0] if suggestions.items else None
+    if diagnosis.layer == _BIND:
+        # Its node fitted, and its devices may still be counted as the pod's own: only a lock is in its way.
+        has_lock = change is not None and suggestions.state == "fits"
+        return _with_headline(diagnosis, _join(sentence, change.sentence), None) if change and has_lock else diagnosis
     tried_at = _find_try(diagnosis.obstacle)
     judged_at = datetime.fromisoformat(suggestions.as_of)
-    sentence = diagnosis.sentence
     is_earlier = tried_at is not None and tried_at < judged_at
+    background = sentence
     if tried_at and is_earlier:
         at_try = _join(diagnosis.headline, diagnosis.background) if diagnosis.background else sentence
         background = _describe_try(at_try, tried_at)
-    else:
-        background = sentence
-    if suggestions.items:
-        change = suggestions.items[0]
-        if suggestions.state == "refused" and (is_earlier or _is_distribution(diagnosis.obstacle)):
-            # Records of an attempt name the nodes that it was offered: the cluster may have others.
-            name = "no_offered_takes" if is_earlier else "no_node_takes"
-            no_node = write_phrase(name, nearest=suggestions.nearest or NOTHING)
-            return _with_headline(diagnosis, _join(no_node, change.sentence), background)
+    if change and not is_earlier and not _is_distribution(diagnosis.obstacle):
         return _with_headline(diagnosis, _join(sentence, change.sentence), None)
-    # A pod whose bind failed fitted before too.
-    if suggestions.state == "fits" and tried_at and diagnosis.layer == _NODES:
+    if change:
+        # Records of an attempt name the nodes that it was offered: the cluster may have others.
+        name = "no_offered_takes" if is_earlier else "no_node_takes"
+        no_node = write_phrase(name, nearest=suggestions.nearest or NOTHING)
+        return _with_headline(diagnosis, _join(no_node, change.sentence), background)
+    if suggestions.state == "fits" and tried_at:
         fits = write_phrase(
             "fits_untried", ago=describe_duration(judged_at - tried_at), time=f"{tried_at:%Y-%m-%d %H:%M:%S} UTC"
         )

@@ -57,10 +57,6 @@ CHANGED: dict[str, tuple[Suggestions | None, str, str | None]] = {
     "no proved change": (a_suggestion("refused"), LACK, None),
     "nobody looked for changes": (None, LACK, None),
     "it fits now": (a_suggestion("fits"), FITS, AT_TRY),
-    "it fits, and a lock stops its bind": (
-        a_suggestion("fits", "Remove the lock: then it can be bound to n1."),
-        f"{LACK} Remove the lock: then it can be bound to n1.", None,
-    ),
 }  # fmt: skip
 
 
@@ -77,8 +73,18 @@ def test_no_change_of_nodes_is_a_headline_where_the_pod_does_not_wait_for_one(la
     assert add_changes(a_diagnosis(layer), a_suggestion("refused", CHANGE)).headline.en == LACK
 
 
-def test_that_a_pod_fits_is_no_headline_where_its_bind_failed() -> None:
-    assert add_changes(a_diagnosis("bind"), a_suggestion("fits")).headline.en == LACK
+UNLOCK = "Remove the lock: then it can be bound to n1."
+AFTER_BIND = {
+    "it fits, and a lock stops its bind": (a_suggestion("fits", UNLOCK), f"{LACK} {UNLOCK}"),
+    "it fits": (a_suggestion("fits"), LACK),
+    "its own devices count as taken": (a_suggestion("refused", CHANGE), LACK),
+}
+
+
+@pytest.mark.parametrize("case", AFTER_BIND)
+def test_a_bind_that_failed_is_the_headline_with_the_lock_to_remove(case: str) -> None:
+    suggestions, headline = AFTER_BIND[case]
+    assert add_changes(a_diagnosis("bind"), suggestions).headline.en == headline
 
 
 def a_score(node: str, score: float) -> NodeJudged:
