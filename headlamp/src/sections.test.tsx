@@ -66,13 +66,12 @@ afterEach(async () => {
 test('a refused pod has the sentence, the changes and its nodes by refusal', async () => {
   serve();
   show(POD);
-  await screen.findByText(/^When it was tried at .*: .*4 of 9 nodes lack compute: 30 % asked on each of 5 devices\.$/);
+  await screen.findByText(/^No node that was offered takes the pod as things are\. Lower/);
+  await screen.findByText(/^When it was tried at .* 5 of 9 nodes lack memory: 3,000 MiB asked/);
   await screen.findByText(
     'Lower nvidia.com/gpucores of ubuntu-container from 30 to 25: then it fits on node2.'
   );
-  // The headline has the cheapest change too.
-  const resources = screen.getAllByText('nvidia.com/gpucores');
-  expect(resources.map(each => each.tagName)).toEqual(['CODE', 'CODE']);
+  expect(screen.getByText('nvidia.com/gpumem').tagName).toBe('CODE');
 });
 
 test('its nodes are drawn as the API groups them', async () => {
@@ -105,7 +104,7 @@ test('the same in Chinese', async () => {
   serve();
   await i18next.changeLanguage('zh');
   show(POD);
-  await screen.findByText('9 个节点中有 4 个算力不足：5 块卡每块申请 30 %。');
+  await screen.findByText(/9 个节点中有 5 个显存不足：5 块卡每块申请 3,000 MiB。$/);
   await screen.findByText('需要作何修改');
 });
 
