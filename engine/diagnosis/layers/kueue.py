@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.layers.kueue_messages import Maximum, choose_part, find_maxima, find_shortages, list_refusals
 from engine.diagnosis.layers.kueue_quota import (
     describe_place,
     explain_shortage,
     find_head,
-    find_shortages,
     is_preempted,
     name_workloads,
 )
@@ -29,18 +29,13 @@ from engine.diagnosis.layers.kueue_workloads import (
 )
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import quote, shorten_list
+from engine.diagnosis.wording import join_phrases, quote, shorten_list
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
+from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import Condition
 
 _ADMITTED: Final = FoundObstacle("KueueAdmitted")
-_MAXIMUM: Final = re.compile(
-    r"insufficient quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+),.*?(?:\((?P<asked>[^()]*)\) > )?"
-    r"maximum capacity \((?P<maximum>[^()]*)\)"
-)
-_TAINT: Final = re.compile(r"untolerated taint \{(?P<taint>[^}]*)\} in flavor (?P<flavor>[^\s,;]+)")
-_AFFINITY: Final = re.compile(r"flavor (?P<flavor>[^\s,;]+) doesn't match (?:node|with node) affinity")
 _UNCOVERED: Final = re.compile(r"resource (?P<resource>[^\s,;]+) unavailable in ClusterQueue")
 _TOPOLOGY: Final = re.compile(
     r"topology \"(?P<topology>[^\"]+)\" "
@@ -49,7 +44,8 @@ _TOPOLOGY: Final = re.compile(
 _EXCLUDED: Final = re.compile(r"Total nodes: (?P<total>\d+); excluded: (?P<excluded>[^.]*(?:\.(?! )[^.]*)*)")
 _LEVEL: Final = re.compile(r"no topology domains? at level:? \"?(?P<level>[^\s\",;]+)")
 _MISSING: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) doesn't exist")
-_GO_TAINT: Final = re.compile(r"(?P<key>\S+) (?P<value>\S*) ?(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)\b")
+_UNREADY: Final = "all admitted workloads to be in PodsReady condition"
+_OVERTAKEN: Final = "no longer fits after processing another workload"
 _PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
 _NOT_PROVISIONED: Final = (("Failed", "True"), ("Provisioned", "False"))
 """Conditions of a ProvisioningRequest, with the status in which they say that there are no nodes for it."""
@@ -281,12 +277,12 @@ def _explain_silence(workload: Workload) -> FoundObstacle:
 
 
 def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
-    message = reserved.message
-    flavors = list(_iterate_flavors(message))
-    if find_shortages(message) or is_preempted(workload):
-        return explain_shortage(workload, message, flavors)
-    if match := _MAXIMUM.search(message):
-        return FoundObstacle("KueueExceedsMaximum", {**match.groupdict(""), "resource": match["resource"]})
+    text, message = reserved.message, choose_part(reserved.message, workload.queue)
+    waits = (find_shortages(message) and message == text) or is_preempted(workload)
+    if reserved.reason != "ExceedsMaxQuota" and waits:
+        return explain_shortage(workload, text, list_refusals(text))
+    if maxima := find_maxima(message):
+        return _explain_maximum(maxima[0], list_refusals(message))
     if match := _TOPOLOGY.search(message):
         words: dict[str, Word] = {name: text or "" for name, text in match.groupdict().items()}
         excluded = _EXCLUDED.search(message)
@@ -299,13 +295,21 @@ def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
         return FoundObstacle("KueueTopologyLevel", match.groupdict())
     if match := _UNCOVERED.search(message):
         return FoundObstacle("KueueResourceUncovered", match.groupdict())
-    if flavors:
-        return FoundObstacle("KueueFlavorRefused", {"flavors": shorten_list(flavors)})
-    if reserved.reason == "WaitingForPodsReady":
+    if flavors := list_refusals(message):
+        return FoundObstacle("KueueFlavorRefused", {"flavors": join_phrases(flavors)})
+    if reserved.reason == "WaitingForPodsReady" or _UNREADY in message:
         return _explain_unready(workload)
     if "namespace doesn't match ClusterQueue selector" in message:
         return _explain_namespace(workload)
-    return FoundObstacle("KueueRefused", {})
+    return FoundObstacle("KueueOvertaken" if _OVERTAKEN in message else "KueueRefused", {})
+
+
+def _explain_maximum(maximum: Maximum, flavors: Sequence[InBothLanguages]) -> FoundObstacle:
+    """Explain a request that is larger than what the queue may ever have. ``flavors``: why each of them is out."""
+    words: dict[str, Word] = {"resource": maximum.resource, "flavor": maximum.flavor}
+    words |= {"asked": maximum.asked, "maximum": maximum.most, "flavors": join_phrases(flavors)}
+    clauses = [name for name in ("maximum", "asked") if words[name]]
+    return FoundObstacle("KueueExceedsMaximum", words, clauses=[*clauses, *(["flavors"] if len(flavors) > 1 else [])])
 
 
 def _explain_unready(workload: Workload) -> FoundObstacle:
@@ -329,22 +333,3 @@ def _explain_namespace(workload: Workload) -> FoundObstacle:
     return FoundObstacle(
         "KueueNamespaceExcluded", {"selector": shorten_list(terms)}, clauses=["selector"] if terms else []
     )
-
-
-def _iterate_flavors(message: str) -> Iterator[str]:
-    for match in _TAINT.finditer(message):
-        yield f"{match['flavor']} has the taint {_format_taint(match['taint'])}"
-    for match in _AFFINITY.finditer(message):
-        yield f"{match['flavor']} does not match the node selector or affinity"
-    for match in _MAXIMUM.finditer(message):
-        request = f"{match['asked']} asked" if match["asked"] else "more asked"
-        yield f"{match['flavor']} never has enough {match['resource']}: {request}, at most {match['maximum']}"
-
-
-def _format_taint(printed: str) -> str:
-    """Format a taint that Kueue prints as Go prints a struct: ``spot true NoSchedule <nil>``."""
-    match = _GO_TAINT.match(printed)
-    if match is None:
-        return printed
-    value = f"={match['value']}" if match["value"] else ""
-    return f"{match['key']}{value}:{match['effect']}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from engine.diagnosis.layers.kueue_messages import Shortage, find_shortages
 from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, Workload, list_competitors, sort_by_turn
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
@@ -15,34 +16,24 @@ from engine.hami.quantities import parse_whole
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
-_UNUSED: Final = re.compile(
-    r"insufficient unused quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+), "
-    r"(?P<needed>[^\s,;]+) more needed"
-)
 _NUMBERS: Final = ("needed", "nominal", "used")
 _WINNER: Final = re.compile(r"\(UID: (?P<uid>[^\s,)]+)")
 _WINNER_QUEUE: Final = re.compile(r"preemptor path: \S*/(?P<queue>[^\s;/]+)")
 
 
-def find_shortages(message: str) -> list[re.Match[str]]:
-    """Find the resources of which Kueue's message says that too little quota is unused."""
-    return list(_UNUSED.finditer(message))
-
-
-def explain_shortage(workload: Workload, message: str, flavors: Sequence[str]) -> FoundObstacle:
+def explain_shortage(workload: Workload, message: str, flavors: Sequence[InBothLanguages]) -> FoundObstacle:
     """Explain quota that is in use, or that was taken from the Workload. ``flavors``: why other flavors are out."""
     shortages = find_shortages(message)
     preemption = _describe_preemption(workload)
     words: dict[str, Word] = dict(preemption or {})
     clauses: list[str] = []
     if shortages:
-        first = shortages[0].groupdict()
-        lacking = [f"{match['needed']} of {match['resource']} in {match['flavor']}" for match in shortages[1:]]
-        words |= {**first, "needed": first["needed"].rstrip(".")}
-        words |= {"others": shorten_list(lacking), "flavors": shorten_list(flavors)}
+        first = shortages[0]
+        lacking = [_describe_shortage(shortage) for shortage in shortages[1:]]
+        words |= {**first._asdict(), "others": join_phrases(lacking), "flavors": join_phrases(flavors)}
         details, detail_clauses = _describe_quota(workload, first)
         words |= details
-        clauses += [*(["shortage"] if preemption else []), *detail_clauses]
+        clauses += [*(["shortage"] if preemption else []), "needed" if first.needed else "limited", *detail_clauses]
         clauses += [*(["others"] if lacking else []), *(["flavors"] if flavors else [])]
     position = describe_place(workload)
     words |= position
@@ -53,9 +44,13 @@ def explain_shortage(workload: Workload, message: str, flavors: Sequence[str]) -
     return FoundObstacle(code, words, numbers, clauses=clauses)
 
 
-def _describe_quota(workload: Workload, first: dict[str, str]) -> tuple[dict[str, Word], list[str]]:
+def _describe_shortage(shortage: Shortage) -> InBothLanguages:
+    return write_phrase("flavor_shortage" if shortage.needed else "flavor_limit", **shortage._asdict())
+
+
+def _describe_quota(workload: Workload, first: Shortage) -> tuple[dict[str, Word], list[str]]:
     """Describe the resource that lacks: its amounts, its holders and its borrowers, as words and clauses."""
-    words = _describe_amounts(workload.queue, first["flavor"], first["resource"])
+    words = _describe_amounts(workload.queue, first.flavor, first.resource)
     clauses = list(_choose_clauses(words))
     for describe in (_describe_holders, _describe_borrowers, _describe_lenders):
         for clause, details in describe(workload, first, dict(words)):
@@ -90,7 +85,7 @@ def _describe_winner(workload: Workload, message: str) -> Word:
         is_winner = uid is not None and get_text(other.object, "metadata", "uid") == uid["uid"]
         if is_winner and other.namespace == workload.namespace:
             return f"{other.subject} in ClusterQueue {other.cluster_queue}"
-    return write_phrase("workload_of_queue", queue=queue["queue"] if queue else "?")
+    return write_phrase("workload_of_queue", queue=queue["queue"]) if queue else write_phrase("workload_unnamed")
 
 
 def describe_place(workload: Workload) -> dict[str, Word]:
@@ -149,11 +144,11 @@ def _choose_clauses(amounts: dict[str, Word]) -> Iterator[str]:
 
 
 def _describe_holders(
-    workload: Workload, first: dict[str, str], _amounts: dict[str, Word]
+    workload: Workload, first: Shortage, _amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the Workloads of the same ClusterQueue that hold the resource."""
     holders = [other for other in list_competitors(workload) if other.has_quota]
-    amounts = [_get_usage(other, first["resource"]) for other in holders]
+    amounts = [_get_usage(other, first.resource) for other in holders]
     pairs = [(other, amount) for other, amount in zip(holders, amounts, strict=True) if amount not in ("", "0")]
     if pairs:
         names = name_workloads(workload, [other for other, _ in pairs], [amount for _, amount in pairs])
@@ -170,7 +165,7 @@ def _get_usage(workload: Workload, resource: str) -> str:
 
 
 def _describe_borrowers(
-    workload: Workload, first: dict[str, str], amounts: dict[str, Word]
+    workload: Workload, first: Shortage, amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the queues of the cohort that use more than their own, where this queue uses less."""
     nominal, used = str(amounts.get("nominal", "")), str(amounts.get("used", ""))
@@ -180,7 +175,7 @@ def _describe_borrowers(
         f"{get_text(queue, 'metadata', 'name')} ({amount})"
         for queue in workload.objects.select(CLUSTER_QUEUE)
         if amounts["cohort"] and _get_cohort(queue) == amounts["cohort"] and queue is not workload.queue
-        if (amount := _find_amount(_list_usage(queue), first["flavor"], first["resource"], "borrowed")) not in ("", "0")
+        if (amount := _find_amount(_list_usage(queue), first.flavor, first.resource, "borrowed")) not in ("", "0")
     ]
     if borrowers:
         yield "borrowers", {"borrowers": shorten_list(borrowers)}
@@ -192,7 +187,7 @@ def _describe_borrowers(
 
 
 def _describe_lenders(
-    workload: Workload, first: dict[str, str], amounts: dict[str, Word]
+    workload: Workload, first: Shortage, amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the queues of the cohort that have free quota and lend not all of it."""
     lenders = []
@@ -203,14 +198,14 @@ def _describe_lenders(
         yield "lenders", {"lenders": shorten_list(lenders)}
 
 
-def _write_lender(queue: Fields, free: int, first: dict[str, str]) -> str:
-    limit = _find_amount(_iterate_flavors(queue), first["flavor"], first["resource"], "lendingLimit")
+def _write_lender(queue: Fields, free: int, first: Shortage) -> str:
+    limit = _find_amount(_iterate_flavors(queue), first.flavor, first.resource, "lendingLimit")
     return f"{get_text(queue, 'metadata', 'name')} ({free}, lendingLimit {limit})"
 
 
-def _count_reserved(queue: Fields, first: dict[str, str]) -> int:
+def _count_reserved(queue: Fields, first: Shortage) -> int:
     """Count the free quota that the queue keeps for itself; 0 without a limit, and for amounts with fractions."""
-    names = first["flavor"], first["resource"]
+    names = first.flavor, first.resource
     flavors = list(_iterate_flavors(queue))
     nominal = parse_whole(_find_amount(flavors, *names, "nominalQuota"))
     limit = parse_whole(_find_amount(flavors, *names, "lendingLimit"))
