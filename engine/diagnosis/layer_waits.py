@@ -23,7 +23,8 @@ _OF_STATES: Final[dict[str, Layer]] = {
 """Layer of a state without an obstacle."""
 _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("Kueue", "queue"), ("Queue", "queue"), ("Quota", "queue"), ("UserQuota", "queue"), ("ElasticQuota", "queue"),
-    ("YunikornQueue", "queue"), ("GroupNotEnqueued", "queue"), ("GroupNeverFits", "queue"), ("OwnerRefused", "queue"),
+    ("YunikornQueue", "queue"), ("RequestRejected", "queue"), ("Placeholders", "queue"),
+    ("GroupNotEnqueued", "queue"), ("GroupNeverFits", "queue"), ("OwnerRefused", "queue"),
     ("Cron", "queue"), ("StatefulSetOrder", "queue"), ("JobFailed", "queue"),
     ("WorkloadSuspended", "queue"), ("PodsNotMade", "queue"),
     ("ClaimNotOnNode", "nodes"), ("ClaimOfOnePod", "nodes"),

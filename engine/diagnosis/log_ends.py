@@ -6,6 +6,7 @@ from typing import Final
 
 from engine.diagnosis.device_numbers import describe_requested_memory
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers.reclaims import describe_reclaim
 from engine.diagnosis.logged_facts import LoggedFact, LoggedKind, select_facts
 from engine.diagnosis.logged_steps import find_pod_facts, to_log_evidence
 from engine.diagnosis.outcome import FoundObstacle, Word
@@ -76,12 +77,8 @@ def find_unfinished(facts: DiagnosisFacts, attempt: AttemptSummarized) -> FoundO
 
 
 def _describe_eviction(fact: LoggedFact, attempt: AttemptSummarized) -> FoundObstacle:
-    words: dict[str, Word] = {
-        "scheduler": attempt.scheduler, "node": fact.node or "?", "words": quote(fact.words),
-        "again": write_phrase("again_if_owned"),
-    }  # fmt: skip
-    nodes = [fact.node] if fact.node else []
-    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[to_log_evidence(fact)])
+    again = write_phrase("again_if_owned")
+    return describe_reclaim(attempt.scheduler, fact.node or "", fact.words, to_log_evidence(fact), again)
 
 
 def _find_near(facts: DiagnosisFacts, attempt: AttemptSummarized, *kinds: LoggedKind) -> LoggedFact | None:

@@ -30,7 +30,7 @@ from engine.diagnosis.judged_steps import (
     uses_judged,
 )
 from engine.diagnosis.layer_waits import derive_layer, find_layer, list_waits
-from engine.diagnosis.layers import gangs, kubelet, queues
+from engine.diagnosis.layers import chosen_nodes, gangs, kubelet, queues
 from engine.diagnosis.layers.device_claims import ELSEWHERE
 from engine.diagnosis.layers.questions import answer_layer_questions, explains_wait
 from engine.diagnosis.layers.volumes import NOT_AVAILABLE, OUT_OF_REACH
@@ -55,6 +55,8 @@ from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.codec.records import format_rfc3339
 from schemas.events import PickedDevice
 
+_OF_SCHEDULERS: Final = (queues.QUESTION, chosen_nodes.QUESTION, "NodePassed")
+"""Questions whose answer is in the words of a scheduler that has looked at the pod."""
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 
 
@@ -221,7 +223,7 @@ def derive_state(facts: DiagnosisFacts, steps: Sequence[TreeStep]) -> State:
         return "binding" if is_open else "refused"
     if pod is None:
         return "not known"
-    if any(step.question == queues.QUESTION and step.answer == "no" for step in steps):
+    if any(step.question in _OF_SCHEDULERS and step.answer == "no" for step in steps):
         return "refused"
     return "refused" if find_refusal_condition(pod) else "not judged"
 

@@ -5,7 +5,7 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 
 - ``gates``, ``kueue``, ``kueue_workloads``, ``kueue_messages``, ``kueue_quota``: scheduling gates, Kueue's Workload
   behind them, the words about it, its quota
-- ``queues``, ``volcano_queues``: quotas of YuniKorn, Koordinator, the capacity plugin, KAI and Volcano
+- ``queues``, ``yunikorn``, ``volcano_queues``: quotas of Koordinator, the capacity plugin, KAI, YuniKorn and Volcano
 - ``gangs``, ``group_members``, ``pod_makers``: pods that start only together, and what makes them
 - ``volumes``, ``device_claims``: PersistentVolumeClaims and ResourceClaims
 - ``components``: pods of schedulers and device plugins that do not run

@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
+from engine.diagnosis.layers.reclaims import describe_reclaim, find_reclaim, is_reclaim
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
@@ -19,12 +20,11 @@ from schemas.events import Condition
 
 _CONDITION: Final = "DisruptionTarget"
 _PREEMPTED: Final = "PreemptionByScheduler"
-_EVENTS: Final = ("Preempted", "Evict")
+_PREEMPTION: Final = "Preempted"
 _NODE_TAINT: Final = "TaintManagerEviction"
 _TAINT_MANAGERS: Final = (_NODE_TAINT, "DeviceTaintManagerEviction")
 """Events of the controllers that evict pods for taints."""
 _WINNER: Final = re.compile(r"Preempted by (?:a pod|(?:pod |podgroup )?(?P<winner>\S+))(?: on node (?P<node>\S+))?")
-_EVICTED: Final = "Evict"
 _EVENT_CONDITION: Final = "Preempted"
 """Condition with which `ingest.readers.kube` observes a pod that an event names."""
 
@@ -35,13 +35,21 @@ def find_loss(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
         return None
     condition = pod.find_condition(_CONDITION)
     condition = condition if condition and condition.status == "True" else pod.find_condition(_EVENT_CONDITION)
-    event = next(iterate_events(facts, *_EVENTS), None)
+    event = next(iterate_events(facts, _PREEMPTION), None)
     is_preempted = condition is not None and condition.reason in (_PREEMPTED, _EVENT_CONDITION)
-    if event and event.reason == _EVICTED:
-        return _describe_reclaim(pod, event)
+    if reclaim := find_reclaim(facts) or _find_recorded_reclaim(pod):
+        scheduler = reclaim.evidence.reported_by or pod.scheduler
+        return describe_reclaim(scheduler, pod.node, reclaim.text, reclaim.evidence, describe_next_pod(pod))
     if event or is_preempted:
         return _describe_preemption(facts, pod, condition, event)
     return _describe_disruption(pod, condition) if condition else None
+
+
+def _find_recorded_reclaim(pod: PodOnCluster) -> Statement | None:
+    condition = pod.find_condition(_EVENT_CONDITION)
+    if condition is None or not is_reclaim(condition.message):
+        return None
+    return Statement(condition.message, to_condition_evidence(pod, condition), condition.reason)
 
 
 def _describe_preemption(
@@ -103,22 +111,9 @@ def _get_priority(pod: Fields) -> int | None:
     return priority if isinstance(priority, int) else None
 
 
-def _describe_reclaim(pod: PodOnCluster, event: Statement) -> FoundObstacle:
-    """Describe what Volcano and KAI call an eviction: they took the place for another queue or group."""
-    words: dict[str, Word] = {
-        "scheduler": event.evidence.reported_by or pod.scheduler,
-        "node": pod.node or "?",
-        "words": quote(event.text),
-        "again": describe_next_pod(pod),
-        "at": _format_time(event.evidence),
-    }
-    nodes, clauses = [pod.node] if pod.node else [], ["at"] if words["at"] else []
-    return FoundObstacle("ReclaimedByScheduler", words, nodes=nodes, evidence=[event.evidence], clauses=clauses)
-
-
 def find_loss_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
     """Find how a pod that does not exist any more lost its place: by the events that are left, or its last state."""
-    event = next(iterate_events(facts, *_EVENTS, *_TAINT_MANAGERS), None)
+    event = find_reclaim(facts) or next(iterate_events(facts, _PREEMPTION, *_TAINT_MANAGERS), None)
     last = facts.pod if facts.pod and facts.pod.conditions else None
     if event is None and last is None:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
-from engine.diagnosis.layers.kueue_messages import Maximum, choose_part, find_maxima, find_shortages, list_refusals
+from engine.diagnosis.layers.kueue_messages import QuotaMaximum, choose_part, find_maxima, find_shortages, list_refusals
 from engine.diagnosis.layers.kueue_quota import (
     describe_place,
     explain_shortage,
@@ -304,10 +304,10 @@ def _explain_refusal(workload: Workload, reserved: Condition) -> FoundObstacle:
     return FoundObstacle("KueueOvertaken" if _OVERTAKEN in message else "KueueRefused", {})
 
 
-def _explain_maximum(maximum: Maximum, flavors: Sequence[InBothLanguages]) -> FoundObstacle:
+def _explain_maximum(maximum: QuotaMaximum, flavors: Sequence[InBothLanguages]) -> FoundObstacle:
     """Explain a request that is larger than what the queue may ever have. ``flavors``: why each of them is out."""
     words: dict[str, Word] = {"resource": maximum.resource, "flavor": maximum.flavor}
-    words |= {"asked": maximum.asked, "maximum": maximum.most, "flavors": join_phrases(flavors)}
+    words |= {"asked": maximum.request, "maximum": maximum.limit, "flavors": join_phrases(flavors)}
     clauses = [name for name in ("maximum", "asked") if words[name]]
     return FoundObstacle("KueueExceedsMaximum", words, clauses=[*clauses, *(["flavors"] if len(flavors) > 1 else [])])
 

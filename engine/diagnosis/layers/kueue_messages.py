@@ -25,7 +25,7 @@ _UNUSED: Final = re.compile(
 _LIMIT: Final = re.compile(r"borrowing limit for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+) exceeded")
 _MAXIMUM: Final = re.compile(
     r"insufficient quota for (?P<resource>[^\s,;]+) in flavor (?P<flavor>[^\s,;]+)(?:"
-    r", request > maximum capacity \((?P<request>[^()\s]+) > (?P<most>[^()\s]+)\)|"
+    r", request > maximum capacity \((?P<request>[^()\s]+) > (?P<total>[^()\s]+)\)|"
     r", previously considered podsets requests \((?P<before>[^()]*)\) \+ current podset request \((?P<asked>[^()]*)\)"
     r" > maximum capacity \((?P<maximum>[^()]*)\)|"
     r".*? maximum capacity \((?P<other>[^()]*)\)|"
@@ -44,7 +44,7 @@ _MISMATCHES: Final = (
 """Reasons for which a flavor does not suit a set of pods, next to taints and maxima, with their phrases."""
 
 
-class Shortage(NamedTuple):
+class QuotaShortage(NamedTuple):
     """Resource of which a flavor has too little unused quota. ``needed``: empty at the limit of borrowing."""
 
     resource: str
@@ -52,40 +52,40 @@ class Shortage(NamedTuple):
     needed: str = ""
 
 
-class Maximum(NamedTuple):
-    """Resource of which a flavor never has enough. ``asked``, ``most``: empty where Kueue does not write them."""
+class QuotaMaximum(NamedTuple):
+    """Resource of which a flavor never has enough. ``request``, ``limit``: empty where Kueue does not write them."""
 
     resource: str
     flavor: str
-    asked: str = ""
-    most: str = ""
+    request: str = ""
+    limit: str = ""
 
 
-def find_shortages(message: str) -> list[Shortage]:
+def find_shortages(message: str) -> list[QuotaShortage]:
     """Find the resources of which the message says that too little quota is unused."""
     matches = [*_UNUSED.finditer(message), *_LIMIT.finditer(message)]
     needs = [match.groupdict().get("needed") or "" for match in matches]
     return [
-        Shortage(match["resource"], match["flavor"], needed.rstrip("."))
+        QuotaShortage(match["resource"], match["flavor"], needed.rstrip("."))
         for match, needed in zip(matches, needs, strict=True)
     ]
 
 
-def find_maxima(message: str) -> list[Maximum]:
+def find_maxima(message: str) -> list[QuotaMaximum]:
     """Find the resources of which the message says that more is asked than the queue may ever have."""
     matches = list(_MAXIMUM.finditer(message))
-    limits = [match["most"] or match["maximum"] or match["other"] or "" for match in matches]
+    limits = [match["total"] or match["maximum"] or match["other"] or "" for match in matches]
     return [
-        Maximum(match["resource"], match["flavor"], _get_asked(match), limit)
+        QuotaMaximum(match["resource"], match["flavor"], _get_request(match), limit)
         for match, limit in zip(matches, limits, strict=True)
     ]
 
 
-def _get_asked(match: re.Match[str]) -> str:
+def _get_request(match: re.Match[str]) -> str:
     """Get the amount that is asked, with what other sets of the same Workload ask before it."""
     before = match["before"] if match["before"] not in (None, "", "0") else ""
-    asked = match["request"] or match["asked"] or ""
-    return f"{before} + {asked}" if before else asked
+    request = match["request"] or match["asked"] or ""
+    return f"{before} + {request}" if before else request
 
 
 def list_refusals(message: str) -> list[InBothLanguages]:
@@ -102,12 +102,12 @@ def choose_part(message: str, queue: Fields | None) -> str:
             reasons.setdefault(_find_group(reason, groups), []).append(reason)
         for texts in reasons.values():
             joined = ", ".join(texts).rstrip("; ")
-            if _never_starts(joined):
+            if _excludes_start(joined):
                 return joined
     return message
 
 
-def _never_starts(reasons: str) -> bool:
+def _excludes_start(reasons: str) -> bool:
     """Tell whether each flavor that the reasons name is out, whatever ends."""
     refused = {flavor for flavor, _ in _iterate_refusals(reasons)}
     waiting = {shortage.flavor for shortage in find_shortages(reasons)} - refused
@@ -141,11 +141,11 @@ def _iterate_refusals(message: str) -> Iterator[tuple[str, InBothLanguages]]:
     yield from ((maximum.flavor, _describe_maximum(maximum)) for maximum in find_maxima(message))
 
 
-def _describe_maximum(maximum: Maximum) -> InBothLanguages:
+def _describe_maximum(maximum: QuotaMaximum) -> InBothLanguages:
     words: dict[str, Word] = maximum._asdict()
-    if not maximum.most:
+    if not maximum.limit:
         return write_phrase("flavor_maximum_unnamed", **words)
-    return write_phrase("flavor_maximum" if maximum.asked else "flavor_maximum_of_more", **words)
+    return write_phrase("flavor_maximum" if maximum.request else "flavor_maximum_of_more", **words)
 
 
 def _format_taint(printed: str) -> str:

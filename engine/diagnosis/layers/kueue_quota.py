@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from engine.diagnosis.layers.kueue_messages import Shortage, find_shortages
+from engine.diagnosis.layers.kueue_messages import QuotaShortage, find_shortages
 from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, Workload, list_competitors, sort_by_turn
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
@@ -44,11 +44,11 @@ def explain_shortage(workload: Workload, message: str, flavors: Sequence[InBothL
     return FoundObstacle(code, words, numbers, clauses=clauses)
 
 
-def _describe_shortage(shortage: Shortage) -> InBothLanguages:
+def _describe_shortage(shortage: QuotaShortage) -> InBothLanguages:
     return write_phrase("flavor_shortage" if shortage.needed else "flavor_limit", **shortage._asdict())
 
 
-def _describe_quota(workload: Workload, first: Shortage) -> tuple[dict[str, Word], list[str]]:
+def _describe_quota(workload: Workload, first: QuotaShortage) -> tuple[dict[str, Word], list[str]]:
     """Describe the resource that lacks: its amounts, its holders and its borrowers, as words and clauses."""
     words = _describe_amounts(workload.queue, first.flavor, first.resource)
     clauses = list(_choose_clauses(words))
@@ -144,7 +144,7 @@ def _choose_clauses(amounts: dict[str, Word]) -> Iterator[str]:
 
 
 def _describe_holders(
-    workload: Workload, first: Shortage, _amounts: dict[str, Word]
+    workload: Workload, first: QuotaShortage, _amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the Workloads of the same ClusterQueue that hold the resource."""
     holders = [other for other in list_competitors(workload) if other.has_quota]
@@ -165,7 +165,7 @@ def _get_usage(workload: Workload, resource: str) -> str:
 
 
 def _describe_borrowers(
-    workload: Workload, first: Shortage, amounts: dict[str, Word]
+    workload: Workload, first: QuotaShortage, amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the queues of the cohort that use more than their own, where this queue uses less."""
     nominal, used = str(amounts.get("nominal", "")), str(amounts.get("used", ""))
@@ -187,7 +187,7 @@ def _describe_borrowers(
 
 
 def _describe_lenders(
-    workload: Workload, first: Shortage, amounts: dict[str, Word]
+    workload: Workload, first: QuotaShortage, amounts: dict[str, Word]
 ) -> Iterator[tuple[str, dict[str, Word]]]:
     """Describe the queues of the cohort that have free quota and lend not all of it."""
     lenders = []
@@ -198,12 +198,12 @@ def _describe_lenders(
         yield "lenders", {"lenders": shorten_list(lenders)}
 
 
-def _write_lender(queue: Fields, free: int, first: Shortage) -> str:
+def _write_lender(queue: Fields, free: int, first: QuotaShortage) -> str:
     limit = _find_amount(_iterate_flavors(queue), first.flavor, first.resource, "lendingLimit")
     return f"{get_text(queue, 'metadata', 'name')} ({free}, lendingLimit {limit})"
 
 
-def _count_reserved(queue: Fields, first: Shortage) -> int:
+def _count_reserved(queue: Fields, first: QuotaShortage) -> int:
     """Count the free quota that the queue keeps for itself; 0 without a limit, and for amounts with fractions."""
     names = first.flavor, first.resource
     flavors = list(_iterate_flavors(queue))

@@ -1,35 +1,32 @@
 """Queues and quotas of schedulers that count what a pod's team may use before they look at a node.
 
 One obstacle for all: the queue, the resource, what is used, allowed and asked, as far as the scheduler names them. The
-texts: YuniKorn's core (events "Informational"), Koordinator's and scheduler-plugins' ElasticQuota, KAI's queues
-(capacity_policy), Volcano's enqueue (capacity, proportion, resourcequota) on the PodGroup.
+texts: Koordinator's and scheduler-plugins' ElasticQuota, KAI's queues (capacity_policy), Volcano's enqueue (capacity,
+proportion, resourcequota) on the PodGroup; those of YuniKorn are in ``yunikorn``.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers import chosen_nodes, yunikorn
+from engine.diagnosis.layers.go_amounts import read_amounts, to_decimal
 from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
-from engine.diagnosis.layers.statements import Statement, find_refusal, iterate_events
+from engine.diagnosis.layers.statements import Statement, find_refusal
 from engine.diagnosis.layers.volcano_queues import SYSTEM, describe_refusal, explain_queue
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.vendor_words import KAI
-from engine.diagnosis.wording import quote, shorten_list
-from engine.snapshot.quantity import CPU, format_amount
+from engine.diagnosis.wording import shorten_list
 from runtime.kubernetes.object_fields import get_text
 
 QUESTION: Final = "QueueHasRoom"
-_CLEARED: Final = re.compile(r"has become schedulable in queue|fits in the available user quota")
-_YUNIKORN_QUEUE: Final = re.compile(
-    r"does not fit in queue '(?P<queue>[^']+)' "
-    r"\(requested map\[(?P<asked>[^\]]*)\], available map\[(?P<free>[^\]]*)\]\)"
-)
-_YUNIKORN_SKIPPED: Final = re.compile(r"is skipped from scheduling because the queue quota has been exceed")
-_YUNIKORN_NODES: Final = re.compile(r"Unschedulable request '[^']*': (?P<reasons>.*)", re.DOTALL)
-_YUNIKORN_USER: Final = re.compile(r"exceeds the available user quota(?: \((?P<words>.*)\))?")
+_QUESTIONS: Final = {
+    "RequestUnschedulable": "NodePassed", "RequiredNodeFull": "NodePassed", "BindTriedAgain": chosen_nodes.QUESTION,
+}  # fmt: skip
+"""Question by the obstacle where a scheduler's words of the same kind of event are not about a queue."""
 _KOORDINATOR: Final = re.compile(
     r"Insufficient (?P<kind>non-preemptible )?quotas, "
     r"quotaName(?:: |Topo: \[(?:[^\s\]]+ )*)(?P<queue>[^,\s\]]+)\]?, (?:runtime|min): (?P<limit>.*?), "
@@ -60,18 +57,18 @@ _VOLCANO_NAMESPACE: Final = re.compile(
 _KAI_NO_REASON: Final = re.compile(r"^Unable to schedule pod\.?$")
 _KAI_LABELS: Final = ("kai.scheduler/queue", "runai/queue")
 _KAI_QUEUE: Final = "Queue.scheduling.run.ai"
-_YUNIKORN_LABELS: Final = ("yunikorn.apache.org/queue", "queue")
-_AMOUNT: Final = re.compile(
-    r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"
-)
-"""An amount as Go prints it in a map, with or without the parts of a quantity, or as JSON has it."""
 
 
 def check_queues(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the pod's queue or quota has room for it."""
-    obstacle = _find_in_refusal(facts) or _find_in_events(facts) or _find_in_group(facts) or _find_top_queue(facts)
+    obstacle = (
+        _find_in_refusal(facts)
+        or yunikorn.find_in_events(facts)
+        or _find_in_group(facts)
+        or _find_top_queue(facts)
+    )
     if obstacle:
-        yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
+        yield TreeStep(_QUESTIONS.get(obstacle.code, QUESTION), "no", obstacle.evidence, (), [obstacle])
 
 
 def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
@@ -81,32 +78,7 @@ def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
     for pattern, describe in _TEXTS:
         if match := pattern.search(refusal.text):
             return describe(match, refusal)
-    return _describe_request(facts, refusal)
-
-
-def _find_in_events(facts: DiagnosisFacts) -> FoundObstacle | None:
-    """Find YuniKorn's latest word on the pod's queue, unless a later event says that there is room now."""
-    for event in iterate_events(facts, "Informational", "PodUnschedulable"):
-        if _CLEARED.search(event.text):
-            return None
-        if obstacle := _describe_request(facts, event):
-            return obstacle
-    return None
-
-
-def _describe_request(facts: DiagnosisFacts, event: Statement) -> FoundObstacle | None:
-    """Describe YuniKorn's words about a request; None for others."""
-    if _YUNIKORN_SKIPPED.search(event.text):
-        return _describe_skipped(facts, event)
-    if match := _YUNIKORN_NODES.search(event.text):
-        reasons = "; ".join(part for reason in match["reasons"].split(";") if (part := reason.strip()))
-        return FoundObstacle("RequestUnschedulable", {"reasons": quote(reasons)}, evidence=[event.evidence])
-    if match := _YUNIKORN_QUEUE.search(event.text):
-        return _describe_yunikorn(match, event)
-    if match := _YUNIKORN_USER.search(event.text):
-        words: dict[str, Word] = {"words": quote(match["words"] or event.text)}
-        return FoundObstacle("UserQuotaFull", words, evidence=[event.evidence])
-    return None
+    return yunikorn.describe_request(facts, refusal)
 
 
 def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
@@ -144,44 +116,8 @@ def _find_top_queue(facts: DiagnosisFacts) -> FoundObstacle | None:
     return FoundObstacle("QueueWithoutParent", {"queue": name, "system": "KAI"}, evidence=evidence)
 
 
-def _describe_skipped(facts: DiagnosisFacts, statement: Statement) -> FoundObstacle:
-    """Describe what older releases of YuniKorn write about a full queue, without its name and numbers."""
-    labels = facts.pod.labels if facts.pod else {}
-    queue = next((labels[name] for name in _YUNIKORN_LABELS if name in labels), "")
-    words: dict[str, Word] = {"queue": queue}
-    return FoundObstacle("YunikornQueueFull", words, evidence=[statement.evidence], clauses=["queue"] if queue else [])
-
-
-def _describe_yunikorn(match: re.Match[str], statement: Statement) -> FoundObstacle:
-    request, free = (_read_map(match[name]) for name in ("asked", "free"))
-    # A resource that the queue does not limit is missing from what is available.
-    lacking = [name for name in request if name in free and _to_decimal(free[name]) < _to_decimal(request[name])]
-    resource = lacking[0] if lacking else ""
-    words: dict[str, Word] = {
-        "queue": match["queue"],
-        "system": "YuniKorn",
-        "kind": write_phrase("quota_queue"),
-        "resource": resource or "?",
-        "asked": _format_yunikorn(resource, request.get(resource, "?")),
-        "free": _format_yunikorn(resource, free.get(resource, "?")),
-        "others": shorten_list(lacking[1:]),
-    }
-    clauses = ["free"] if resource else []
-    return FoundObstacle("QueueFull", words, evidence=[statement.evidence], clauses=clauses)
-
-
-def _format_yunikorn(resource: str, amount: str) -> str:
-    """Format an amount of YuniKorn, which counts CPU as ``vcore`` in thousandths, and memory in bytes."""
-    return format_amount({"vcore": CPU}.get(resource, resource), int(amount)) if amount.isdecimal() else amount
-
-
-def _read_map(listed: str) -> dict[str, str]:
-    """Read amounts as Go prints a map: ``map[cpu:8 memory:64Gi]``, or as JSON."""
-    return {name: integer or amount for name, integer, amount in _AMOUNT.findall(listed)}
-
-
 def _read_maps(match: re.Match[str]) -> dict[str, Mapping[str, str]]:
-    return {name: _read_map(match[name]) for name in ("asked", "used", "limit")}
+    return {name: read_amounts(match[name]) for name in ("asked", "used", "limit")}
 
 
 def _describe_koordinator(match: re.Match[str], statement: Statement) -> FoundObstacle:
@@ -213,15 +149,8 @@ def _build(
 
 
 def _is_exceeded(amounts: Mapping[str, Mapping[str, str]], name: str) -> bool:
-    total = sum(_to_decimal(amounts[part].get(name, "0")) for part in ("asked", "used"))
-    return total > _to_decimal(amounts["limit"][name])
-
-
-def _to_decimal(amount: str) -> Decimal:
-    try:
-        return Decimal(amount)
-    except InvalidOperation:
-        return Decimal(0)
+    total = sum(to_decimal(amounts[part].get(name, "0")) for part in ("asked", "used"))
+    return total > to_decimal(amounts["limit"][name])
 
 
 def _describe_capacity(match: re.Match[str], statement: Statement) -> FoundObstacle:

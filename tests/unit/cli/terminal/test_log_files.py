@@ -99,7 +99,7 @@ def test_a_reclaim_in_kais_log_explains_the_winner_and_the_pod_that_it_evicts(tm
     )
     assert (winner["code"], winner["nodes"]) == ("WaitsForVictims", ["gpu-0"])
     assert (victim["code"], victim["nodes"]) == ("ReclaimedByScheduler", ["gpu-0"])
-    assert "was preempted by workload team-b/short" in victim["sentence"]["en"]
+    assert "for workload team-b/short of another queue (reclaim)" in victim["sentence"]["en"]
 
 
 def test_the_log_of_kai_is_recognised(run: Run) -> None:

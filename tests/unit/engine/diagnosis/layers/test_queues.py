@@ -37,34 +37,6 @@ def test_koordinators_quota_has_its_numbers_in_every_form_that_go_prints(amounts
     assert not diagnosis.other_obstacles
 
 
-def test_yunikorns_queue_is_named_by_its_event_and_its_scheduler_is_not_blamed() -> None:
-    note = (
-        "Request 'u-1' does not fit in queue 'root.vision' (requested map[memory:8589934592 "
-        "nvidia.com/gpu:2 pods:1 vcore:4000], available map[nvidia.com/gpu:1 vcore:90000])"
-    )
-    pod = a_pod(spec={"schedulerName": "yunikorn"})
-    events = [
-        an_event("Scheduling", "lab/job-0 is queued and waiting for allocation", reporter="yunikorn", type="Normal"),
-        an_event("Informational", note, reporter="yunikorn", type="Normal", time="2026-11-24T08:01:00Z"),
-    ]
-    diagnosis = diagnose_case(pod, *events, a_node("n", allocatable={"nvidia.com/gpu": "8"}))
-    assert get_code(diagnosis) == "QueueFull"
-    assert diagnosis.sentence.en == (
-        "YuniKorn refused the pod before it looked at a node: queue root.vision leaves too little "
-        "nvidia.com/gpu for it: "
-        "1 left, and the pod asks for 2."
-    )
-    assert not diagnosis.other_obstacles
-    cleared = an_event(
-        "Informational", "Request 'u-1' has become schedulable in queue 'root.vision'", reporter="yunikorn",
-        time="2026-11-24T08:02:00Z",
-    )  # fmt: skip
-    # The scheduler has spoken, so it is not silent; its last words are the answer.
-    diagnosis = diagnose_case(pod, *events, cleared)
-    assert get_code(diagnosis) == "SchedulerSays"
-    assert "has become schedulable" in diagnosis.sentence.en
-
-
 @pytest.mark.parametrize(
     ("parent", "words", "code"),
     [
@@ -178,33 +150,3 @@ def test_a_refusal_before_nodes_in_other_words_is_no_error() -> None:
     diagnosis = refuse("0/7 nodes are available: tenant is not paid for.", "default-scheduler")
     assert get_code(diagnosis) == "RefusedBeforeNodes"
     assert get_code(refuse("the cache is broken", "default-scheduler")) == "FilterError"
-
-
-@pytest.mark.parametrize(
-    ("reason", "note", "code", "words"),
-    [
-        (
-            "PodUnschedulable",
-            "Task lab/job-0 is skipped from scheduling because the queue quota has been exceed",
-            "YunikornQueueFull",
-            "used up its quota: root.vision",
-        ),
-        (
-            "Informational",
-            "Unschedulable request 'u-1': Insufficient nvidia.com/gpu (12x); node(s) had untolerated taint(s) (3x); ",
-            "RequestUnschedulable",
-            "Insufficient nvidia.com/gpu (12x); node(s) had untolerated taint(s) (3x)",
-        ),
-        (
-            "Informational",
-            "Request 'u-1' exceeds the available user quota (requested map[vcore:4000], available map[vcore:100])",
-            "UserQuotaFull",
-            "available map[vcore:100]",
-        ),
-    ],
-)
-def test_other_words_of_yunikorn_have_their_own_answers(reason: str, note: str, code: str, words: str) -> None:
-    pod = a_pod(spec={"schedulerName": "yunikorn"}, metadata={"labels": {"queue": "root.vision"}})
-    diagnosis = diagnose_case(pod, an_event(reason, note, reporter="yunikorn", type="Normal"))
-    assert (diagnosis.state, get_code(diagnosis)) == ("refused", code)
-    assert words in diagnosis.sentence.en
