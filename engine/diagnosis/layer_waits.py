@@ -26,7 +26,7 @@ _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("YunikornQueue", "queue"), ("RequestRejected", "queue"), ("Placeholders", "queue"),
     ("GroupNotEnqueued", "queue"), ("GroupNeverFits", "queue"), ("OwnerRefused", "queue"),
     ("Cron", "queue"), ("StatefulSetOrder", "queue"), ("JobFailed", "queue"),
-    ("WorkloadSuspended", "queue"), ("PodsNotMade", "queue"),
+    ("WorkloadSuspended", "queue"), ("WorkloadSays", "queue"), ("PodsNotMade", "queue"),
     ("ClaimNotOnNode", "nodes"), ("ClaimOfOnePod", "nodes"),
     ("Gang", "gate"), ("SchedulingGated", "gate"), ("Claim", "gate"), ("DeviceClaim", "gate"), ("DeviceClass", "gate"),
     ("DeviceSelector", "gate"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.layers.koordinator_devices import add_devices
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
 from engine.hami.reason_codes import ReasonCode
@@ -40,6 +41,7 @@ _COUNTED: Final = "InsufficientResource"
 def add_pod_clauses(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle:
     """Add the clauses that the pod's object gives an obstacle."""
     pod = facts.pod
+    obstacle = add_devices(obstacle, facts)
     if pod is None:
         return obstacle
     if obstacle.code == _COUNTED and facts.gang and facts.gang.fitting:

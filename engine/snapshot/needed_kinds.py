@@ -73,6 +73,7 @@ _QUEUES: Final = (
     _GroupKind("scheduling.x-k8s.io", "PodGroup", "podgroups"),
     _GroupKind("scheduling.sigs.k8s.io", "PodGroup", "podgroups"),
     _GroupKind("scheduling.sigs.k8s.io", "ElasticQuota", "elasticquotas"),
+    _GroupKind("scheduling.koordinator.sh", "Device", "devices", is_namespaced=False),
     _GroupKind("scheduling.run.ai", "PodGroup", "podgroups"),
     _GroupKind("scheduling.run.ai", "Queue", "queues", is_namespaced=False),
 )

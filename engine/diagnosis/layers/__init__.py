@@ -7,11 +7,12 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
   behind them, the words about it, its quota
 - ``queues``, ``yunikorn``, ``volcano_queues``: quotas of Koordinator, the capacity plugin, KAI, YuniKorn and Volcano
 - ``gangs``, ``group_members``, ``pod_makers``: pods that start only together, and what makes them
+- ``kai_pools``, ``koordinator_devices``: nodes of a pool of KAI, and devices of Koordinator's nodes
 - ``volumes``, ``device_claims``: PersistentVolumeClaims and ResourceClaims
 - ``components``: pods of schedulers and device plugins that do not run
 - ``slurm``, ``chosen_nodes``, ``reservations``: failures after a node was chosen
 - ``autoscalers``: whether a node is coming
-- ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it
+- ``kubelet``, ``evictions``, ``reclaims``: pods that their node refused, or that lost their place on it
 
 ``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text; ``statements`` collects the texts
 about a pod. ``engine.diagnosis.tree`` asks nothing about nodes where a layer before the scheduler explains the wait.

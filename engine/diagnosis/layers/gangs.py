@@ -25,7 +25,7 @@ _JUDGED: Final = ("GangWaits", "GangGaveBack", "GangHasNode")
 
 _VOLCANO: Final = re.compile(
     r"pod group is not ready, (?P<counts>.*?)(?P<minimum>\d+) minAvailable(?:; (?P<pending>Pending: .*?))?"
-    r"(?:\. Origin reason is (?P<member>[^\s:]+): (?P<why>.*))?$",
+    r"(?:\. Origin reason is(?: (?P<member>[^\s:]+))?: (?P<why>.*))?$",
     re.DOTALL,
 )
 _SKIPPED: Final = re.compile(r"^Task \S+ with role spec (?P<role>\S+) has already predicated failed, skip")
@@ -135,9 +135,14 @@ def _explain_volcano(
         # The text is about this pod: its nodes' reasons are the obstacle.
         return None
     members = len(group.members) if group else 0
-    if not member and group and group.object is not None and members < minimum:
+    if not member and not match["why"] and group and group.object is not None and members < minimum:
         return _describe_incomplete(facts, group, refusal.evidence, have=members, minimum=minimum)
-    obstacle = _describe_waiting(facts, group, member, match["why"] or "", refusal.evidence)
+    why = match["why"] or ""
+    obstacle = _describe_waiting(facts, group, member, why, refusal.evidence)
+    if why and not member:
+        # A reason of the whole group, such as that of a plugin for devices.
+        words = {**obstacle.words, "cause": quote(why)}
+        obstacle = obstacle._replace(words=words, clauses=[*obstacle.clauses, "cause"])
     counts = match["counts"].strip(", ")
     more: dict[str, Word] = {"minimum": minimum, "counts": counts}
     clauses = [name for name in obstacle.clauses if name != "minimum"]

@@ -9,6 +9,7 @@ from engine.diagnosis.layers.chosen_nodes import check_choice
 from engine.diagnosis.layers.components import PLUGIN_DOWN, PLUGIN_WITHOUT_NODE, check_components
 from engine.diagnosis.layers.device_claims import ELSEWHERE, check_device_claims
 from engine.diagnosis.layers.gangs import check_gang
+from engine.diagnosis.layers.kai_pools import check_pool
 from engine.diagnosis.layers.kueue import check_flavor
 from engine.diagnosis.layers.queues import check_queues
 from engine.diagnosis.layers.reservations import check_reservation
@@ -23,6 +24,7 @@ _BEFORE_NODES: Final[tuple[Check, ...]] = (
     check_device_claims,
     check_queues,
     check_gang,
+    check_pool,
     check_flavor,
     check_components,
 )

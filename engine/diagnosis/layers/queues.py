@@ -51,6 +51,7 @@ _VOLCANO: Final = re.compile(
     r"^(?:queue )?resource quota insufficient(?:$|: (?:insufficient )?(?P<resources>.*))|"
     r"^resource in cluster is overused: (?P<overused>.*)"
 )
+_VOLCANO_ORIGIN: Final = re.compile(r"\. Origin reason is: (?P<reason>.*)", re.DOTALL)
 _VOLCANO_NAMESPACE: Final = re.compile(
     r"resource quota insufficient, requested: (?P<asked>.*?), used: (?P<used>.*?), limited: (?P<limit>.*)", re.DOTALL
 )
@@ -88,16 +89,16 @@ def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
         return None
     if obstacle := explain_queue(facts, group):
         return obstacle
-    if group is None or group.phase not in ("", "Pending"):
+    if group is None:
         return None
-    for statement in iterate_group_statements(facts, group):
+    statements = iterate_group_statements(facts, group) if group.phase in ("", "Pending") else _find_origin(facts)
+    for statement in statements:
         if match := _VOLCANO_NAMESPACE.search(statement.text):
             return _build("quota_namespace", facts.namespace, "Volcano", _read_maps(match), statement)
         if match := _VOLCANO.search(statement.text):
-            resources = (
-                (match["resources"] or match["overused"] or "").replace("insufficient ", "").replace("overused ", "")
-            )
-            return describe_refusal(facts, group, resources, statement)
+            overused = match["overused"] or ""
+            resources = (match["resources"] or overused).replace("insufficient ", "").replace("overused ", "")
+            return describe_refusal(facts, group, resources, statement, is_of_cluster=bool(overused))
     return None
 
 
@@ -114,6 +115,13 @@ def _find_top_queue(facts: DiagnosisFacts) -> FoundObstacle | None:
         return None
     evidence = [refusal.evidence] if refusal else [pod.source]
     return FoundObstacle("QueueWithoutParent", {"queue": name, "system": "KAI"}, evidence=evidence)
+
+
+def _find_origin(facts: DiagnosisFacts) -> Iterator[Statement]:
+    """Find the reason of the whole group that Volcano repeats in its text about a pod."""
+    refusal = find_refusal(facts)
+    if refusal and (match := _VOLCANO_ORIGIN.search(refusal.text)):
+        yield refusal._replace(text=match["reason"])
 
 
 def _read_maps(match: re.Match[str]) -> dict[str, Mapping[str, str]]:

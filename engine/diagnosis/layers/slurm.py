@@ -21,6 +21,7 @@ _JOB: Final = re.compile(r"job-?id$")
 _PLUGIN: Final = "SlurmBridge"
 _NO_JOB_FITS: Final = re.compile(r"requested node configuration is not available", re.IGNORECASE)
 _NO_NODE: Final = re.compile(r"no more external nodes to annotate pods|slurm node matches no Kube nodes")
+_ENDED: Final = re.compile(r"job is no longer pending but has no nodes assigned")
 _CLAIM: Final = "can't schedule pod with a resource claim"
 _COUNTED: Final = re.compile(r"\d+/\d+ nodes are available: \d+ ")
 _NO_INDEX: Final = "expression cannot be empty string"
@@ -62,6 +63,8 @@ def _explain(facts: DiagnosisFacts, statement: Statement, job: str) -> FoundObst
         return FoundObstacle("SlurmRefuses", words, evidence=[statement.evidence], clauses=clauses)
     if _NO_NODE.search(statement.text):
         return FoundObstacle("SlurmNodeUnknown", words, evidence=[statement.evidence], clauses=clauses)
+    if _ENDED.search(statement.text):
+        return FoundObstacle("SlurmJobEnded", words, evidence=[statement.evidence])
     # Counts of nodes are refusals of kube-scheduler's own filters, before a job is submitted.
     if _COUNTED.match(statement.text) or not job:
         return None

@@ -65,8 +65,13 @@ def _explain_overuse(facts: DiagnosisFacts, group: Group, name: str, queue: Fiel
     return None
 
 
-def describe_refusal(facts: DiagnosisFacts, group: Group, resources: str, statement: Statement) -> FoundObstacle:
-    """Describe a group that is not let in for ``resources``, with its queue's capability or the cluster's size."""
+def describe_refusal(
+    facts: DiagnosisFacts, group: Group, resources: str, statement: Statement, *, is_of_cluster: bool
+) -> FoundObstacle:
+    """Describe a group that is not let in for ``resources``, with its queue's capability or the cluster's size.
+
+    ``is_of_cluster``: Volcano says that groups have asked for more than the cluster has, whatever the queue may use.
+    """
     name, objects = group.queue or _DEFAULT, facts.objects
     resources = resources or _find_exceeded(objects, name, group)
     words: dict[str, Word] = {"group": group.name, "queue": name}
@@ -77,17 +82,18 @@ def describe_refusal(facts: DiagnosisFacts, group: Group, resources: str, statem
         return obstacle
     queue = objects.find(QUEUE, name)
     capability = _read_amounts(get_object(queue, "spec", "capability"))
-    is_own = resource in capability
+    is_own = resource in capability and not is_of_cluster
     limit = capability.get(resource) if is_own else _sum_nodes(objects, resource)
     if limit is None or queue is None:
         return obstacle
-    used = _read_used(queue if is_own else objects.find(QUEUE, _ROOT) or queue).get(resource, 0)
+    used = _read_used(queue).get(resource, 0) if is_own else _sum_used(objects, resource)
     amounts = {"limit": limit, "used": used, "asked": _read_request(group)[resource]}
     words |= {**_format(resource, amounts), "resource": resource}
     if amounts["asked"] > limit:
         words["bound"] = write_phrase("bound_queue" if is_own else "bound_cluster")
         return obstacle._replace(code="GroupNeverFits", words=words, numbers=amounts)
-    return obstacle._replace(words=words, numbers=amounts, clauses=["capability" if is_own else "cluster"])
+    clause = "overused" if is_of_cluster else "capability" if is_own else "cluster"
+    return obstacle._replace(words=words, numbers=amounts, clauses=[clause])
 
 
 def _find_exceeded(objects: CaseObjects | None, name: str, group: Group) -> str:
@@ -110,6 +116,13 @@ def _read_request(group: Group) -> dict[str, int]:
 
 def _read_used(queue: Fields) -> dict[str, int]:
     return _read_amounts(get_object(queue, "status", "allocated"))
+
+
+def _sum_used(objects: CaseObjects, resource: str) -> int:
+    """Sum what the queues have allocated; the root has the sum of its children."""
+    root = objects.find(QUEUE, _ROOT)
+    queues: Iterable[Fields] = [root] if root else objects.select(QUEUE)
+    return sum(_read_used(queue).get(resource, 0) for queue in queues)
 
 
 def _sum_nodes(objects: CaseObjects, resource: str) -> int | None:

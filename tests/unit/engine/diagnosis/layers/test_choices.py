@@ -56,6 +56,7 @@ def test_a_pod_of_slurm_waits_for_its_job() -> None:
         ("0/3 nodes are available: Requested node configuration is not available.", "SlurmRefuses"),
         ("0/3 nodes are available: can't schedule pod with a resource claim.", "SlurmTakesNoClaims"),
         ("slurm node matches no Kube nodes", "SlurmNodeUnknown"),
+        ("external job is no longer pending but has no nodes assigned", "SlurmJobEnded"),
     ],
 )
 def test_each_text_of_slurm_bridge_has_its_own_answer(words: str, code: str) -> None:

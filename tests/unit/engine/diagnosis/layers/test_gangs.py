@@ -160,3 +160,25 @@ def test_a_native_gang_without_all_its_pods_leaves_no_word_of_the_scheduler() ->
     diagnosis = diagnose_case(a_pod(spec=spec), a_pod("ring-1", spec=spec), group)
     assert get_code(diagnosis) == "GangIncomplete"
     assert "2 of 3, 1 is missing" in diagnosis.sentence.en
+
+
+def test_volcanos_reason_for_a_whole_group_is_quoted_and_that_of_its_queue_explained() -> None:
+    def refuse(reason: str) -> Diagnosis:
+        words = (
+            f"pod group is not ready, 2 Pending, 2 minAvailable; Pending: 2 Unschedulable. Origin reason is: {reason}"
+        )
+        marks = {"annotations": {"scheduling.k8s.io/group-name": "ring"}}
+        pods = [a_pod(name, spec={"schedulerName": "volcano"}, metadata=marks) for name in ("job-0", "job-1")]
+        pods[0] = a_pod(spec={"schedulerName": "volcano"}, metadata=marks, refusal=words)
+        group = {
+            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+            "metadata": {"namespace": "lab", "name": "ring"}, "spec": {"minMember": 2, "queue": "night"},
+            "status": {"phase": "Inqueue"},
+        }  # fmt: skip
+        return diagnose_case(*pods, group, an_event("FailedScheduling", words, reporter="volcano"))
+
+    diagnosis = refuse("no super pod has two free nodes")
+    assert get_code(diagnosis) == "GangWaits"
+    assert "Volcano's reason for the whole group: no super pod has two free nodes" in diagnosis.sentence.en
+    diagnosis = refuse("queue resource quota insufficient: insufficient nvidia.com/gpu")
+    assert get_code(diagnosis) == "GroupNotEnqueued"

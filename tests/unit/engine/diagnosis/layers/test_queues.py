@@ -150,3 +150,25 @@ def test_a_refusal_before_nodes_in_other_words_is_no_error() -> None:
     diagnosis = refuse("0/7 nodes are available: tenant is not paid for.", "default-scheduler")
     assert get_code(diagnosis) == "RefusedBeforeNodes"
     assert get_code(refuse("the cache is broken", "default-scheduler")) == "FilterError"
+
+
+def test_a_cluster_that_is_overused_is_not_blamed_on_the_queues_own_capability() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
+        "metadata": {"namespace": "lab", "name": "ring"},
+        "spec": {"minMember": 1, "queue": "night", "minResources": {"cpu": "8"}}, "status": {"phase": "Pending"},
+    }  # fmt: skip
+    queues = [
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name},
+            "spec": {"capability": {"cpu": "100"}}, "status": {"state": "Open", "allocated": {"cpu": used}},
+        }
+        for name, used in (("night", "4"), ("day", "10"))
+    ]  # fmt: skip
+    pod = a_pod(spec={"schedulerName": "volcano"}, metadata={"annotations": {"scheduling.k8s.io/group-name": "ring"}})
+    words = "resource in cluster is overused: overused cpu"
+    event = an_event("Unschedulable", words, pod="ring", kind="PodGroup", reporter="volcano", type="Normal")
+    diagnosis = diagnose_case(pod, group, *queues, event, a_node("n1"), a_node("n2"))
+    assert get_code(diagnosis) == "GroupNotEnqueued"
+    assert "ask for more than the cluster has: 14 of 16 are in use, and the group asks for 8" in diagnosis.sentence.en
+    assert "capability" not in diagnosis.sentence.en

@@ -8,12 +8,11 @@ from schemas.answers.diagnosis import Diagnosis
 from schemas.json_types import Json
 from tests.support.builders.layer_objects import a_pod, an_event, diagnose_case, get_code
 
-REST = ", CPU: 0 (cores), memory: 0 (GB)>"
-SHARES = (
-    f" Batch Eval uses <GPU: 2{REST} with a quota of <GPU: 1{REST}, fair-share of <GPU: 1{REST} and queue priority of "
-    f"<100>. Inference Prod uses <GPU: 0{REST} with a quota of <GPU: 1{REST}, fair-share of <GPU: 1{REST} and queue "
-    "priority of <200>."
+OF_QUEUE = (
+    " {} uses <GPU: {}, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 1, CPU: 0 (cores), memory: 0 (GB)>, "
+    "fair-share of <GPU: 1, CPU: 0 (cores), memory: 0 (GB)> and queue priority of <100>."
 )
+SHARES = OF_QUEUE.format("Batch Eval", 2) + OF_QUEUE.format("Inference Prod", 0)
 RECLAIMED = f"Pod lab/job-0 was preempted by workload prod/pg-claim-2.{SHARES}"
 
 
