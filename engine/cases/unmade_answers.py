@@ -9,7 +9,7 @@ from engine.cases.pod_facts import CaseFacts
 from engine.cases.unmade_causes import explain_without_workload, find_cause, find_misplaced_queue
 from engine.cases.unmade_pods import build_unmade_pod
 from engine.cases.workload_words import KUEUE_WORKLOAD, VOLCANO_GROUP
-from engine.cases.workloads import CaseWorkload, count_wanted, is_suspended, list_family
+from engine.cases.workloads import CaseWorkload, count_wanted, get_state, is_suspended, list_family
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, OwnerProblem, PodOnCluster
 from engine.diagnosis.layers import gangs, gates, queues
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
@@ -160,6 +160,8 @@ def _diagnose_silence(
         manifest: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}
         manifest["namespace"] = key.namespace or "default"
         return _build(facts, FoundObstacle("NotFromCluster", manifest))
+    if not is_held and (obstacle := quote_status(objects, key)):
+        return _build(facts, obstacle)
     code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
     words: dict[str, Word] = {"workload": str(key), "count": count}
@@ -188,6 +190,19 @@ def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -
     words |= {"running": running if isinstance(running, int) else 0}
     evidence = [Evidence("owner", f"{group.namespace}/{group}", now, words=message)]
     return FoundObstacle(GROUP_NOT_PLACED, words, evidence=evidence, clauses=["running"] if running else [])
+
+
+def quote_status(objects: CaseObjects, key: CaseWorkload) -> FoundObstacle | None:
+    """Quote what a workload's own status says about it, such as the lock for which a Workflow waits."""
+    entry = objects.find(key.kind, key.name, key.namespace)
+    messages = (get_text(entry, "status", *path) for path in (("message",), ("applicationState", "errorMessage")))
+    message = next(filter(None, messages), "")
+    if not message:
+        return None
+    words: dict[str, Word] = {"workload": str(key), "words": quote(message), "state": get_state(entry)}
+    created_at = parse_moment(get_text(entry, "metadata", "creationTimestamp"))
+    evidence = [Evidence("owner", f"{key.namespace}/{key}", created_at, words=message)]
+    return FoundObstacle("WorkloadSays", words, evidence=evidence, clauses=["state"] if words["state"] else [])
 
 
 def _is_manifest(objects: CaseObjects, key: CaseWorkload) -> bool:

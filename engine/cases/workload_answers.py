@@ -4,13 +4,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, Protocol
 
-from engine.cases.unmade_answers import GROUP_NOT_PLACED, NOT_MADE, count_pods, diagnose_cause, diagnose_unmade
+from engine.cases.unmade_answers import (
+    GROUP_NOT_PLACED,
+    NOT_MADE,
+    count_pods,
+    diagnose_cause,
+    diagnose_unmade,
+    quote_status,
+)
 from engine.cases.unmade_causes import find_cause
 from engine.cases.unmade_pods import build_unmade_pod
 from engine.cases.workload_timeline import build_workload_timeline
 from engine.cases.workloads import (
     CaseWorkload,
     has_ended,
+    is_over,
     is_refused,
     list_family,
     list_pods,
@@ -70,7 +78,7 @@ def diagnose_workload(case: WorkloadSource, key: CaseWorkload) -> WorkloadDiagno
     unmade = max((wanted or 0) - len(divided.waiting) - len(divided.placed), 0)
     if key.kind == "PodGroup.scheduling.run.ai" or (wanted is None and not pods):
         # KAI makes a group for pods that exist; elsewhere a template without pods is what waits.
-        unmade = 0 if pods else 1
+        unmade = 0 if pods or is_over(objects.find(key.kind, key.name, key.namespace)) else 1
     idle = None if unmade or divided.waiting or divided.placed else _diagnose_idle(objects, now, key, family, pods)
     groups = [
         *([_to_unmade_group(_diagnose_unmade(case, key, family, unmade, pods), unmade)] if unmade else []),
@@ -109,7 +117,7 @@ def _diagnose_idle(
     objects: CaseObjects, now: datetime, key: CaseWorkload, family: Sequence[CaseWorkload], pods: Sequence[Fields]
 ) -> Diagnosis | None:
     """Diagnose a workload that wants no pods now: it is suspended, its schedule is wrong, or it has failed."""
-    obstacle = find_cause(objects, family, pods, now)
+    obstacle = find_cause(objects, family, pods, now) or (None if pods else quote_status(objects, key))
     return diagnose_cause(DiagnosisFacts(DEFAULT_CLUSTER, key.namespace, key.name, now), obstacle)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from engine.cases.unmade_pods import find_template
-from engine.cases.workload_words import CRON_JOB, DEPLOYMENT, HOLDERS, JOB, REPLICA_SET, parse_word
+from engine.cases.workload_words import CHILDREN, HOLDERS, parse_word
 from engine.cases.workloads import CaseWorkload
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import (
@@ -17,9 +17,6 @@ from engine.snapshot.needed_kinds import (
     list_queues,
 )
 from runtime.kubernetes.object_fields import Fields, get_object, iterate_objects
-
-_CHILDREN = {DEPLOYMENT: REPLICA_SET, CRON_JOB: JOB}
-"""Kind that stands between a workload and its pods."""
 
 
 def list_collections(word: str, namespace: str, versions: GroupVersions) -> list[ListedKind]:
@@ -53,10 +50,12 @@ def list_family_kinds(key: CaseWorkload, entry: Fields, versions: GroupVersions)
 
 
 def _list_children(key: CaseWorkload, entry: Fields, versions: GroupVersions) -> Iterator[ListedKind]:
-    """List the kind that a workload makes before pods, or the owner of an object that only holds pods back."""
-    if child := _CHILDREN.get(key.kind):
-        collection = _find_collection(child, key.namespace, versions)
-        yield from [collection] if collection else []
-    if key.kind in HOLDERS:
-        for owner in iterate_objects(entry, "metadata", "ownerReferences"):
-            yield list_named(owner, key.namespace)
+    """List the kinds that a workload makes before pods, and the owner of an object that only holds pods back."""
+    makers = [key.kind]
+    for owner in iterate_objects(entry, "metadata", "ownerReferences") if key.kind in HOLDERS else ():
+        listed = list_named(owner, key.namespace)
+        makers.append(listed.kind)
+        yield listed
+    for kind in dict.fromkeys(child for maker in makers for child in CHILDREN.get(maker, ())):
+        if collection := _find_collection(kind, key.namespace, versions):
+            yield collection

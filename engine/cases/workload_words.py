@@ -10,6 +10,22 @@ DEPLOYMENT: Final = "Deployment.apps"
 REPLICA_SET: Final = "ReplicaSet.apps"
 KUEUE_WORKLOAD: Final = "Workload.kueue.x-k8s.io"
 VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
+_JOB_SET: Final = "JobSet.jobset.x-k8s.io"
+_LEADER_WORKER_SET: Final = "LeaderWorkerSet.leaderworkerset.x-k8s.io"
+_RAY_JOB: Final = "RayJob.ray.io"
+_RAY_CLUSTER: Final = "RayCluster.ray.io"
+_STATEFUL_SET: Final = "StatefulSet.apps"
+CHILDREN: Final[Mapping[str, tuple[str, ...]]] = {
+    DEPLOYMENT: (REPLICA_SET,),
+    CRON_JOB: (JOB,),
+    _JOB_SET: (JOB,),
+    _LEADER_WORKER_SET: (_STATEFUL_SET,),
+    _RAY_JOB: (_RAY_CLUSTER, JOB),
+    "RayService.ray.io": (_RAY_CLUSTER,),
+    "TrainJob.trainer.kubeflow.org": (_JOB_SET, JOB),
+    "AppWrapper.workload.codeflare.dev": (DEPLOYMENT, REPLICA_SET, JOB, _JOB_SET, _RAY_JOB, _RAY_CLUSTER),
+}
+"""Kinds that stand between a workload and its pods."""
 GROUPS: Final = (
     "PodGroup.scheduling.k8s.io",
     VOLCANO_GROUP,
@@ -28,8 +44,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "deploy": (DEPLOYMENT,),
     "replicaset": (REPLICA_SET,),
     "rs": (REPLICA_SET,),
-    "statefulset": ("StatefulSet.apps",),
-    "sts": ("StatefulSet.apps",),
+    "statefulset": (_STATEFUL_SET,),
+    "sts": (_STATEFUL_SET,),
     "daemonset": ("DaemonSet.apps",),
     "ds": ("DaemonSet.apps",),
     "replicationcontroller": ("ReplicationController",),
@@ -38,15 +54,23 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "wl": (KUEUE_WORKLOAD,),
     "podgroup": GROUPS,
     "pg": GROUPS,
-    "jobset": ("JobSet.jobset.x-k8s.io",),
-    "leaderworkerset": ("LeaderWorkerSet.leaderworkerset.x-k8s.io",),
-    "lws": ("LeaderWorkerSet.leaderworkerset.x-k8s.io",),
+    "jobset": (_JOB_SET,),
+    "leaderworkerset": (_LEADER_WORKER_SET,),
+    "lws": (_LEADER_WORKER_SET,),
     "appwrapper": ("AppWrapper.workload.codeflare.dev",),
-    "rayjob": ("RayJob.ray.io",),
-    "raycluster": ("RayCluster.ray.io",),
+    "workflow": ("Workflow.argoproj.io",),
+    "wf": ("Workflow.argoproj.io",),
+    "sparkapplication": ("SparkApplication.sparkoperator.k8s.io",),
+    "sparkapp": ("SparkApplication.sparkoperator.k8s.io",),
+    "rayjob": (_RAY_JOB,),
+    "rayservice": ("RayService.ray.io",),
+    "raycluster": (_RAY_CLUSTER,),
     "pytorchjob": ("PyTorchJob.kubeflow.org",),
     "mpijob": ("MPIJob.kubeflow.org",),
     "tfjob": ("TFJob.kubeflow.org",),
+    "xgboostjob": ("XGBoostJob.kubeflow.org",),
+    "paddlejob": ("PaddleJob.kubeflow.org",),
+    "jaxjob": ("JAXJob.kubeflow.org",),
     "trainjob": ("TrainJob.trainer.kubeflow.org",),
 }
 """Kinds by the words that name them on a command line; ``kubectl`` has the same short names."""

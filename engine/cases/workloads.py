@@ -29,6 +29,10 @@ _REPLICATED: Final = (DEPLOYMENT, REPLICA_SET, "StatefulSet.apps")
 """Kinds whose replicas are pods."""
 _ENDS: Final = ("Complete", "Completed", "Succeeded", "Failed")
 """Conditions of workloads that have ended, in the words of their kinds."""
+_STATES: Final = (("phase",), ("applicationState", "state"), ("jobDeploymentStatus",), ("state",))
+"""Fields of a status that hold a state: of Argo and CodeFlare, Spark, Ray's jobs and Ray's clusters."""
+_ENDED_STATES: Final = ("succeeded", "failed", "error", "completed", "complete", "submission_failed")
+_RUNNING: Final = "running"
 _MADE_OF_OTHERS: Final = (CRON_JOB, *HOLDERS)
 """Kinds whose pods are those of others: of the Jobs that a CronJob makes, of the Job that a Workload holds back."""
 
@@ -88,7 +92,19 @@ def _wants_pods(objects: CaseObjects, key: CaseWorkload, entry: Fields) -> bool:
     wanted = count_wanted(objects, key, ())
     if wanted is not None:
         return wanted > 0
-    return not any(
+    # One that runs may have no pods between two of its steps.
+    is_idle = get_object(entry, "spec").get("replicas") == 0 or get_state(entry).lower() == _RUNNING
+    return not is_idle and not is_over(entry)
+
+
+def get_state(entry: Fields | None) -> str:
+    """Get the word in which a workload's own status says where it stands; empty for kinds that have conditions only."""
+    return next((state for path in _STATES if (state := get_text(entry, "status", *path))), "")
+
+
+def is_over(entry: Fields | None) -> bool:
+    """Tell whether a workload says that it has ended."""
+    return get_state(entry).lower() in _ENDED_STATES or any(
         get_text(condition, "type") in _ENDS and get_text(condition, "status") == "True"
         for condition in iterate_objects(entry, "status", "conditions")
     )
@@ -163,8 +179,10 @@ def list_owners(entry: Fields | None, namespace: str) -> list[CaseWorkload]:
     ]  # fmt: skip
 
 
-def _is_owned(entry: Fields, family: Iterable[CaseWorkload]) -> bool:
-    return not set(family).isdisjoint(list_owners(entry, get_text(entry, "metadata", "namespace")))
+def _is_owned(objects: CaseObjects, pod: Fields, family: set[CaseWorkload]) -> bool:
+    """Tell whether the family owns a pod, also through another pod: that of Spark's driver, or of a group's leader."""
+    owners = list_owners(pod, get_text(pod, "metadata", "namespace"))
+    return not family.isdisjoint(owners) or not family.isdisjoint(iterate_owners(objects, pod))
 
 
 def list_pods(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseWorkload]) -> list[Fields]:
@@ -175,7 +193,11 @@ def list_pods(objects: CaseObjects, key: CaseWorkload, family: Iterable[CaseWork
     selector = _get_selector(objects, key)
     pods = objects.select(kinds.POD, key.namespace)
     holding = _list_held_pods(objects, key)
-    chosen = [pod for pod in pods if _is_owned(pod, family) or _get_name(pod) in holding or _is_selected(pod, selector)]
+    chosen = [
+        pod
+        for pod in pods
+        if _is_owned(objects, pod, family) or _get_name(pod) in holding or _is_selected(pod, selector)
+    ]
     return sorted(chosen, key=_get_name)
 
 

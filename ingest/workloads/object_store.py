@@ -32,7 +32,10 @@ CLAIM_KINDS: Final = (
 """Kinds of claims, and of what they name: what holds a pod, and no workload."""
 _COUNTING: Final = ("LocalQueue.kueue.x-k8s.io", "ClusterQueue.kueue.x-k8s.io", "Queue.scheduling.volcano.sh")
 """Kinds whose status counts with each pod that comes or goes."""
-_STATUS: Final = ("conditions", "active", "replicas", "running", "pending", "succeeded", "phase", "state")
+_STATUS: Final = (
+    "conditions", "active", "replicas", "running", "pending", "succeeded", "phase", "state", "message",
+    "applicationState", "jobDeploymentStatus",
+)  # fmt: skip
 _OVER: Final = ("Succeeded",)
 
 
