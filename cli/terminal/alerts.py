@@ -7,6 +7,7 @@ import typer
 
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.exit_codes import PLACED, WAITING
+from cli.terminal.language import SentenceLanguage
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_age
@@ -22,6 +23,8 @@ def alerts(
     state: Annotated[State, typer.Option(metavar="firing|resolved|all", help="Resolved: within 24 hours.")] = "firing",
     rule: Annotated[str, typer.Option(metavar="NAME", help="Only alerts of this rule.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Number of rows.")] = 50,
+    *,
+    lang: SentenceLanguage,
 ) -> None:
     """List the alerts that fire, most severe first. Alerts about nodes and schedulers need -A.
 
@@ -35,14 +38,14 @@ def alerts(
     transport = asking.create_transport()
     namespace = "" if all_namespaces else transport.get_namespace()
     query = {"namespace": namespace, "state": state, "rule": rule, "limit": str(limit)}
-    answer = require_answer(transport.get("/alerts", query))
+    answer = require_answer(transport.get("/alerts", query), lang)
     if not print_document(asking.output, answer):
-        _show(Screen(), answer, state, namespace, is_wide=asking.output == "wide")
+        _show(Screen(), answer, state, namespace, lang, is_wide=asking.output == "wide")
     fires = any(alert["state"] == "firing" for alert in answer["items"])
     raise typer.Exit(WAITING if fires or not answer["is_current"] else PLACED)
 
 
-def _show(screen: Screen, answer: Json, state: State, namespace: str, *, is_wide: bool) -> None:
+def _show(screen: Screen, answer: Json, state: State, namespace: str, language: str, *, is_wide: bool) -> None:
     now = datetime.now(UTC)
     where = f" in namespace {namespace}" if namespace else ""
     if answer["total"]:
@@ -64,7 +67,8 @@ def _show(screen: Screen, answer: Json, state: State, namespace: str, *, is_wide
             alert["severity"] if alert["state"] == "firing" else "resolved",
             alert["rule"],
             format_age(alert["started_at"], now),
-            alert["summary"],
+            # Alerts of older versions have their summary in English only.
+            (alert.get("summary_zh") if language == "zh" else "") or alert["summary"],
             alert["evidence"].get("command") or alert["evidence"].get("api", ""),
         ]
         for alert in answer["items"]

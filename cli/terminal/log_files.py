@@ -11,6 +11,7 @@ from cli.terminal.answers import Format, print_document
 from cli.terminal.details import show_details, show_findings, show_scores
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
+from cli.terminal.language import SentenceLanguage
 from cli.terminal.log_rows import build_rows, suggest, write_pod
 from cli.terminal.progress import ReadingProgress
 from cli.terminal.screen import Screen, complain, format_count
@@ -57,11 +58,12 @@ def explain(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File for the answer as a page that needs no other file.")
     ] = None,
-    language: Annotated[Literal["en", "zh"], typer.Option("--lang", help="Language of the page.")] = "en",
     hami_version: Annotated[
         str,
         typer.Option(metavar="VERSION", help="Release of HAMi, such as 2.8; default: that of the objects, or 2.10."),
     ] = "",
+    *,
+    language: SentenceLanguage,
 ) -> None:
     """Explain from files why pods wait, or why they are where they are; needs no server.
 

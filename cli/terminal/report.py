@@ -7,6 +7,7 @@ import typer
 from cli.client.problems import Problem
 from cli.terminal.answers import end_with, print_document, require_answer
 from cli.terminal.diagnosed import WHO
+from cli.terminal.language import SentenceLanguage
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit, format_count
 from cli.terminal.values import format_duration, format_time
@@ -27,9 +28,8 @@ def report(
     document: Annotated[
         Document, typer.Option("--format", metavar="markdown|html|csv", help="The whole report, to keep or to send.")
     ] = "",
-    lang: Annotated[
-        Literal["en", "zh"], typer.Option(metavar="en|zh", help="Language of meanings and remedies.")
-    ] = "en",
+    *,
+    lang: SentenceLanguage,
 ) -> None:
     """Report the failures of a week: reasons with their remedies, GPU-hours by cause, times to placement.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import aiohttp
 import orjson
@@ -56,22 +56,33 @@ class LatestAlerts:
         return list(self._alerts.values())
 
 
+Language = Literal["en", "zh"]
+
+
 def to_body(
-    alerts: Iterable[AlertChanged], now: datetime, resend: timedelta, base_urls: dict[str, str]
+    alerts: Iterable[AlertChanged],
+    now: datetime,
+    resend: timedelta,
+    base_urls: dict[str, str],
+    language: Language = "en",
 ) -> list[dict[str, Any]]:
     """Make the JSON to post. ``base_urls`` are the addresses of the ``api`` and ``opensearch`` for people, by that
-    name."""
-    return [_to_posted(alert, now, resend, base_urls) for alert in alerts]
+    name; ``language`` is that of the summary."""
+    return [_to_posted(alert, now, resend, base_urls, language) for alert in alerts]
 
 
-def _to_posted(alert: AlertChanged, now: datetime, resend: timedelta, base_urls: dict[str, str]) -> dict[str, Any]:
+def _to_posted(
+    alert: AlertChanged, now: datetime, resend: timedelta, base_urls: dict[str, str], language: Language
+) -> dict[str, Any]:
     ends_at = alert.changed_at if alert.state == "resolved" else now + ENDS_AFTER_RESENDS * resend
     queries = {f"query_{kind}": query for kind, query in alert.query.items()}
     # Numbers are annotations: as labels they would make every change a new alert.
     numbers = {name: f"{number:g}" for name, number in alert.numbers.items()}
+    # Alerts of older versions have their summary in English only.
+    summary = (alert.summary_zh if language == "zh" else "") or alert.summary
     posted = {
         "labels": {"alertname": alert.rule, "severity": alert.severity} | alert.labels,
-        "annotations": {"summary": alert.summary} | numbers | queries,
+        "annotations": {"summary": summary} | numbers | queries,
         "startsAt": format_rfc3339(alert.started_at),
         "endsAt": format_rfc3339(ends_at),
     }
@@ -100,6 +111,8 @@ class Settings:
     """Authorities that may have signed the peers' certificates; None: the system's."""
     token: SecretStr | None = None
     """Bearer token."""
+    language: Language = "en"
+    """Language of the annotation ``summary``."""
 
 
 async def run(settings: Settings) -> None:
@@ -184,7 +197,7 @@ class Peer:
     async def _post_batch(self, session: aiohttp.ClientSession, alerts: Sequence[AlertChanged], now: datetime) -> None:
         """Post a batch. Raises ``aiohttp.ClientError`` if another try may succeed."""
         settings = self._settings
-        posted = orjson.dumps(to_body(alerts, now, settings.resend, settings.base_urls))
+        posted = orjson.dumps(to_body(alerts, now, settings.resend, settings.base_urls, settings.language))
         headers = {"Content-Type": "application/json"}
         if settings.token:
             headers["Authorization"] = f"Bearer {settings.token.get_secret_value()}"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
@@ -76,6 +76,9 @@ def alertmanager(
         typer.Option(metavar="FILE", help="Authorities of the Alertmanager's certificate; default: the system's."),
     ] = None,
     token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of a bearer token.")] = None,
+    lang: Annotated[
+        Literal["en", "zh"], typer.Option(metavar="en|zh", help="Language of the annotation `summary`.")
+    ] = "en",
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
     from pipeline.alerts.alertmanager_bridge import Settings, run
@@ -95,4 +98,4 @@ def alertmanager(
     except (OSError, ValueError) as error:
         fail(f"--token-file: {token_file}: {error}", 2)
     with one_line_for(SettingError):
-        asyncio.run(run(Settings(settings, url, resend, base_urls, settings.metrics_address, ca_file, token)))
+        asyncio.run(run(Settings(settings, url, resend, base_urls, settings.metrics_address, ca_file, token, lang)))

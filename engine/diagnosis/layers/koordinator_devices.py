@@ -34,12 +34,12 @@ def add_devices(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle
         return obstacle
     sick = [device for _, device in devices if device.get("health") is False]
     free = [device for node, device in devices if device.get("health") is not False and not _is_held(node, device)]
-    own = {entry.pod for node in nodes for entry in _iterate_holdings(node) if _is_of(entry.pod, facts.namespace)}
+    holders = {entry.pod for node in nodes for entry in _iterate_holdings(node) if _is_of(entry.pod, facts.namespace)}
     words: dict[str, Word] = {
         "gpus": len(devices), "on_nodes": len(nodes), "sick": len(sick), "untouched": len(free),
-        "holders": shorten_list(sorted(own)),
+        "holders": shorten_list(sorted(holders)),
     }  # fmt: skip
-    clauses = ["devices", *(["sick"] if sick else []), *(["holders"] if own else [])]
+    clauses = ["devices", *(["sick"] if sick else []), *(["holders"] if holders else [])]
     return obstacle._replace(words={**obstacle.words, **words}, clauses=[*obstacle.clauses, *clauses])
 
 

@@ -3,8 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import orjson
+import pytest
 
-from cli.terminal.alerts import _describe_late
+from cli.terminal.alerts import _describe_late, _show
+from cli.terminal.language import get_language_of_terminal
+from cli.terminal.screen import Screen
 from tests.unit.cli.terminal.conftest import Run
 
 
@@ -33,3 +36,34 @@ def test_an_empty_list_without_evaluation_is_no_good_news() -> None:
     late = {"evaluated_until": (now - timedelta(minutes=7)).isoformat()}
     assert _describe_late(late, now).startswith("The rules were last evaluated 7m ago, and alerts that began since")
     assert _describe_late({"evaluated_until": None}, now).startswith("No process evaluates the rules")
+
+
+def test_the_summary_is_in_the_language_that_is_asked_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = orjson.loads(run("alerts", "-A", "-o", "json").stdout)
+    english, chinese = answer["items"][0]["summary"], "llm/deepseek-0 已被拒绝 30 分钟"
+    # The golden alert is of a version that had English summaries only.
+    assert english[:30] in run("alerts", "-A", "--lang", "zh", COLUMNS="160").stdout
+    answer["items"][0]["summary_zh"] = chinese
+    for language, summary in (("zh", chinese), ("en", english[:30])):
+        _show(Screen(), answer, "firing", "", language, is_wide=False)
+        assert summary in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("variables", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, "en"),
+        ({"LC_MESSAGES": "en_US.UTF-8", "LC_ALL": "zh_TW"}, "zh"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+    ],
+)
+def test_the_terminals_language_is_that_of_its_first_variable(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], language: str
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert get_language_of_terminal() == language

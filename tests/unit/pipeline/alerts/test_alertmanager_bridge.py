@@ -14,7 +14,7 @@ from aiohttp import web
 from typer.testing import CliRunner
 
 from pipeline.__main__ import app
-from pipeline.alerts.alertmanager_bridge import LatestAlerts, Peer, Settings
+from pipeline.alerts.alertmanager_bridge import Language, LatestAlerts, Peer, Settings, to_body
 from pipeline.alerts.metrics import BridgeMetrics
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.secret_files import FileSecret
@@ -132,3 +132,16 @@ def test_a_mistake_names_its_flag(flags: list[str], problem: str) -> None:
     result = CliRunner().invoke(app, ["alertmanager", "--kafka", "127.0.0.1:1", *flags])
     assert result.exit_code == 2
     assert problem in result.output
+
+
+def test_the_summary_is_in_the_language_that_is_set() -> None:
+    now = datetime.now(UTC)
+    alerts = [an_alert("night").model_copy(update={"summary_zh": "它在等待。"}), an_alert("old")]
+
+    def list_summaries(language: Language) -> list[str]:
+        body = to_body(alerts, now, timedelta(seconds=60), {}, language)
+        return [posted["annotations"]["summary"] for posted in body]
+
+    # Alerts of older versions are in English only.
+    assert list_summaries("zh") == ["它在等待。", "It waits."]
+    assert list_summaries("en") == ["It waits.", "It waits."]

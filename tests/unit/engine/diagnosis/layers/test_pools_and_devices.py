@@ -49,7 +49,7 @@ def test_kais_words_about_a_pool_or_a_topology_are_no_error_of_it(words: str, co
     assert not diagnosis.other_obstacles
 
 
-def devices_of(node: str, *, holders: dict[str, list[int]], sick: int = 0) -> Json:
+def build_devices(node: str, *, holders: dict[str, list[int]], sick: int = 0) -> Json:
     devices = [{"type": "gpu", "minor": minor, "health": minor >= sick} for minor in range(4)]
     entries = [
         {"namespace": pod.partition("/")[0], "name": pod.partition("/")[2], "minors": minors}
@@ -65,7 +65,7 @@ def devices_of(node: str, *, holders: dict[str, list[int]], sick: int = 0) -> Js
 def test_koordinators_objects_say_which_devices_are_sick_or_held() -> None:
     objects = [
         a_node("n1"), a_node("n2"),
-        devices_of("n1", holders={"lab/train": [0, 1], "other/serve": [2]}), devices_of("n2", holders={}, sick=1),
+        build_devices("n1", holders={"lab/train": [0, 1], "other/serve": [2]}), build_devices("n2", holders={}, sick=1),
     ]  # fmt: skip
     words = "0/2 nodes are available: 2 Insufficient gpu devices."
     diagnosis = refuse(words, "koord-scheduler", *objects)
