@@ -31,6 +31,7 @@ from pipeline.worker.comparison import (
     find_attempt,
     find_predecessor,
     find_version,
+    is_read_again,
     list_reports,
     was_published,
     with_published,
@@ -134,6 +135,8 @@ class BatchBuilder:
         # An older one than the history has may still be in memory.
         if written := self._get_cached(batch, report.attempt_id):
             return MatchedAttempt(None, written, [])
+        if history and is_read_again(history, report):
+            return None
         predecessor, candidates = match(history.attempts, report) if history else (None, [])
         if predecessor and not (written := await self._load_summary(batch, predecessor)):
             # Its records are past their retention: nothing could be put together.

@@ -6,7 +6,7 @@ afterwards.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.summaries.matching import may_be_one_pod, to_published_report
 from engine.summaries.pod_facts import merge_descriptions
@@ -20,6 +20,9 @@ from schemas.events import (
     PublishedReport,
 )
 from schemas.events.pod_histories import KEPT_ATTEMPTS, KEPT_SECONDS, MAX_ATTEMPTS
+
+_READ_AGAIN: Final = ("kube-events",)
+"""Sources whose reader has no position in what it reads, and reads it in order."""
 
 
 def find_attempt(history: PodHistoryChanged | None, report_id: str) -> PublishedAttempt | None:
@@ -43,6 +46,20 @@ def was_published(history: PodHistoryChanged, closed: ClosedAttempt) -> bool:
         return attempt is not None and summary.version <= (find_version(attempt, summary.attempt_id) or 0)
     # By the time too: where the topic of decisions was deleted and made again, its offsets begin at 0.
     return closed.offsets[-1] <= history.published_until and summary.started_at <= _find_latest_start(history)
+
+
+def is_read_again(history: PodHistoryChanged, report: AttemptSummarized) -> bool:
+    """Tell whether the report is of an attempt that the history held once.
+
+    A restarted reader of events reads those of an hour again, and without verdicts, because the objects of then are
+    gone. It reads a pod's events in the order in which they were written, so a new one follows those in the history.
+    """
+    source = report.reports[0].source
+    oldest = min(attempt.started_at for attempt in history.attempts) if history.attempts else report.started_at
+    is_full = len(history.attempts) >= KEPT_ATTEMPTS
+    knows_source = any(entry.source == source for attempt in history.attempts for entry in attempt.reports)
+    first = min((attempt.first_judged_at for attempt in history.attempts), default=oldest)
+    return source in _READ_AGAIN and is_full and knows_source and first <= report.started_at < oldest
 
 
 def _find_latest_start(history: PodHistoryChanged) -> datetime:
