@@ -8,7 +8,7 @@ that is slower than the log loses its position, as one does that comes back too 
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
 from api.memory.latest_attempts import CachedAttempt, Taken
@@ -74,10 +74,21 @@ class Subscription:
     is_closed: bool = False
     """True when the process ends."""
 
+    def is_behind(self, change: LogEntry) -> bool:
+        """Tell whether the change comes after the position at which the subscription began."""
+        return change.partition >= len(self.since) or change.offset >= self.since[change.partition]
+
     def wants(self, change: LogEntry) -> bool:
         """Tell whether the subscription is about the change."""
-        is_behind = change.partition >= len(self.since) or change.offset >= self.since[change.partition]
-        return is_behind and (change.is_latest or not self.only_latest)
+        return self.is_behind(change) and (change.is_latest or not self.only_latest)
+
+    def advance(self, offsets: Offsets) -> Offsets:
+        """Advance the position at which the subscription began to ``offsets``: no partition goes back.
+
+        The replica that gave that position may have read further in one partition than this one had at the change.
+        """
+        added = (0,) * (len(offsets) - len(self.since))
+        return tuple(map(max, offsets, (*self.since, *added)))
 
     def offer(self, change: LogEntry, max_waiting: int) -> None:
         if self.wants(change) and not self.is_lost:
@@ -157,16 +168,27 @@ class OrderedLog(Generic[Entry]):
         subscription = Subscription(key, only_latest, since or self.offsets, is_closed=self.is_closed)
         if since is not None and since != self.offsets:
             self._check(since)
-            missed = [
-                change.number
-                for change in self._changes.values()
-                if _is_about(change, key) and subscription.wants(change)
-            ]
-            subscription.waiting.extend(missed)
+            subscription.waiting.extend(self._list_missed(subscription))
         if subscription.waiting or subscription.is_closed:
             subscription.arrived.set()
         self._subscriptions.setdefault(key, set()).add(subscription)
         return subscription
+
+    def _list_missed(self, subscription: Subscription) -> list[int]:
+        """List the numbers of the changes that a subscriber has missed, without those that a seen one replaced.
+
+        Another replica may have read the topics in another order: a change that this one read before a seen change of
+        the pod is older than what the subscriber knows.
+        """
+        missed, seen = [], set()
+        for change in reversed(self._changes.values()):
+            if not _is_about(change, subscription.key):
+                continue
+            if not subscription.is_behind(change):
+                seen.add(change.pod)
+            elif subscription.wants(change) and change.pod not in seen:
+                missed.append(change.number)
+        return missed[::-1]
 
     def unsubscribe(self, subscription: Subscription) -> None:
         subscribers = self._subscriptions.get(subscription.key, set())
@@ -185,7 +207,8 @@ class OrderedLog(Generic[Entry]):
             if change is None:
                 subscription.lose()
                 return
-            yield change
+            offsets = subscription.advance(change.offsets)
+            yield change if offsets == change.offsets else replace(change, offsets=offsets)
 
     def close(self) -> None:
         """Wake all subscribers, because the process ends."""
@@ -216,7 +239,7 @@ class OrderedLog(Generic[Entry]):
     def _evict(self) -> None:
         oldest = self._changes.pop(next(iter(self._changes)))
         self._bytes -= oldest.size_bytes
-        self._floor[oldest.partition] = oldest.offset + 1
+        self._floor[oldest.partition] = max(oldest.offset + 1, self._floor.get(oldest.partition, 0))
 
     def _forget_everything(self) -> None:
         self._changes.clear()

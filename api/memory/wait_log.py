@@ -4,7 +4,7 @@ The version of a state is the time of its fact, as in the index (``schemas.docum
 a pod waits, has a node or is deleted takes the place of an older attempt, and a later attempt takes its place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -52,12 +52,23 @@ class WaitChange(LogEntry):
     """True if the pod waited before; None if memory has no earlier state."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LatestState:
+    """Latest state of a pod, with the place of its record."""
+
+    state: State
+    lane: int
+    offset: int
+    is_in_log: bool
+    """False for a pod that did not wait before and does not wait now: nobody has to know."""
+
+
 class WaitLog(OrderedLog[WaitChange]):
     """Log of the changes, and the latest state of each pod: at most ``max_count`` of both, of ``max_bytes`` each."""
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
         super().__init__(max_count, max_bytes, _TOPICS)
-        self._states: Lru[str, State] = Lru(max_count, max_bytes)
+        self._states: Lru[str, _LatestState] = Lru(max_count, max_bytes)
 
     def read_attempt(self, partition: int, offset: int, taken: Taken | None, pod: str) -> None:
         """Note a record of the topic of attempts; ``taken`` is its change of ``pod`` (``cluster/namespace/name``)."""
@@ -78,27 +89,37 @@ class WaitLog(OrderedLog[WaitChange]):
     def list_waiting(self, *key: str) -> list[State]:
         """List the latest states of the pods that wait in a cluster, or in one of its namespaces."""
         prefix = "/".join(key) + "/"
-        return [state for pod, state in self._states.list_items() if state.waits and pod.startswith(prefix)]
+        latest = ((pod, entry.state) for pod, entry in self._states.list_items())
+        return [state for pod, state in latest if state.waits and pod.startswith(prefix)]
 
     def _take(self, lane: int, offset: int, pod: str, state: State, size_bytes: int) -> None:
         before, version = self._states.peek(pod), _find_version(state)
         # More becomes known of an attempt at its own version.
-        if before and _find_version(before) > version:
+        if before and _find_version(before.state) > version:
+            if state.waits and not before.is_in_log:
+                # A replica that read the topics in another order has reported this wait, and not its end.
+                self._put(pod, replace(before, is_in_log=True), size_bytes, did_wait=None)
             return
-        self._states.put(pod, state, size_bytes + _STATE_BYTES, version / 4e6)
         # Most pods are observed with a node, and never waited.
-        if not state.waits and before and not before.waits:
+        is_in_log = state.waits or before is None or before.state.waits
+        did_wait = before.state.waits if before else None
+        self._put(pod, _LatestState(state, lane, offset, is_in_log), size_bytes, did_wait)
+
+    def _put(self, pod: str, latest: _LatestState, size_bytes: int, did_wait: bool | None) -> None:
+        """Put the latest state of a pod in the place of the one before, and append it to the log."""
+        self._states.put(pod, latest, size_bytes + _STATE_BYTES, _find_version(latest.state) / 4e6)
+        if not latest.is_in_log:
             return
         change = WaitChange(
             number=self._last + 1,
-            partition=lane,
-            offset=offset,
+            partition=latest.lane,
+            offset=latest.offset,
             offsets=self.offsets,
             pod=to_key(pod),
             is_latest=True,
             size_bytes=size_bytes + CHANGE_BYTES,
-            state=state,
-            did_wait=before.waits if before else None,
+            state=latest.state,
+            did_wait=did_wait,
         )
         self._append(change)
 

@@ -78,7 +78,7 @@ class SharedEvents:
         is_for_all: bool,
     ) -> bytes:
         """Encode the event of a change; empty if the watch has no event for it. ``is_for_all``: see ``Decoded``."""
-        key = (change.number, view, cluster, is_for_all)
+        key = (change.number, change.offsets, view, cluster, is_for_all)
         shared_event = self._events.get(key)
         if shared_event is None:
             async with self._turns:
