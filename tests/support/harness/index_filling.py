@@ -50,6 +50,7 @@ from schemas.indices import (
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from schemas.topics import NODE_STATES as STATES_TOPIC
+from schemas.topics import PODS as PODS_TOPIC
 from tests.support.harness.topics import provision_all
 
 NOW = datetime.now(UTC).replace(microsecond=123_456)
@@ -169,6 +170,10 @@ class Filling:
     def publish_states(self, *states: NodeStateChanged) -> None:
         """Publish onto the topic of node states."""
         asyncio.run(self._publish(STATES_TOPIC.name, list(map(encode, states))))
+
+    def publish_observations(self, *events: PodObserved) -> None:
+        """Publish onto the topic of pods."""
+        asyncio.run(self._publish(PODS_TOPIC.name, list(map(encode, events))))
 
     async def _publish(
         self, topic: str, records: Iterable[EncodedRecord], raw: Iterable[tuple[bytes, bytes]] = ()

@@ -23,12 +23,12 @@ class Fact:
 
     pod: int
     topic: int
-    at: int
+    moment: int
     waits: bool
 
     @property
     def version(self) -> int:
-        return self.at * 4_000_000 + (3 if self.topic == OF_PODS else 1 if self.waits else 2)
+        return self.moment * 4_000_000 + (3 if self.topic == OF_PODS else 1 if self.waits else 2)
 
 
 @dataclass
@@ -57,9 +57,9 @@ class Replica:
             self.log.read_observation(partition, offset, document)
         else:
             status = "failed" if fact.waits else "succeeded"
-            attempt = CachedAttempt("c", f"{lane}/{offset}", 1, float(fact.at), (b"{}",), status=status)
-            is_latest = fact.at > self.started_at.get(fact.pod, -1)
-            self.started_at[fact.pod] = max(fact.at, self.started_at.get(fact.pod, -1))
+            attempt = CachedAttempt("c", f"{lane}/{offset}", 1, float(fact.moment), (b"{}",), status=status)
+            is_latest = fact.moment > self.started_at.get(fact.pod, -1)
+            self.started_at[fact.pod] = max(fact.moment, self.started_at.get(fact.pod, -1))
             taken = Taken(attempt, None, is_latest=is_latest, size_bytes=2)
             self.log.read_attempt(partition, offset, taken, f"c/n/{fact.pod}")
         self.read[lane] += 1
