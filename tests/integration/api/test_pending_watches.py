@@ -67,9 +67,9 @@ def test_replicas_and_a_restart_lose_nothing_and_repeat_nothing(filling: Filling
     def refuse(pod: str, minute: int) -> None:
         filling.publish(an_attempt(f"{NAMESPACE}/{pod}", started_at=NOW + timedelta(minutes=minute)))
 
-    def place(pod: str, minute: int) -> None:
-        at = NOW + timedelta(minutes=minute)
-        filling.publish(an_attempt(f"{NAMESPACE}/{pod}", started_at=at, chosen="node1", bound=True))
+    def bind(pod: str, minute: int) -> None:
+        moment = NOW + timedelta(minutes=minute)
+        filling.publish(an_attempt(f"{NAMESPACE}/{pod}", started_at=moment, chosen="node1", bound=True))
 
     client, observed = Client(), filling.publish_observations
     with serving(filling.bootstrap_servers, filling.url) as other:
@@ -80,7 +80,7 @@ def test_replicas_and_a_restart_lose_nothing_and_repeat_nothing(filling: Filling
             refuse("tried-1", 0)
             client.read(events, {"tried-0", "tried-1", "held-0", "held-1"})
         # Nobody watches while these come.
-        place("tried-0", 1)
+        bind("tried-0", 1)
         observed(observe("held-0", 1, node="node1"), observe("held-2", 1))
         refuse("held-1", 1)
         with client.watching(api) as events:
@@ -97,5 +97,5 @@ def test_replicas_and_a_restart_lose_nothing_and_repeat_nothing(filling: Filling
             client.read(events, {"held-1", "held-2", "held-3", "last"})
     assert len(set(client.states)) == len(client.states), "a state was sent twice"
     with client.watching(api) as events:
-        place("last", 4)
+        bind("last", 4)
         client.read(events, {"held-1", "held-2", "held-3"})
