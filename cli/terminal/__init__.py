@@ -28,6 +28,7 @@ safe_text      pure: escapes characters that a terminal would obey
 values         pure: times and durations as kubectl writes them, words for the end of an attempt
 commands       the list of commands, each imported when it is called
 options        the options that all commands share
+language       the language of sentences: that of an option, or of the terminal
 exit_codes     exit codes, for scripts
 kubectl        ``kubectl schedulerlog``: only the commands of this package
 =============  ==================================================================================
