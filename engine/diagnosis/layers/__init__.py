@@ -14,6 +14,7 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 - ``autoscalers``: whether a node is coming
 - ``kubelet``, ``evictions``, ``reclaims``: pods that their node refused, or that lost their place on it
 
-``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text; ``statements`` collects the texts
-about a pod. ``engine.diagnosis.tree`` asks nothing about nodes where a layer before the scheduler explains the wait.
+``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text, and ``go_amounts`` the amounts;
+``statements`` collects the texts about a pod.
+``engine.diagnosis.tree`` asks nothing about nodes where a layer before the scheduler explains the wait.
 """

@@ -11,7 +11,7 @@ from ingest.cases.read_case import build_case
 from ingest.cases.workload_answers import diagnose_workload
 from schemas.answers.workloads import WorkloadDiagnosis
 from schemas.json_types import Json
-from tests.unit.ingest.cases.test_workload_answers import (
+from tests.support.builders.workload_objects import (
     NOW,
     a_node,
     a_pod,

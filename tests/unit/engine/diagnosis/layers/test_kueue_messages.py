@@ -8,8 +8,8 @@ import pytest
 
 from schemas.answers.diagnosis import Diagnosis
 from schemas.json_types import Json
+from tests.support.builders.kueue_objects import GATE, a_workload, an_object, list_queues
 from tests.support.builders.layer_objects import a_pod, diagnose_case, get_code
-from tests.unit.engine.diagnosis.layers.test_kueue import GATE, a_workload, an_object, list_queues
 
 MAIN = "couldn't assign flavors to pod set main: "
 WAITS = "insufficient unused quota for {} in flavor {}, 2 more needed"
