@@ -26,6 +26,7 @@ missing_resources
 attempt_steps    did the filter run, did a node pass, and why did the others not
 bind_steps       was the node locked, may the scheduler bind, is the pod bound
 logged_steps     what the lines of a log around a verdict explain
+reclaimed_places words about a place that a scheduler of queues took
 log_ends         attempts that a log does not end, notes about its scheduler
 
 Verdicts of kube-scheduler's filters (`engine.judging`)

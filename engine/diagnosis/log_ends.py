@@ -6,10 +6,10 @@ from typing import Final
 
 from engine.diagnosis.device_numbers import describe_requested_memory
 from engine.diagnosis.facts import DiagnosisFacts
-from engine.diagnosis.layers.reclaims import describe_reclaim
 from engine.diagnosis.logged_facts import LoggedFact, LoggedKind, select_facts
 from engine.diagnosis.logged_steps import find_pod_facts, to_log_evidence
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.reclaimed_places import describe_reclaim
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import (
     NOTHING,

@@ -8,9 +8,10 @@ import re
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
-from engine.diagnosis.layers.reclaims import describe_reclaim, find_reclaim, is_reclaim
+from engine.diagnosis.layers.reclaims import find_reclaim
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, Word
+from engine.diagnosis.reclaimed_places import describe_reclaim, is_reclaim
 from engine.diagnosis.texts import load_texts, write_phrase
 from engine.diagnosis.wording import quote, shorten_list, to_condition_evidence
 from engine.snapshot import kinds

@@ -57,7 +57,7 @@ CAUSES: Final = {
     "volcano 09-namespace-quota-on-pods train-a-worker-0": "GangIncomplete: 2 of 4; exceeded quota: limit",
     "volcano 10-high-priority-not-enqueued job/urgent": "GroupNotEnqueued: limit is the cluster: 8 of 8 are in use",
     "volcano 12-two-tasks-larger-than-cluster job/train-a": "GroupNeverFits: asks for 8; the cluster has 4",
-    "volcano 13-cluster-overused-at-enqueue job/train-b": "GroupNotEnqueued: limit is the cluster: 8 of 8 are in use",
+    "volcano 13-cluster-overused-at-enqueue job/train-b": "GroupNotEnqueued: the cluster has: 8 of 8 are in use",
     "volcano 14-queue-missing job/train-a": "QueueMissing: queue no-such-queue does not exist",
     "volcano 16-plain-pod note-1": "GroupNotEnqueued: limit is the cluster: 2 of 2 are in use",
     "volcano 17-selector job/train-a": "AffinityMismatch: pool=a100; pool = h100",
