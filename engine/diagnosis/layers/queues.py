@@ -63,10 +63,7 @@ _KAI_QUEUE: Final = "Queue.scheduling.run.ai"
 def check_queues(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the pod's queue or quota has room for it."""
     obstacle = (
-        _find_in_refusal(facts)
-        or yunikorn.find_in_events(facts)
-        or _find_in_group(facts)
-        or _find_top_queue(facts)
+        _find_in_refusal(facts) or yunikorn.find_in_events(facts) or _find_in_group(facts) or _find_top_queue(facts)
     )
     if obstacle:
         yield TreeStep(_QUESTIONS.get(obstacle.code, QUESTION), "no", obstacle.evidence, (), [obstacle])
