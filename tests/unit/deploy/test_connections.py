@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from api.settings import Settings as ApiSettings
 from pipeline.__main__ import index
-from pipeline.settings import WorkerSettings
+from pipeline.settings import IndexSettings, PlacementsSettings, WorkerSettings
+from runtime.telemetry.tracing import TracingSettings
 from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
@@ -193,6 +195,16 @@ def test_those_that_have_a_user_of_opensearch_reach_it() -> None:
     ports = list_ports("SCHEDULERLOG_OPENSEARCH_URL")
     assert ports == {9200}
     assert all(lets_out("opensearch", port) for port in ports)
+
+
+def test_those_that_make_spans_reach_a_collector() -> None:
+    settings = {"worker": WorkerSettings, "index": IndexSettings, "placements": PlacementsSettings, "api": ApiSettings}
+    with_spans = {name for name, kind in settings.items() if issubclass(kind, TracingSettings)}
+    # The scheduler takes them next to its own settings; docs/operations.md has the same four.
+    assert select_components("otlp") == with_spans | {"scheduler"} == {"worker", "index", "api", "scheduler"}
+    # The port of OTLP over HTTP, not that of gRPC, as OpenTelemetry's specification of the protocol has them.
+    assert lets_out("otlp", 4318)
+    assert not lets_out("otlp", 4317)
 
 
 @pytest.mark.parametrize("name", ["api", "mcp", "metrics"])
