@@ -18,11 +18,23 @@ from pipeline.admin.dead_letters import replay
 from pipeline.dead_letter import to_dead_letter
 from runtime.errors import UnreachableError
 from runtime.kafka.errors import explain_kafka_error
+from runtime.kafka.inspection import read_committed_offsets, read_end_offsets
 from runtime.kafka.record import Record
 from runtime.kafka.topics import describe_missing_topics, list_topic_names
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.settings import read
-from schemas.topics import ALERTS, ATTEMPTS, DECISIONS, MESSAGES, NODE_STATES, PODS, RAW_LOGS, TOPICS, TRENDS
+from schemas.topics import (
+    ALERTS,
+    ATTEMPTS,
+    DECISIONS,
+    MESSAGES,
+    NODE_STATES,
+    PODS,
+    RAW_LOGS,
+    TOPICS,
+    TRENDS,
+    Topic,
+)
 from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
@@ -206,6 +218,22 @@ def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, runn
     finally:
         kafka.change_password(user, PASSWORD)
         password_file.write_text(PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "topic"),
+    [("worker", "schedulerlog-pipeline", DECISIONS), ("index", "schedulerlog-index", ATTEMPTS)],
+)
+@pytest.mark.usefixtures("seen")
+def test_the_user_of_a_process_sees_the_lag_that_keda_asks_for(
+    kafka: SecuredKafka, name: str, group: str, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEDA's scaler asks for the topic's partitions, the group's offsets and the ends of the partitions."""
+    connection = read_connection(kafka.use_certificate(f"schedulerlog-{name}"), monkeypatch)
+    ends = asyncio.run(read_end_offsets(connection, topic.name))
+    offsets = asyncio.run(read_committed_offsets(connection, group, ends))
+    assert len(ends) == topic.partitions
+    assert 0 < sum(offsets.values()) <= sum(ends.values())
 
 
 def test_all_that_publish_what_they_read_have_the_same_rights() -> None:

@@ -25,8 +25,9 @@ from tests.support.control_plane.deployed import (
 from tests.support.control_plane.problems import FOREIGN, identify, list_problems
 from tests.support.stress import IS_STRESS
 
-ALTERNATIVES = ("tls/kafka-scram",)
-"""Components that say the opposite of another one (`tls`, `strimzi`): users and passwords in place of certificates."""
+ALTERNATIVES = ("tls/kafka-scram", "keda-tls/kafka-certificate", "keda-tls/kafka-scram", "keda-tls/strimzi")
+"""Components that say the opposite of another one (`tls`, `strimzi`), users and passwords in place of certificates, or
+that have another one in them (`keda`)."""
 PARTS_OF_OTHERS = ("pods", "hami", "tls/kafka-certificate", "tls/opensearch")
 """Listed by other components, or (`hami`) for the manifests of HAMi."""
 COMPONENTS = tuple(
@@ -118,6 +119,28 @@ def test_every_pair_of_components_starts(cluster: ControlPlane, tmp_path: Path) 
         if set_problems := list(list_problems(objects, NAMESPACE)):
             problems[tuple(order)] = set_problems
     assert problems == {}
+
+
+@pytest.mark.parametrize(
+    ("way", "component"), [("kafka-certificate", "tls"), ("kafka-scram", "tls/kafka-scram"), ("strimzi", "strimzi")]
+)
+def test_keda_with_credentials_goes_with_the_way_to_kafka_in_any_order(
+    cluster: ControlPlane, way: str, component: str, tmp_path: Path
+) -> None:
+    names = [f"keda-tls/{way}", component, "high-availability", "kube-events"]
+    first, second = [
+        build(cluster, combine(tmp_path / str(number), KUSTOMIZE / "base", order))
+        for number, order in enumerate((names, names[::-1]))
+    ]
+    assert to_comparable(first) == to_comparable(second)
+    assert list(list_problems(first, NAMESPACE)) == []
+    scaled = select_kinds(first, "ScaledObject")
+    triggers = [trigger for item in scaled for trigger in item["spec"]["triggers"]]
+    authentications = {item["metadata"]["name"] for item in select_kinds(first, "TriggerAuthentication")}
+    assert len(triggers) == 2
+    assert {trigger["authenticationRef"]["name"] for trigger in triggers} == authentications
+    # KEDA's definition of the other kind is not among those of the tests.
+    apply(cluster, scaled, "--dry-run=server", "--force-conflicts")
 
 
 def test_another_namespace_is_named_everywhere(cluster: ControlPlane, tmp_path: Path) -> None:

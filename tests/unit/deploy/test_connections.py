@@ -1,5 +1,6 @@
 """Selectors of deploy/kustomize: Services, budgets, scrapes, scaling, and what network policies let through."""
 
+import re
 from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
@@ -119,6 +120,68 @@ def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process
         assert (target["kind"], target["name"]) in workloads
         assert trigger["metadata"]["consumerGroup"] == groups[target["name"]]
         assert partitions[trigger["metadata"]["topic"]] == document["spec"]["maxReplicaCount"]
+
+
+KEDA_WAYS = {"kafka-certificate": "tls/kafka-certificate", "kafka-scram": "tls/kafka-scram", "strimzi": "strimzi"}
+"""Components that give KEDA credentials, and those by which the processes have them."""
+SETTINGS_OF_PARAMETERS = {"ca": "CA_FILE", "cert": "CERT_FILE", "key": "KEY_FILE", "password": "PASSWORD_FILE"}
+
+
+def list_literals(component: str) -> dict[str, str]:
+    """List the settings that a component writes into the ConfigMap."""
+    (document,) = read_documents(f"components/{component}/kustomization.yaml")
+    (generator,) = document["configMapGenerator"]
+    return dict(line.split("=", 1) for line in generator["literals"])
+
+
+def list_mounted_files(workload: str) -> dict[tuple[str, str], str]:
+    """List the files of the volume `kafka` by Secret and key; a Secret without `items` gives each key its own name."""
+    (document,) = [item for item in select_kind("Deployment", "StatefulSet") if item["metadata"]["name"] == workload]
+    (volume,) = [item for item in document["spec"]["template"]["spec"]["volumes"] if item["name"] == "kafka"]
+    keys = ("ca.crt", "tls.crt", "tls.key", "password")
+    return {
+        (source["secret"]["name"], item["key"]): item["path"]
+        for source in volume["projected"]["sources"]
+        for item in source["secret"].get("items", [{"key": key, "path": key} for key in keys])
+    }
+
+
+def get_authentications(way: str) -> dict[str, dict[str, Any]]:
+    """Get the TriggerAuthentication of each workload that KEDA scales, by the patches of the component."""
+    documents = read_documents(f"components/keda-tls/{way}/*.yaml")
+    specs = {item["metadata"]["name"]: item["spec"] for item in documents if item["kind"] == "TriggerAuthentication"}
+    (kustomization,) = [item for item in documents if item["kind"] == "Component"]
+    assert kustomization["components"] == ["../../keda"]
+    authentications = {}
+    for patch in kustomization["patches"]:
+        added = {operation["path"]: operation["value"] for operation in yaml.safe_load(patch["patch"])}
+        assert added.pop("/spec/triggers/0/metadata/tls") == "enable"
+        for document in select_kind("ScaledObject"):
+            if re.fullmatch(patch["target"]["name"], document["metadata"]["name"]):
+                authentications[document["metadata"]["name"]] = specs[
+                    added["/spec/triggers/0/authenticationRef"]["name"]
+                ] | {"added": added}
+    return authentications
+
+
+@pytest.mark.parametrize(("way", "component"), KEDA_WAYS.items())
+def test_keda_has_the_credentials_of_the_process_that_it_scales(way: str, component: str) -> None:
+    settings = list_literals(component)
+    authentications = get_authentications(way)
+    assert authentications.keys() == {"schedulerlog-worker", "schedulerlog-index"}
+    for workload, spec in authentications.items():
+        mounted = list_mounted_files(workload)
+        files = {
+            SETTINGS_OF_PARAMETERS[item["parameter"]]: f"/etc/schedulerlog/kafka/{mounted[item['name'], item['key']]}"
+            for item in spec["secretTargetRef"]
+        }
+        prefix = "SCHEDULERLOG_KAFKA_"
+        assert files == {name.removeprefix(prefix): value for name, value in settings.items() if name.endswith("_FILE")}
+        # The names that KEDA gives Kafka's mechanisms.
+        mechanism = settings.get(f"{prefix}SASL_MECHANISM")
+        assert spec["added"].get("/spec/triggers/0/metadata/sasl") == {"SCRAM-SHA-512": "scram_sha512"}.get(mechanism)
+        usernames = [item["name"] for item in spec.get("env", ()) if item["parameter"] == "username"]
+        assert usernames == [name for name in settings if name == f"{prefix}USERNAME"]
 
 
 def get_policy_spec(name: str) -> dict[str, Any]:
