@@ -1,11 +1,13 @@
 """The settings of the pipeline's commands, a model each; runtime.settings.settings says how they are read."""
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from socket import gethostname
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
+from runtime import durations
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
@@ -17,6 +19,8 @@ from runtime.settings.settings import (
     LabelNames,
     ServiceSettings,
     Size,
+    format_size,
+    parse_size,
 )
 from runtime.settings.variables import derive_variable
 from runtime.telemetry.tracing import TracingSettings
@@ -44,6 +48,65 @@ def _check_retention(retention: timedelta) -> timedelta:
     if timedelta(0) < retention < _DAY:
         raise ValueError("is shorter than a day: write hours, for example 720h for 30 days, or 0")
     return retention
+
+
+def _read_by_family(parse: Callable[[str], Any]) -> Callable[[object], object]:
+    """Make a reader of `FAMILY=VALUE,…`, whose values ``parse`` reads; it raises ``ValueError``."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if wrong := next((name for name, sign, _ in pairs if not sign), None):
+            raise ValueError(f"{wrong.strip()!r} is no pair: write FAMILY=VALUE, several between commas")
+        return {name.strip(): parse(text.strip()) for name, _, text in pairs}
+
+    return read
+
+
+def _format_by_family(format_value: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda values: ",".join(f"{name}={format_value(value)}" for name, value in values.items())
+
+
+def _check_families(values: dict[str, Any]) -> dict[str, Any]:
+    # Imported where a family is named: the fields of all indices are no part of other commands.
+    from schemas.indices import INDICES
+
+    names = [index.family for index in INDICES]
+    if unknown := next((name for name in values if name not in names), None):
+        raise ValueError(f"{unknown!r} is no family of indices: write some of {', '.join(names)}, as devices=…")
+    return values
+
+
+def _check_limits(limits: dict[str, int]) -> dict[str, int]:
+    from schemas.indices import INDICES
+
+    if family := next((index.family for index in INDICES if not index.is_daily and index.family in limits), None):
+        raise ValueError(f"{family} is one index, whose documents expire by their age alone: shorten its time instead")
+    return limits
+
+
+def _check_times(times: dict[str, timedelta]) -> dict[str, timedelta]:
+    for name, time in times.items():
+        if time < _DAY:
+            raise ValueError(f"{name} is shorter than a day: write hours, for example {name}=72h for three days")
+    return times
+
+
+FamilyTimes = Annotated[
+    dict[str, timedelta],
+    BeforeValidator(_read_by_family(durations.read)),
+    AfterValidator(_check_families),
+    AfterValidator(_check_times),
+    Flag(metavar="FAMILY=DURATION,…", text=_format_by_family(durations.format_go)),
+]
+FamilySizes = Annotated[
+    dict[str, int],
+    BeforeValidator(_read_by_family(parse_size)),
+    AfterValidator(_check_families),
+    AfterValidator(_check_limits),
+    Flag(metavar="FAMILY=SIZE,…", text=_format_by_family(format_size)),
+]
 
 
 def derive_events_group(cluster_name: str) -> str:
@@ -146,6 +209,11 @@ class RetentionSettings(OpenSearchConnection):
     retention: Annotated[Duration, AfterValidator(_check_retention)] = timedelta(0)
     """Time for which `retention` keeps every index, in whole days (720h: 30 days); 0 keeps each as long as
     docs/operations.md says (7 to 90 days)."""
+    retention_by_family: FamilyTimes = Field(default_factory=dict)
+    """Times of single families of indices, in place of SCHEDULERLOG_RETENTION: `devices=72h,attempts=336h`."""
+    retention_sizes: FamilySizes = Field(default_factory=dict)
+    """Most bytes of single families on the disks, replicas included: `devices=200Gi,attempts=500Gi`. Above it
+    `retention` deletes their oldest days first, never the current one."""
     kept_clusters: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = ()
     """Names of clusters, between commas, whose data `retention` never deletes: of old logs that were read under a
     name of their own, for example."""

@@ -54,6 +54,11 @@ class Index:
         return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
 
     @property
+    def family(self) -> str:
+        """The name of the family in settings: `devices` of `schedulerlog-devices`."""
+        return self.alias.removeprefix("schedulerlog-")
+
+    @property
     def custom_template(self) -> str:
         """The component template of this family alone, which an operator may make."""
         return f"{self.alias}@custom"

@@ -13,6 +13,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
 from pipeline.admin.provision import Say
+from pipeline.admin.retention import derive_retention
 from pipeline.settings import RetentionSettings
 from runtime.errors import SettingError, UnreachableError
 from runtime.opensearch.client import create_client
@@ -59,7 +60,7 @@ def to_policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
             f"{derive_variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
             "leave the deletion to `schedulerlog pipeline retention`"
         )
-    return {index.alias: to_policy(index, settings.retention or index.retention) for index in BY_POLICY}
+    return {index.alias: to_policy(index, derive_retention(settings, index)) for index in BY_POLICY}
 
 
 def to_json(settings: RetentionSettings) -> str:

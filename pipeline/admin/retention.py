@@ -1,9 +1,10 @@
 """Retention: deletes daily indices that are older than they are kept, and single documents of the states of pods.
 
 The name of an index ends with the day (UTC) on which its attempts started. It is deleted when that day ended longer ago
-than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from today on. An
-index with a placement that has not ended yet, or with documents of a cluster whose data is to be kept, is left. An
-index with another name is not ours: it is left.
+than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from today on. A
+family that has more bytes than its limit loses its oldest days earlier than that. An index with a placement that has
+not ended yet, or with documents of a cluster whose data is to be kept, is left. An index with another name is not ours:
+it is left.
 """
 
 import asyncio
@@ -38,11 +39,15 @@ class Dropped:
     """Days since the index should have been deleted; None for documents."""
     documents: int | None = None
     """Number of documents; None: the index itself."""
+    bytes_over: int | None = None
+    """Bytes that the family had above its limit; None where the time was the reason."""
 
     def __str__(self) -> str:
         done = "would be dropped" if self.is_dry_run else "dropped"
         if self.documents is not None:
             return f"index {self.index}: {self.documents} documents {done}"
+        if self.bytes_over is not None:
+            return f"index {self.index}: {done}, its family had {self.bytes_over:,} bytes above its limit"
         return f"index {self.index}: {done}, {self.days_past} days past the {self.kept_days} that it is kept"
 
 
@@ -64,13 +69,37 @@ class Expired(NamedTuple):
     """Time since it should have been deleted."""
 
 
+class Stored(NamedTuple):
+    """An index as OpenSearch has it."""
+
+    made_at: datetime
+    size: int = 0
+    """Bytes on the disks, replicas included."""
+
+
+def derive_retention(settings: RetentionSettings, index: Index) -> timedelta:
+    """Derive how long indices of the family are kept."""
+    return settings.retention_by_family.get(index.family) or settings.retention or index.retention
+
+
 def list_expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta, now: datetime) -> Iterator[Expired]:
     """List the indices of ``index`` in ``made_at`` (creation time by name) whose retention has passed, oldest first."""
     for name in sorted(made_at):
-        day = _parse_day(index, name)
-        # One more day than is kept: the index holds attempts up to the end of its day.
-        if day and (since := now - (max(day + timedelta(days=1), made_at[name]) + keep)) > timedelta():
+        if (kept_from := _derive_start(index, name, made_at[name])) and (since := now - kept_from - keep) > timedelta():
             yield Expired(name, since)
+
+
+def list_oldest(index: Index, made_at: Mapping[str, datetime], now: datetime) -> list[str]:
+    """List the indices of ``index`` whose day has ended, the one that has been kept longest first."""
+    starts = ((_derive_start(index, name, made_at[name]), name) for name in made_at)
+    return [name for start, name in sorted(pair for pair in starts if pair[0]) if start < now]
+
+
+def _derive_start(index: Index, name: str, made_at: datetime) -> datetime | None:
+    """Derive the time from which the index is kept; None for one that is not of this family."""
+    day = _parse_day(index, name)
+    # The end of its day: the index holds attempts up to then.
+    return max(day + timedelta(days=1), made_at) if day else None
 
 
 def _parse_day(index: Index, name: str) -> datetime | None:
@@ -124,24 +153,66 @@ async def drop_expired(
 ) -> None:
     """Delete expired indices now; ``say`` gets each. Raises ``UnreachableError``."""
     try:
-        for index in families:
-            keep = settings.retention or index.retention
-            # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
-            for old in list_expired(index, await _read_creation_times(store, index), keep, now):
-                if await _is_needed(store, index, old.name, settings.kept_clusters):
-                    continue
-                if not dry_run:
-                    # By its full name and never by a pattern, which could match what is not ours. 404: another run was
-                    # faster.
-                    await store.transport.perform_request("DELETE", f"/{old.name}", ignore=(404,))
-                say(Dropped(old.name, keep.days, dry_run, days_past=old.since.days))
-            if index.is_daily:
-                continue
-            if count := await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run):
-                say(Dropped(index.alias, keep.days, dry_run, documents=count))
+        for index in INDICES:
+            if index in families or index.family in settings.retention_sizes:
+                await _clean_family(_Cleaning(store, settings, now, dry_run, say), index, by_age=index in families)
     except TransportError as error:
         cause = explain_refusal(error, f"the role {PROVISIONER}")
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleaning:
+    """One run over all families."""
+
+    store: AsyncOpenSearch
+    settings: RetentionSettings
+    now: datetime
+    is_dry_run: bool
+    say: Say
+
+    async def drop(self, index: Index, name: str, item: Dropped) -> bool:
+        """Delete the index, unless something in it has to be kept; return whether it was deleted."""
+        if await _is_needed(self.store, index, name, self.settings.kept_clusters):
+            return False
+        if not self.is_dry_run:
+            # By its full name and never by a pattern, which could match what is not ours. 404: another run was faster.
+            await self.store.transport.perform_request("DELETE", f"/{name}", ignore=(404,))
+        self.say(item)
+        return True
+
+
+async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> None:
+    keep = derive_retention(run.settings, index)
+    stored = await _read_stored(run.store, index)
+    # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
+    for old in list_expired(index, _list_creation_times(stored), keep, run.now) if by_age else ():
+        item = Dropped(old.name, keep.days, run.is_dry_run, days_past=old.since.days)
+        if await run.drop(index, old.name, item):
+            del stored[old.name]
+    if limit := run.settings.retention_sizes.get(index.family):
+        await _drop_oversized(run, index, stored, limit)
+    if by_age and not index.is_daily:
+        before, kept_clusters = run.now - keep, run.settings.kept_clusters
+        if count := await _drop_documents(run.store, index, before, kept_clusters, dry_run=run.is_dry_run):
+            run.say(Dropped(index.alias, keep.days, run.is_dry_run, documents=count))
+
+
+async def _drop_oversized(run: _Cleaning, index: Index, stored: Mapping[str, Stored], limit: int) -> None:
+    """Delete the oldest days until the family has no more bytes than its limit, or only days that have to be kept."""
+    keep = derive_retention(run.settings, index)
+    over = sum(item.size for name, item in stored.items() if _parse_day(index, name)) - limit
+    for name in list_oldest(index, _list_creation_times(stored), run.now):
+        if over <= 0:
+            return
+        if await run.drop(index, name, Dropped(name, keep.days, run.is_dry_run, bytes_over=over)):
+            over -= stored[name].size
+    if over > 0:
+        run.say(f"index {index.alias}: {over:,} bytes above its limit, and no day left that may be deleted")
+
+
+def _list_creation_times(stored: Mapping[str, Stored]) -> dict[str, datetime]:
+    return {name: item.made_at for name, item in stored.items()}
 
 
 async def _drop_documents(
@@ -177,11 +248,17 @@ async def _is_needed(store: AsyncOpenSearch, index: Index, name: str, kept_clust
     return bool(answer.get("hits", {}).get("total", {}).get("value"))
 
 
-async def _read_creation_times(store: AsyncOpenSearch, index: Index) -> dict[str, datetime]:
+async def _read_stored(store: AsyncOpenSearch, index: Index) -> dict[str, Stored]:
     # `expand_wildcards`: closed and hidden indices take disk space too.
     path = f"/_cat/indices/{index.alias}-*"
+    columns = {"format": "json", "h": "index,creation.date,store.size", "bytes": "b"}
     rows: list[dict[str, Any]] = await store.transport.perform_request(
-        "GET", path, params={"format": "json", "h": "index,creation.date", "expand_wildcards": "all"}
+        "GET", path, params=columns | {"expand_wildcards": "all"}
     )
-    # Milliseconds since 1970.
-    return {row["index"]: datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC) for row in rows}
+    # Milliseconds since 1970. A closed index has no size there.
+    return {
+        row["index"]: Stored(
+            datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC), int(row.get("store.size") or 0)
+        )
+        for row in rows
+    }

@@ -111,3 +111,30 @@ def test_a_day_with_a_placement_that_has_not_ended_is_kept(url: str) -> None:
             httpx.post(f"{url}/{name}/_doc", json=placement, params={"refresh": "true"}, timeout=30).raise_for_status()
     assert f"index {ended}: dropped" in "\n".join(run_retention_later(url))
     assert list_names(url) == {continuing}
+
+
+def list_sizes(url: str, family: str) -> dict[str, int]:
+    options = {"format": "json", "bytes": "b", "h": "index,store.size"}
+    rows = httpx.get(f"{url}/_cat/indices/{family}-*", params=options, timeout=30).json()
+    return {row["index"]: int(row["store.size"]) for row in rows}
+
+
+def test_a_family_above_its_limit_loses_its_oldest_days_and_no_more(url: str) -> None:
+    days = [f"schedulerlog-devices-2020.01.0{day}" for day in range(1, 5)]
+    other = "schedulerlog-attempts-2020.01.01"
+    # Each made after the one before: their age decides, which is counted from then for a log of years ago.
+    for name in [*days, other]:
+        document = {"cluster": "archive" if name == days[1] else "default", "text": name * 20}
+        httpx.post(f"{url}/{name}/_doc", json=document, params={"refresh": "true"}, timeout=30).raise_for_status()
+        httpx.post(f"{url}/{name}/_flush", timeout=30).raise_for_status()
+    sizes = list_sizes(url, "schedulerlog-devices")
+    # Room for the last two days, and a day less than the oldest two have: the second is of a cluster that is kept.
+    limit = sum(sizes.values()) - sizes[days[0]] - 1
+    lines = run_retention_later(url, retention="100000h", retention_sizes=f"devices={limit}", kept_clusters="archive")
+    assert [line.split(":")[0].split()[1] for line in lines] == [days[0], days[2]]
+    assert all("bytes above its limit" in line for line in lines)
+    assert list_names(url) == {days[1], days[3], other}
+    (line,) = run_retention_later(
+        url, retention="100000h", retention_sizes="devices=1", kept_clusters="archive,default"
+    )
+    assert line.endswith("and no day left that may be deleted")

@@ -48,6 +48,17 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"incomplete_after": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER: 'soon' is not a duration, write one such as 5m"),
         ({"queue_size": "10 MB"}, "SCHEDULERLOG_QUEUE_SIZE: '10 MB' is not a size, write one such as 64Mi or 4Gi"),
         ({"retention": "7"}, "SCHEDULERLOG_RETENTION: is shorter than a day: write hours"),
+        (
+            {"retention_by_family": "devices=7"},
+            "SCHEDULERLOG_RETENTION_BY_FAMILY: devices is shorter than a day",
+        ),
+        ({"retention_by_family": "device=72h"}, "SCHEDULERLOG_RETENTION_BY_FAMILY: 'device' is no family of indices: "),
+        ({"retention_by_family": "72h"}, "SCHEDULERLOG_RETENTION_BY_FAMILY: '72h' is no pair: write FAMILY=VALUE"),
+        ({"retention_sizes": "devices"}, "SCHEDULERLOG_RETENTION_SIZES: 'devices' is no pair: write FAMILY=VALUE"),
+        (
+            {"retention_sizes": "pod-states=1Gi"},
+            "SCHEDULERLOG_RETENTION_SIZES: pod-states is one index",
+        ),
         ({"instance_id": "a b"}, "SCHEDULERLOG_INSTANCE_ID: "),
         ({"expected_pools": "a100"}, "SCHEDULERLOG_EXPECTED_POOLS: "),
         (

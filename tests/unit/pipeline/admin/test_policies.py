@@ -99,3 +99,9 @@ def test_they_can_be_printed_for_those_who_write_them_themselves() -> None:
         name: {"policy": content} for name, content in to_policies(build_settings()).items()
     }
     assert DEVICES.alias in json.loads(done.output)
+
+
+def test_a_time_of_a_family_is_that_of_its_policy() -> None:
+    policies = to_policies(build_settings(retention="720h", retention_by_family="devices=72h"))
+    assert policies["schedulerlog-devices"]["description"] == "schedulerlog-devices: kept for 3 days"
+    assert policies["schedulerlog-trends"]["description"] == "schedulerlog-trends: kept for 30 days"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.admin.retention import Dropped, list_expired, to_json_line
+from pipeline.admin.retention import Dropped, list_expired, list_oldest, to_json_line
 from schemas.indices import ATTEMPTS, POD_STATES
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -65,7 +65,30 @@ def test_what_was_deleted_is_a_line_for_people_and_for_programs() -> None:
     assert str(index) == "index schedulerlog-attempts-2026.10.21: would be dropped, 2 days past the 30 that it is kept"
     assert json.loads(to_json_line(index)) == {
         "index": "schedulerlog-attempts-2026.10.21", "kept_days": 30, "is_dry_run": True, "days_past": 2,
-        "documents": None,
+        "documents": None, "bytes_over": None,
     }  # fmt: skip
     assert str(Dropped("a", 14, is_dry_run=False, documents=7)) == "index a: 7 documents dropped"
     assert to_json_line("no answer") == '{"error": "no answer"}'
+
+
+def test_the_day_that_was_kept_longest_is_the_first_to_go_and_never_the_current_one() -> None:
+    """A log of years ago that was read an hour ago is kept as long from then on as an index of today's attempts."""
+    made_at = {
+        "schedulerlog-attempts-2026.11.21": NOW - timedelta(hours=12),
+        "schedulerlog-attempts-2026.11.20": NOW - timedelta(days=1),
+        "schedulerlog-attempts-2026.11.18": NOW - timedelta(days=3),
+        "schedulerlog-attempts-2024.04.20": NOW - timedelta(hours=1),
+        "schedulerlog-attempts-2026.11.01-copy": NOW - timedelta(days=20),
+    }
+    assert list_oldest(ATTEMPTS, made_at, NOW) == [
+        "schedulerlog-attempts-2026.11.18",
+        "schedulerlog-attempts-2026.11.20",
+        "schedulerlog-attempts-2024.04.20",
+    ]
+
+
+def test_an_index_that_was_deleted_for_its_size_says_so() -> None:
+    index = Dropped("schedulerlog-devices-2026.11.18", 7, is_dry_run=False, bytes_over=1_500_000)
+    assert str(index) == (
+        "index schedulerlog-devices-2026.11.18: dropped, its family had 1,500,000 bytes above its limit"
+    )
