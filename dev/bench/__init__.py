@@ -28,6 +28,7 @@ watcher                  the reader of a cluster's events, with many pods and wo
 soak                     memory of worker and index writer over a long run (``python -m dev.bench.soak``)
 stack_soak               memory of every process over a long run (``python -m dev.bench.stack_soak``)
 capacity                 CPUs, processes and disk of a fleet, by a model of the measured costs
+installation             pods, CPUs, memory and disk of whole installations, quiet and busy
 
 Programs and parts that they share:
 
