@@ -24,8 +24,8 @@ _PLACEMENT_BYTES: Final = 7_600
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Usage of a fleet."""
+class FleetUse:
+    """FleetUse of a fleet."""
 
     name: str
     started_pods: float
@@ -44,8 +44,8 @@ class Usage:
 
 
 # kube-scheduler tries a waiting pod after five minutes at the latest, and whenever something changes that may help it.
-QUIET: Final = Usage("quiet", started_pods=1, waiting_pods=0.01, tries=12)
-BUSY: Final = Usage("busy", started_pods=10, waiting_pods=0.5, tries=60)
+QUIET: Final = FleetUse("quiet", started_pods=1, waiting_pods=0.01, tries=12)
+BUSY: Final = FleetUse("busy", started_pods=10, waiting_pods=0.5, tries=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ _HISTORY_MIB: Final = 2_800 / 2**20
 @dataclass(frozen=True, slots=True)
 class Installation:
     nodes: int
-    usage: Usage
+    usage: FleetUse
     layout: Layout
     rates: AttemptRates
     cores: float
@@ -122,7 +122,7 @@ class Installation:
     """Disk of all nodes of OpenSearch, at the end of each family's retention."""
 
 
-def derive_installation(model: CostModel, nodes: int, usage: Usage, layout: Layout) -> Installation:
+def derive_installation(model: CostModel, nodes: int, usage: FleetUse, layout: Layout) -> Installation:
     rates = usage.derive_rates(nodes)
     needs = derive_needs(model, nodes, rates)
     return Installation(
@@ -153,7 +153,7 @@ def _sum_cores(model: CostModel, nodes: int, rates: AttemptRates) -> float:
     return needs.scheduler_cores + needs.worker_cores + needs.index_cores + needs.opensearch_cores
 
 
-def _derive_memory(nodes: int, usage: Usage, layout: Layout) -> float:
+def _derive_memory(nodes: int, usage: FleetUse, layout: Layout) -> float:
     growing = ((_WORKER, layout.workers), (_INDEX, layout.workers), (_API, layout.workers), (_KUBE_EVENTS, 1))
     services = sum((memory.predict(nodes) - memory.rest) * number for memory, number in growing)
     # One process at rest for all: docs/measurements.md.
@@ -162,7 +162,7 @@ def _derive_memory(nodes: int, usage: Usage, layout: Layout) -> float:
     return services + histories + _SCHEDULER.predict(nodes) * layout.schedulers
 
 
-def _derive_index_gb(model: CostModel, nodes: int, usage: Usage, rates: AttemptRates) -> float:
+def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: AttemptRates) -> float:
     """Bytes of a day by family, each for as many days as it is kept."""
     first = model.first["index_bytes"].predict(nodes) * rates.first
     retries = model.retry["index_bytes"].predict(nodes) * rates.retries

@@ -9,14 +9,14 @@ from dev.bench.installation import (
     BUSY,
     PRODUCTION,
     SMALL,
-    Usage,
+    FleetUse,
     count_daily_indices,
     derive_installation,
     format_installations,
 )
 
 PAGE = Path("docs/sizing.md").read_text()
-NOTHING = Usage("unused", started_pods=0, waiting_pods=0, tries=0)
+NOTHING = FleetUse("unused", started_pods=0, waiting_pods=0, tries=0)
 
 
 def build_model(index_bytes_of_first: float = 0) -> CostModel:
@@ -43,7 +43,7 @@ def test_an_unused_installation_takes_what_was_measured_at_rest() -> None:
 
 
 def test_the_disk_holds_each_family_for_its_days_and_twice() -> None:
-    hourly = Usage("hourly", started_pods=0, waiting_pods=1, tries=1, changed=1)
+    hourly = FleetUse("hourly", started_pods=0, waiting_pods=1, tries=1, changed=1)
     needs = derive_installation(build_model(1e9), 1, hourly, PRODUCTION)
     # 24 GB a day: seven tenths for 30 days and the current one, three tenths for 7 and the current one; two copies.
     assert needs.index_gb == pytest.approx(2 * 24 * (0.7 * 31 + 0.3 * 8))
