@@ -71,6 +71,7 @@ def list_page_routes(
         Route(ROOT, home.show_home),
         Route(ROOT + "/", home.show_home),
         Route(ROOT + "/go", home.go_to_pod),
+        Route(ROOT + "/attempts/{attempt_id}", pods.go_to_attempt),
         Route(POD, pods.show_pod),
         Route(POD + "/group", pods.show_group),
         Route(POD + "/node", pods.show_node),

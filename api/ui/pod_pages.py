@@ -10,17 +10,17 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from api.answers.attempt_lookup import AttemptLookup, StoredAttempt
 from api.authority.access import get_access
-from api.handlers.attempt_rights import find_readable_attempt_or_latest
+from api.handlers.attempt_rights import find_readable_attempt, find_readable_attempt_or_latest
 from api.handlers.redaction import redact_attempt
 from api.http.errors import BadRequestError, NotFoundError
 from api.http.param_types import parse_time
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import IndexDownError
-from api.ui.page_shell import PageShell, parse_page_cluster, select_parameters, to_part, to_refusal
+from api.ui.page_shell import PageShell, build_context, parse_page_cluster, select_parameters, to_part, to_refusal
 from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
 from page.views.node_groups import NodeGroup, list_codes
@@ -38,6 +38,13 @@ NAMES_PER_PAGE: Final = 400
 class PodPages:
     shell: PageShell
     attempts: AttemptLookup
+
+    async def go_to_attempt(self, request: Request) -> Response:
+        """Go to the page of the attempt's pod, as of that attempt. Raises ``ForbiddenError``, ``NotFoundError``."""
+        attempt_id = request.path_params["attempt_id"]
+        attempt = await find_readable_attempt(self.attempts, request, parse_page_cluster(request), attempt_id)
+        pod = attempt.read_summary().pod
+        return RedirectResponse(build_context(request).link_pod(pod.namespace, pod.name, attempt=attempt_id), 303)
 
     async def show_pod(self, request: Request) -> Response:
         """Show the pod now, or its attempt that the parameter ``attempt`` names, or its latest until ``at``."""

@@ -1,4 +1,4 @@
-"""Index pattern of every index family. Fields that name an attempt or a pod are links to the API. Pure."""
+"""Index pattern of every index family. Fields that name an attempt or a pod are links to its page. Pure."""
 
 from typing import Any, Final
 
@@ -7,19 +7,22 @@ from schemas.index_family import Index
 from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
 
 POD_LINK: Final = "pod_link"
-"""Field that Dashboards computes: the path of a pod at the API."""
+"""Field that Dashboards computes: the path of a pod's page at the API, below ``/ui``."""
 PLACEMENTS_NOW: Final = "schedulerlog-occupancy-at-any-time"
 """Occupancy without a time field: a lasting placement began at any time, and the time picker must not hide it."""
 
 # The states of pods have no time field: a waiting pod was judged at any time, and the time picker must not hide it.
 _TIME_FIELDS: Final = {FINDINGS.alias: "found_at", POD_STATES.alias: None}
 _ATTEMPT_IDS: Final = ("attempt_id", "episode", "repeats")
-# A link of Dashboards knows the value of one field, and the path of a pod needs three. Documents that were written
+# A link of Dashboards knows the value of one field, and the page of a pod needs three. Documents that were written
 # before clusters had names have no cluster.
 _POD_PATH: Final = (
-    "def cluster = doc['cluster'].size() == 0 ? '' : '/clusters/' + doc['cluster'].value;"
-    " return cluster + '/namespaces/' + doc['namespace'].value + '/pods/' + doc['pod'].value"
+    "def path = '/pods/' + doc['namespace'].value + '/' + doc['pod'].value + '?';"
+    " if (doc['cluster'].size() > 0) { path += 'cluster=' + doc['cluster'].value + '&' }"
 )
+_AT_ATTEMPT: Final = " if (doc['attempt_id'].size() > 0) { path += 'attempt=' + doc['attempt_id'].value + '&' }"
+"""In rows about one attempt; of others the page shows what is so now."""
+_END: Final = " return path.substring(0, path.length() - 1)"
 
 
 def list_index_patterns(api_url: str) -> list[SavedObject]:
@@ -41,20 +44,21 @@ def _build_pattern(pattern_id: str, title: str, index: Index, api_url: str, time
     if time_field:
         attributes["timeFieldName"] = time_field
     if _has_pod_link(index):
-        attributes["fields"] = to_json_text([_POD_LINK_FIELD])
+        attributes["fields"] = to_json_text([_build_pod_link(index)])
     return SavedObject("index-pattern", pattern_id, attributes)
 
 
-_POD_LINK_FIELD: Final = {
-    "name": POD_LINK,
-    "type": "string",
-    "count": 0,
-    "scripted": True,
-    "script": _POD_PATH,
-    "lang": "painless",
-    # Without `aggregatable`, `searchable` and `readFromDocValues`: if a field has all three, Dashboards takes the list
-    # as complete and does not fetch the fields of the index.
-}
+def _build_pod_link(index: Index) -> dict[str, Any]:
+    return {
+        "name": POD_LINK,
+        "type": "string",
+        "count": 0,
+        "scripted": True,
+        "script": _POD_PATH + (_AT_ATTEMPT if index in (ATTEMPTS, FINDINGS) else "") + _END,
+        "lang": "painless",
+        # Without `aggregatable`, `searchable` and `readFromDocValues`: if a field has all three, Dashboards takes the
+        # list as complete and does not fetch the fields of the index.
+    }
 
 
 def _has_pod_link(index: Index) -> bool:
@@ -63,10 +67,11 @@ def _has_pod_link(index: Index) -> bool:
 
 def _map_formats(index: Index, api_url: str) -> dict[str, Any]:
     """Map each field to its format."""
-    attempt = _build_link(f"{api_url}/api/v1/attempts/{{{{value}}}}", "{{value}}")
+    # Pages, and not the JSON of the API: a browser has no token for it, and is asked for one by a page.
+    attempt = _build_link(f"{api_url}/ui/attempts/{{{{value}}}}", "{{value}}")
     formats: dict[str, Any] = {name: attempt for name in _ATTEMPT_IDS if name in index.properties}
     if _has_pod_link(index):
-        formats[POD_LINK] = _build_link(f"{api_url}/api/v1{{{{rawValue}}}}/schedulerlog", "why")
+        formats[POD_LINK] = _build_link(f"{api_url}/ui{{{{rawValue}}}}", "why")
     return formats
 
 

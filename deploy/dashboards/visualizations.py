@@ -35,8 +35,8 @@ def list_visualizations(api_url: str) -> list[SavedObject]:
 
 def _build_introduction(api_url: str) -> SavedObject:
     words = (
-        f"Every scheduling attempt: [pending pods now]({api_url}/api/v1/pending), [findings]({api_url}/api/v1/findings)"
-        f", [the API]({api_url}/docs). A link in a row answers why the pod is where it is, or why it waits."
+        f"Every scheduling attempt: [pending pods now]({api_url}/ui/pending), [findings]({api_url}/ui/findings)"
+        f", [trends]({api_url}/ui/trends). A link in a row answers why the pod is where it is, or why it waits."
     )
     return build_text_panel("schedulerlog-introduction", "schedulerlog", words)
 

@@ -299,18 +299,19 @@ def test_a_saved_search_lists_these_pods_in_this_order(filling: Filling, name: s
     assert [f"{hit['_source']['namespace']}/{hit['_source']['pod']}" for hit in hits] == PODS[name]
 
 
-def test_the_links_of_a_row_are_answered_by_the_api(filling: Filling, api: Served) -> None:
+def test_the_links_of_a_row_lead_to_pages(filling: Filling, api: Served) -> None:
     (row,) = fetch_hits(filling, "schedulerlog-bind-failures")
     attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     links = json.loads(attempts["fieldFormatMap"])
     values = {"attempt_id": row["_source"]["attempt_id"], "pod_link": row["fields"]["pod_link"][0]}
-    assert values["pod_link"] == "/clusters/default/namespaces/panels-b/pods/locked"
+    assert values["pod_link"] == f"/pods/panels-b/locked?cluster=default&attempt={LOCKED.attempt_id}"
     for field, value in values.items():
         template = links[field]["params"]["urlTemplate"]
         url = template.replace("{{value}}", value).replace("{{rawValue}}", value)
-        answer = api.get(url.removeprefix(API), detail="full")
+        answer = api.client.get(url.removeprefix(API), follow_redirects=True)
         assert answer.status_code == httpx.codes.OK, answer.text
-        assert answer.json()["detail"]["attempt_id"] == LOCKED.attempt_id
+        assert answer.url.path == "/ui/pods/panels-b/locked"
+        assert answer.url.params["attempt"] == LOCKED.attempt_id
 
 
 def test_a_document_without_a_cluster_has_a_link_too(filling: Filling) -> None:
@@ -327,4 +328,4 @@ def test_a_document_without_a_cluster_has_a_link_too(filling: Filling) -> None:
         links = {hit["_id"]: hit["fields"]["pod_link"][0] for hit in fetch_hits(filling, "schedulerlog-bind-failures")}
     finally:
         httpx.delete(f"{filling.url}/{index}/_doc/panels-old?refresh=true", timeout=30).raise_for_status()
-    assert links["panels-old"] == "/namespaces/panels-old/pods/x"
+    assert links["panels-old"] == "/pods/panels-old/x"

@@ -147,6 +147,13 @@ async def test_what_is_wrong_is_a_page_with_cause_and_next_step(api: Caller, pat
     assert 'class="state' in answer.text
 
 
+async def test_the_address_of_an_attempt_leads_to_its_pod_as_of_that_attempt(api: Caller) -> None:
+    attempt_id = read_attempt().attempt_id
+    answer = await api.get(f"/ui/attempts/{attempt_id}?cluster=default")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{POD}?cluster=default&attempt={attempt_id}"
+
+
 async def test_while_the_index_is_down_the_latest_pod_is_shown_and_lists_say_so() -> None:
     api = Caller(refuse)
     api.remember(read_attempt())

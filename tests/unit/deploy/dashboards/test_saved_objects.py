@@ -127,12 +127,12 @@ def test_an_order_and_a_series_name_metrics_that_there_are(saved: Any) -> None:
     assert {item["valueAxis"] for item in series} <= {axis["id"] for axis in params.get("valueAxes", [])}
 
 
-def test_links_have_the_base_url_and_the_paths_of_the_api() -> None:
+def test_links_lead_to_pages_below_the_base_url() -> None:
     wanted = {
-        "attempt_id": f"{API}/api/v1/attempts/{{{{value}}}}",
-        "episode": f"{API}/api/v1/attempts/{{{{value}}}}",
-        "repeats": f"{API}/api/v1/attempts/{{{{value}}}}",
-        "pod_link": f"{API}/api/v1{{{{rawValue}}}}/schedulerlog",
+        "attempt_id": f"{API}/ui/attempts/{{{{value}}}}",
+        "episode": f"{API}/ui/attempts/{{{{value}}}}",
+        "repeats": f"{API}/ui/attempts/{{{{value}}}}",
+        "pod_link": f"{API}/ui{{{{rawValue}}}}",
     }
     attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     formats = json.loads(attempts["fieldFormatMap"])
