@@ -21,7 +21,7 @@ _POD_PATH: Final = (
     " if (doc['cluster'].size() > 0) { path += 'cluster=' + doc['cluster'].value + '&' }"
 )
 _AT_ATTEMPT: Final = " if (doc['attempt_id'].size() > 0) { path += 'attempt=' + doc['attempt_id'].value + '&' }"
-"""In rows about one attempt; of others the page shows what is so now."""
+"""Part of the path in rows about one attempt; of others the page shows what is so now."""
 _END: Final = " return path.substring(0, path.length() - 1)"
 
 

@@ -163,7 +163,7 @@ def _derive_memory(nodes: int, usage: FleetUse, layout: Layout) -> float:
 
 
 def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: AttemptRates) -> float:
-    """Bytes of a day by family, each for as many days as it is kept."""
+    """Add up the bytes of a day by family, each for as many days as it is kept."""
     first = model.first["index_bytes"].predict(nodes) * rates.first
     retries = model.retry["index_bytes"].predict(nodes) * rates.retries
     states = (rates.states + nodes / _DAY) * model.state_index_bytes
