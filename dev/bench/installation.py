@@ -83,12 +83,12 @@ _AT_REST_PERCENT, _AT_REST_MIB = 9.1 / _MEASURED_SERVICES, 622 / _MEASURED_SERVI
 class Memory(NamedTuple):
     """MiB of a process: without load, for each node, and at most where that is bounded."""
 
-    rest: float
+    idle: float
     per_node: float = 0
     bound: float = float("inf")
 
     def predict(self, nodes: int) -> float:
-        return self.rest + min(self.per_node * nodes, self.bound)
+        return self.idle + min(self.per_node * nodes, self.bound)
 
 
 _PODS_PER_NODE: Final = 8
@@ -155,7 +155,7 @@ def _sum_cores(model: CostModel, nodes: int, rates: AttemptRates) -> float:
 
 def _derive_memory(nodes: int, usage: FleetUse, layout: Layout) -> float:
     growing = ((_WORKER, layout.workers), (_INDEX, layout.workers), (_API, layout.workers), (_KUBE_EVENTS, 1))
-    services = sum((memory.predict(nodes) - memory.rest) * number for memory, number in growing)
+    services = sum((memory.predict(nodes) - memory.idle) * number for memory, number in growing)
     # One process at rest for all: docs/measurements.md.
     services += 141 if layout is SMALL else layout.services * _AT_REST_MIB
     histories = nodes * (usage.started_pods + usage.waiting_pods) * _HISTORY_MIB
