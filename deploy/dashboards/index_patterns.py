@@ -1,9 +1,11 @@
 """Index pattern of every index family. Fields that name an attempt or a pod are links to its page. Pure."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from deploy.dashboards.saved_objects import SavedObject, to_json_text
 from schemas.index_family import Index
+from schemas.index_fields import KEYWORD, build_otel_aliases
 from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
 
 POD_LINK: Final = "pod_link"
@@ -43,9 +45,59 @@ def _build_pattern(pattern_id: str, title: str, index: Index, api_url: str, time
     }
     if time_field:
         attributes["timeFieldName"] = time_field
-    if _has_pod_link(index):
-        attributes["fields"] = to_json_text([_build_pod_link(index)])
+    computed = [_build_pod_link(index)] if _has_pod_link(index) else []
+    attributes["fields"] = to_json_text([*_list_fields(index.properties), *computed])
     return SavedObject("index-pattern", pattern_id, attributes)
+
+
+# Types of OpenSearch, and those of Dashboards.
+_TYPES: Final = {
+    "keyword": "string",
+    "text": "string",
+    "date": "date",
+    "long": "number",
+    "double": "number",
+    "boolean": "boolean",
+}
+_META_FIELDS: Final = {"_id": "string", "_index": "string", "_score": "number", "_source": "_source"}
+
+
+def _list_fields(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the fields of the index as Dashboards would fetch them.
+
+    It fetches none for a pattern that has them, and before the first document there are none to fetch: the panels of a
+    new installation would show errors. A later version brings its own list; "Refresh field list" replaces it by hand.
+    """
+    mapped = [
+        _build_field(name, _TYPES[mapping["type"]], mapping["type"])
+        for name, mapping in _iterate_fields(properties | build_otel_aliases(properties))
+        if mapping["type"] in _TYPES
+    ]
+    return [*mapped, *(_build_field(name, kind, name) for name, kind in _META_FIELDS.items())]
+
+
+def _iterate_fields(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Iterate over fields by their whole names; an alias has the type of names, a keyword."""
+    for name, mapping in properties.items():
+        if "properties" in mapping:
+            yield from _iterate_fields(mapping["properties"], f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", KEYWORD if mapping["type"] == "alias" else mapping
+
+
+def _build_field(name: str, kind: str, stored_as: str) -> dict[str, Any]:
+    # `_id` and `_index` can be grouped by; the values of neither are in columns.
+    is_in_columns = stored_as in _TYPES and stored_as != "text"
+    return {
+        "count": 0,
+        "name": name,
+        "type": kind,
+        "esTypes": [stored_as],
+        "scripted": False,
+        "searchable": stored_as in _TYPES or stored_as in ("_id", "_index"),
+        "aggregatable": is_in_columns or stored_as in ("_id", "_index"),
+        "readFromDocValues": is_in_columns,
+    }
 
 
 def _build_pod_link(index: Index) -> dict[str, Any]:
@@ -56,8 +108,9 @@ def _build_pod_link(index: Index) -> dict[str, Any]:
         "scripted": True,
         "script": _POD_PATH + (_AT_ATTEMPT if index in (ATTEMPTS, FINDINGS) else "") + _END,
         "lang": "painless",
-        # Without `aggregatable`, `searchable` and `readFromDocValues`: if a field has all three, Dashboards takes the
-        # list as complete and does not fetch the fields of the index.
+        "searchable": True,
+        "aggregatable": True,
+        "readFromDocValues": False,
     }
 
 

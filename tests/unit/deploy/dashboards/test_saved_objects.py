@@ -40,7 +40,7 @@ def get_pattern(saved: Any) -> Any:
 def map_fields(saved: Any) -> dict[str, Any]:
     """Map the fields of the object's pattern by their names, those that Dashboards computes included."""
     attributes = get_pattern(saved)["attributes"]
-    computed = {field["name"]: {"type": "scripted"} for field in json.loads(attributes.get("fields", "[]"))}
+    computed = {field["name"]: {"type": "scripted"} for field in json.loads(attributes["fields"]) if field["scripted"]}
     return PROPERTIES[attributes["title"]] | computed
 
 
@@ -172,3 +172,25 @@ def test_the_time_range_of_the_dashboard_counts() -> None:
 def test_a_query_of_a_pattern_without_a_time_field_has_no_time_range() -> None:
     now = IMPORTED.objects["search", "schedulerlog-placements-now"]
     assert "range" not in str(query_of(now, get_pattern(now), "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"))
+
+
+def test_a_pattern_has_its_fields_with_what_dashboards_would_fetch_of_them() -> None:
+    """``_field_caps`` of OpenSearch has no object that is only stored; Dashboards asks for no list if one is there."""
+    for saved in IMPORTED.select_type("index-pattern").values():
+        attributes = saved["attributes"]
+        fields = {field["name"]: field for field in json.loads(attributes["fields"])}
+        assert all({"searchable", "aggregatable", "readFromDocValues"} <= field.keys() for field in fields.values())
+        mapped = {
+            name for name, field in fields.items() if not field["scripted"] and not name.startswith(("_", "k8s."))
+        }
+        assert mapped == {name for name, mapping in PROPERTIES[attributes["title"]].items() if is_indexed(mapping)}
+        # The names by which logs of the same pod are filtered (docs/operations.md).
+        assert ("k8s.pod.name" in fields) == ("pod" in fields)
+        assert set(json.loads(attributes["fieldFormatMap"])) <= fields.keys()
+        assert fields["@timestamp"]["type"] == "date" if "@timestamp" in fields else "found_at" in fields
+
+
+def test_a_text_is_searched_and_not_counted() -> None:
+    attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
+    (text,) = [field for field in json.loads(attempts["fields"]) if field["name"] == "text"]
+    assert (text["searchable"], text["aggregatable"], text["readFromDocValues"]) == (True, False, False)
