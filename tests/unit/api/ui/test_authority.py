@@ -44,6 +44,15 @@ async def test_an_attempt_of_another_namespace_is_not_shown_under_the_name_of_on
         assert "deepseek" not in answer.text
 
 
+async def test_the_address_of_an_attempt_names_its_pod_to_none_but_its_readers(api: Guarded) -> None:
+    path = f"/ui/attempts/{read_attempt().attempt_id}"
+    refused = await api.client.get(path, headers=api.reviews.build_header("bob", Grant("bob", "get", "pods", "other")))
+    assert refused.status_code == 403
+    assert "deepseek" not in refused.text + str(refused.headers)
+    answer = await api.client.get(path, headers=api.reviews.build_header("alice", READS_LLM))
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{POD}?attempt={read_attempt().attempt_id}")
+
+
 @pytest.mark.parametrize("path", ["pods/other/{}?attempt={}", "simulate?namespace=other&pod={}&attempt={}"])
 async def test_with_an_attempt_of_ones_own_a_pod_that_one_may_not_read_is_not_allowed_whether_it_is_there_or_not(
     api: Guarded, path: str
