@@ -102,8 +102,8 @@ _INDEX: Final = Memory(_AT_REST_MIB, (223 - _AT_REST_MIB) / 5_000)
 _API: Final = Memory(_AT_REST_MIB, (1_000 * 200e3 / 5_000 * 1.25 + 1_500) / 2**20, 256 * 1.25 + 32)
 # `watcher`: 246 MiB at its peak with 1,000 nodes and 10,000 pods; more nodes were not measured.
 _KUBE_EVENTS: Final = Memory(_AT_REST_MIB, (246 - _AT_REST_MIB) / 1_000)
-_HISTORY_MIB: Final = 2_800 / 2**20
-"""Memory of a worker for a pod that was tried within a day (`index-away`)."""
+_HISTORY_MIB: Final = 82 / 2**20
+"""Memory of a worker for a pod that was tried within a day (`histories`)."""
 
 
 @dataclass(frozen=True, slots=True)
