@@ -70,7 +70,7 @@ def _list_fields(properties: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     mapped = [
         _build_field(name, _TYPES[mapping["type"]], mapping["type"])
-        for name, mapping in _iterate_fields(properties | build_otel_aliases(properties))
+        for name, mapping in _iterate_fields({**properties, **build_otel_aliases(properties)})
         if mapping["type"] in _TYPES
     ]
     return [*mapped, *(_build_field(name, kind, name) for name, kind in _META_FIELDS.items())]

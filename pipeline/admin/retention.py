@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from opensearchpy import AsyncOpenSearch
@@ -91,8 +92,8 @@ def list_expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta,
 
 def list_oldest(index: Index, made_at: Mapping[str, datetime], now: datetime) -> list[str]:
     """List the indices of ``index`` whose day has ended, the one that has been kept longest first."""
-    starts = ((_derive_start(index, name, made_at[name]), name) for name in made_at)
-    return [name for start, name in sorted(pair for pair in starts if pair[0]) if start < now]
+    starts = {name: start for name in made_at if (start := _derive_start(index, name, made_at[name]))}
+    return [name for name, start in sorted(starts.items(), key=itemgetter(1)) if start < now]
 
 
 def _derive_start(index: Index, name: str, made_at: datetime) -> datetime | None:

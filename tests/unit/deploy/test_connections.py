@@ -182,7 +182,9 @@ def test_keda_has_the_credentials_of_the_process_that_it_scales(way: str, compon
         assert files == {name.removeprefix(prefix): value for name, value in settings.items() if name.endswith("_FILE")}
         # The names that KEDA gives Kafka's mechanisms.
         mechanism = settings.get(f"{prefix}SASL_MECHANISM")
-        assert spec["added"].get("/spec/triggers/0/metadata/sasl") == {"SCRAM-SHA-512": "scram_sha512"}.get(mechanism)
+        assert spec["added"].get("/spec/triggers/0/metadata/sasl") == {"SCRAM-SHA-512": "scram_sha512"}.get(
+            mechanism or ""
+        )
         usernames = [item["name"] for item in spec.get("env", ()) if item["parameter"] == "username"]
         assert usernames == [name for name in settings if name == f"{prefix}USERNAME"]
 
