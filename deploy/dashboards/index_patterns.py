@@ -123,6 +123,9 @@ def _map_formats(index: Index, api_url: str) -> dict[str, Any]:
     # Pages, and not the JSON of the API: a browser has no token for it, and is asked for one by a page.
     attempt = _build_link(f"{api_url}/ui/attempts/{{{{value}}}}", "{{value}}")
     formats: dict[str, Any] = {name: attempt for name in _ATTEMPT_IDS if name in index.properties}
+    # Shorter than "Nov 27, 2026 @ 02:14:51.055", which columns cut.
+    date = {"id": "date", "params": {"pattern": "YYYY-MM-DD HH:mm:ss"}}
+    formats |= {name: date for name, mapping in index.properties.items() if mapping["type"] == "date"}
     if _has_pod_link(index):
         formats[POD_LINK] = _build_link(f"{api_url}/ui{{{{rawValue}}}}", "why")
     return formats

@@ -37,12 +37,12 @@ _PLACES: Final = (
     PanelPlace("search", "schedulerlog-waiting-pods", 0, 48, 48, 15),
     PanelPlace("visualization", "schedulerlog-reasons-by-node", 0, 63, 24, 15),
     PanelPlace("visualization", "schedulerlog-occupancy-by-node", 24, 63, 24, 15),
-    PanelPlace("visualization", "schedulerlog-time-to-placement", 0, 78, 24, 15),
-    PanelPlace("visualization", "schedulerlog-waits-by-namespace", 24, 78, 24, 15),
-    PanelPlace("visualization", "schedulerlog-waits-by-layer", 0, 93, 48, 15),
-    PanelPlace("visualization", "schedulerlog-findings-over-time", 0, 108, 16, 15),
-    PanelPlace("search", "schedulerlog-findings-list", 16, 108, 32, 15),
-    PanelPlace("search", "schedulerlog-bind-failures", 0, 123, 48, 12),
+    PanelPlace("visualization", "schedulerlog-time-to-placement", 0, 78, 48, 13),
+    PanelPlace("visualization", "schedulerlog-waits-by-namespace", 0, 91, 48, 13),
+    PanelPlace("visualization", "schedulerlog-waits-by-layer", 0, 104, 48, 15),
+    PanelPlace("visualization", "schedulerlog-findings-over-time", 0, 119, 16, 15),
+    PanelPlace("search", "schedulerlog-findings-list", 16, 119, 32, 15),
+    PanelPlace("search", "schedulerlog-bind-failures", 0, 134, 48, 12),
 )
 
 

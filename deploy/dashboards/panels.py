@@ -51,15 +51,31 @@ def _build_aggregation(kind: str, schema: str, label: str, **params: Any) -> Jso
     return {"type": kind, "schema": schema, "params": params | ({"customLabel": label} if label else {})}
 
 
+def set_widths(*pixels: int) -> Json:
+    """Set the widths of a table's columns: Dashboards makes all equal, and cuts what is longer."""
+    return {"vis": {"columnsWidth": [{"colIndex": number, "width": width} for number, width in enumerate(pixels)]}}
+
+
+RESULT_COLOURS: Final[Json] = {"vis": {"colors": {"failed": "#E7664C", "succeeded": "#54B399", "pending": "#D6BF57"}}}
+"""Colours of results; by itself Dashboards gives green to the first, which is `failed`."""
+
+
 def build_visualization(
-    object_id: str, title: str, description: str, kind: str, index_pattern: str, query: str, aggs: Sequence[Json]
+    object_id: str,
+    title: str,
+    description: str,
+    kind: str,
+    index_pattern: str,
+    query: str,
+    aggs: Sequence[Json],
+    ui_state: Json | None = None,
 ) -> SavedObject:
     """Build a visualization. ``kind`` is ``histogram``, ``line``, ``horizontal_bar``, ``metric`` or ``table``."""
     numbered = [{"id": str(number), "enabled": True} | agg for number, agg in enumerate(aggs, 1)]
     params = _PARAMS[kind](kind, numbered) if kind in _PARAMS else {}
     source, references = build_search_source(query, index_pattern)
     return _build_saved_object(
-        object_id, title, description, {"type": kind, "params": params, "aggs": numbered}, source, references
+        object_id, title, description, {"type": kind, "params": params, "aggs": numbered}, ui_state, source, references
     )
 
 
@@ -67,17 +83,19 @@ def build_text_panel(object_id: str, title: str, words: str) -> SavedObject:
     source, references = build_search_source("", None)
     params = {"markdown": words, "fontSize": 12, "openLinksInNewTab": True}
     return _build_saved_object(
-        object_id, title, "", {"type": "markdown", "params": params, "aggs": []}, source, references
+        object_id, title, "", {"type": "markdown", "params": params, "aggs": []}, None, source, references
     )
 
 
-def _build_saved_object(object_id: str, title: str, description: str, state: Json, *source: Any) -> SavedObject:
+def _build_saved_object(
+    object_id: str, title: str, description: str, state: Json, ui_state: Json | None, *source: Any
+) -> SavedObject:
     search, references = source
     attributes = {
         "title": title,
         "description": description,
         "visState": to_json_text({"title": title} | state),
-        "uiStateJSON": "{}",
+        "uiStateJSON": to_json_text(ui_state or {}),
         "version": 1,
         **search,
     }
@@ -116,7 +134,8 @@ def _build_axes(kind: str, aggs: Sequence[Json]) -> Json:
         "seriesParams": [_build_series(kind, agg) for agg in aggs if agg["schema"] == METRIC],
         "addTooltip": True,
         "addLegend": True,
-        "legendPosition": "right",
+        # Next to the chart a name has room for twenty characters, below it for all of them.
+        "legendPosition": "bottom",
         "times": [],
         "addTimeMarker": False,
         "labels": {"show": is_horizontal},
@@ -151,7 +170,7 @@ def _build_table(_kind: str, _aggs: Sequence[Json]) -> Json:
 
 
 def _build_numbers(_kind: str, _aggs: Sequence[Json]) -> Json:
-    style = {"bgFill": "#000", "bgColor": False, "labelColor": False, "subText": "", "fontSize": 36}
+    style = {"bgFill": "#000", "bgColor": False, "labelColor": False, "subText": "", "fontSize": 20}
     metric_params = {
         "percentageMode": False,
         "useRanges": False,

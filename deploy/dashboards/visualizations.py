@@ -5,6 +5,7 @@ from typing import Final
 from deploy.dashboards.index_patterns import PLACEMENTS_NOW
 from deploy.dashboards.panels import (
     GROUP,
+    RESULT_COLOURS,
     ROWS,
     X_AXIS,
     aggregate_field,
@@ -13,6 +14,7 @@ from deploy.dashboards.panels import (
     count_documents,
     group_by_time,
     group_by_value,
+    set_widths,
     take_latest,
 )
 from deploy.dashboards.saved_objects import SavedObject
@@ -20,6 +22,8 @@ from deploy.dashboards.searches import LASTING, WAITING
 from schemas.indices import ATTEMPTS, FINDINGS, LAYERS, OCCUPANCY, POD_STATES, TRENDS
 
 _PERCENTILES: Final = (50, 90, 99)
+_IN_TABLE: Final = (50, 99)
+"""Percentiles in columns, whose names are long."""
 
 
 def list_visualizations(api_url: str) -> list[SavedObject]:
@@ -70,6 +74,7 @@ def _list_attempt_panels() -> list[SavedObject]:
             ATTEMPTS.alias,
             "",
             aggregations_over_time,
+            RESULT_COLOURS,
         ),
     ]
 
@@ -100,6 +105,7 @@ def _list_reason_panels() -> list[SavedObject]:
             TRENDS.alias,
             reasons,
             [{**agg, "schema": ROWS} if agg["schema"] == X_AXIS else agg for agg in top],
+            set_widths(260, 80, 110),
         ),
         build_visualization(
             "schedulerlog-reasons-over-time",
@@ -118,6 +124,7 @@ def _list_reason_panels() -> list[SavedObject]:
             ATTEMPTS.alias,
             "",
             by_node,
+            set_widths(330, 80, 60, 150),
         ),
         build_visualization(
             "schedulerlog-refused-by-namespace",
@@ -146,8 +153,8 @@ def _list_wait_panels() -> list[SavedObject]:
     by_namespace = [
         count_documents(label="Placements"),
         group_by_value("namespace", ROWS, 50, label="Namespace"),
-        aggregate_field("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
-        aggregate_field("percentiles", "start_seconds", "Seconds to the start", percents=_PERCENTILES),
+        aggregate_field("percentiles", "placement_seconds", "bind (s)", percents=_IN_TABLE),
+        aggregate_field("percentiles", "start_seconds", "start (s)", percents=_IN_TABLE),
     ]
     by_layer = [
         *(aggregate_field("sum", f"{layer}_wait_seconds", f"Seconds: {layer}") for layer in LAYERS),
@@ -171,6 +178,7 @@ def _list_wait_panels() -> list[SavedObject]:
             POD_STATES.alias,
             WAITING,
             waiting,
+            set_widths(200, 60, 150, 260, 110),
         ),
         build_visualization(
             "schedulerlog-time-to-placement",

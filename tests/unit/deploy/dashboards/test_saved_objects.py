@@ -136,8 +136,9 @@ def test_links_lead_to_pages_below_the_base_url() -> None:
     }
     attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     formats = json.loads(attempts["fieldFormatMap"])
-    assert {name: field_format["params"]["urlTemplate"] for name, field_format in formats.items()} == wanted
-    assert {field_format["id"] for field_format in formats.values()} == {"url"}
+    links = {name: field_format["params"] for name, field_format in formats.items() if field_format["id"] == "url"}
+    assert {name: params["urlTemplate"] for name, params in links.items()} == wanted
+    assert {field_format["id"] for field_format in formats.values()} == {"url", "date"}
 
 
 def test_every_search_of_attempts_and_findings_has_a_column_with_a_link() -> None:
@@ -194,3 +195,9 @@ def test_a_text_is_searched_and_not_counted() -> None:
     attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
     (text,) = [field for field in json.loads(attempts["fields"]) if field["name"] == "text"]
     assert (text["searchable"], text["aggregatable"], text["readFromDocValues"]) == (True, False, False)
+
+
+def test_each_column_of_a_table_with_widths_has_one() -> None:
+    for saved in IMPORTED.select_type("visualization").values():
+        widths = json.loads(saved["attributes"]["uiStateJSON"]).get("vis", {}).get("columnsWidth", [])
+        assert [width["colIndex"] for width in widths] == list(range(len(list_aggs(saved)) if widths else 0))
