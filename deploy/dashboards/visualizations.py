@@ -105,7 +105,7 @@ def _list_reason_panels() -> list[SavedObject]:
             TRENDS.alias,
             reasons,
             [{**agg, "schema": ROWS} if agg["schema"] == X_AXIS else agg for agg in top],
-            set_widths(260, 80, 110),
+            set_widths(240, 100, 120),
         ),
         build_visualization(
             "schedulerlog-reasons-over-time",
@@ -124,7 +124,7 @@ def _list_reason_panels() -> list[SavedObject]:
             ATTEMPTS.alias,
             "",
             by_node,
-            set_widths(330, 80, 60, 150),
+            set_widths(270, 100, 80, 175),
         ),
         build_visualization(
             "schedulerlog-refused-by-namespace",
@@ -147,7 +147,7 @@ def _list_wait_panels() -> list[SavedObject]:
         take_latest("attempt_id", "Latest attempt"),
     ]
     placement = [
-        aggregate_field("percentiles", "placement_seconds", "Seconds to the bind", percents=_PERCENTILES),
+        aggregate_field("percentiles", "placement_seconds", "bind (s)", percents=_PERCENTILES),
         group_by_time(),
     ]
     by_namespace = [
@@ -178,7 +178,7 @@ def _list_wait_panels() -> list[SavedObject]:
             POD_STATES.alias,
             WAITING,
             waiting,
-            set_widths(200, 60, 150, 260, 110),
+            set_widths(200, 75, 175, 210, 120),
         ),
         build_visualization(
             "schedulerlog-time-to-placement",
