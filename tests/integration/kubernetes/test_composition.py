@@ -21,6 +21,7 @@ from tests.support.control_plane.deployed import (
     combine,
     define_others_kinds,
     emptied,
+    select_kinds,
 )
 from tests.support.control_plane.problems import FOREIGN, identify, list_problems
 from tests.support.stress import IS_STRESS
