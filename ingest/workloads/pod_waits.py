@@ -88,7 +88,7 @@ class PodWaitObserver:
     def _note_changed(self, now: float) -> None:
         """Note the pods that something has concerned, once they are old enough."""
         young = set()
-        for key in self._pods.changed:
+        for key in sorted(self._pods.changed):
             uid = get_text(self._pods.waiting[key].fields, "metadata", "uid")
             look = self._looks.get(key)
             if look is None or look.uid != uid:
