@@ -14,6 +14,7 @@ joined_pods   gives events of one file that name no pod the only pod of the othe
 pasted_objects  reads YAML and JSON between the sentences of such a text
 shortened_pods  completes pods that people wrote or shortened by hand
 pasted_fragments  reads descriptions and statuses that lack the name of what they show
+wrapped_lines  joins lines that a terminal or a mail program broke
 event_subjects  builds the objects that events are about, as far as the events tell
 reported_conditions  reads words about pods in the conditions of other objects
 kubectl_tables  reads tables of kubectl get: pods that do not run, sets of daemons, claims, Jobs, Workloads

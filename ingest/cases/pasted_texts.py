@@ -27,6 +27,7 @@ from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, take_objects
 from ingest.cases.pasted_rows import parse_row, parse_statement
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
+from ingest.cases.wrapped_lines import unwrap_lines
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
@@ -71,7 +72,7 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
-    lines = dedent("\n".join(_QUOTE.sub("", line) for line in content.split("\n"))).split("\n")
+    lines = unwrap_lines(dedent("\n".join(_QUOTE.sub("", line) for line in content.split("\n"))).split("\n"))
     objects = list(rename_unnamed(take_objects(lines)))
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(lines)

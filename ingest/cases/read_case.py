@@ -22,6 +22,7 @@ from ingest.cases.read_log import find_logged_pod, has_log, read_log, read_log_t
 from ingest.cases.reported_conditions import build_reported
 from ingest.cases.saved_attempts import read_saved_attempts
 from ingest.cases.shortened_pods import complete_pods
+from ingest.cases.wrapped_lines import unwrap_lines
 from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
@@ -259,7 +260,8 @@ def _parse_described(text: str, written_at: datetime) -> list[Any]:
 
     A controller is built only where it could not create its pods.
     """
-    described: list[Any] = parse_descriptions(text, written_at)
+    lines = unwrap_lines(text.replace("\r\n", "\n").split("\n"))
+    described: list[Any] = parse_descriptions("\n".join(lines), written_at)
     events = [entry for entry in described if entry["kind"] == "Event"]
     if len(events) < len(described):
         return described
