@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,8 @@ async def test_over_http_the_callers_token_is_passed_on() -> None:
         async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
             assert (await http.post(address, content=lists)).status_code == 413
             assert (await http.get(address)).status_code == 405
-    assert seen == ["Bearer ann", "Bearer ben", ""]
+    # A question may take several requests.
+    assert [token for token, _ in groupby(seen)] == ["Bearer ann", "Bearer ben", ""]
 
 
 async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
