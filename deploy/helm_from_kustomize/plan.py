@@ -66,8 +66,9 @@ PATCHING: Final = (
     Component("overlays/small", IS_ONE),
 )
 """Folders whose patches change objects of others, or delete them, under the condition."""
-NOT_IN_CHART: Final = frozenset({"components/pods", "components/tls", "components/hami"})
-"""Helm makes the namespace, the settings follow from values, and `hami` patches the manifests of HAMi."""
+NOT_IN_CHART: Final = frozenset({"components/pods", "components/tls", "components/hami", "components/keda-tls"})
+"""Helm makes the namespace, the settings follow from values, `hami` patches the manifests of HAMi, and the chart
+refuses KEDA where Kafka asks for credentials."""
 WRITTEN_BY_HAND: Final = frozenset({"components/prometheus", "components/grafana"})
 """Their files are in the chart as they are."""
 

@@ -38,7 +38,7 @@ ALL = tuple(
         "sources.kubeEvents.objects", "sources.kubeEvents.workloads", "sources.hami.enabled", "sources.kai.enabled",
         "sources.rawLogs.enabled", "scheduler.enabled", "events.enabled", "diagnosis.nodes", "diagnosis.owners",
         "diagnosis.kueue", "diagnosis.volcano", "diagnosis.kai", "diagnosis.koordinator", "diagnosis.podGroups",
-        "alertmanager.enabled", "keda.enabled", "dashboards.enabled", "mcp.enabled",
+        "alertmanager.enabled", "dashboards.enabled", "mcp.enabled",
     )
 )  # fmt: skip
 
@@ -107,6 +107,13 @@ def test_everything_at_once_in_another_namespace_lacks_nothing(cluster: ControlP
     assert list(list_problems(objects, OWN_NAMESPACE)) == []
     foreign = {item["metadata"].get("namespace") for item in objects} - {OWN_NAMESPACE, None}
     assert foreign <= FOREIGN
+    apply(cluster, objects, "--dry-run=server", "--force-conflicts")
+
+
+def test_keda_scales_by_a_kafka_that_asks_for_no_credentials(cluster: ControlPlane, helm: Helm) -> None:
+    objects = helm.render(*to_flags("production", "kafka.securityProtocol=plaintext", "keda.enabled=true"))
+    scaled = {item["spec"]["scaleTargetRef"]["name"] for item in select_kinds(objects, "ScaledObject")}
+    assert scaled == {"schedulerlog-worker", "schedulerlog-index"}
     apply(cluster, objects, "--dry-run=server", "--force-conflicts")
 
 
@@ -193,6 +200,13 @@ def test_lint_finds_nothing(helm: Helm, example: str) -> None:
         (["highAvailability=true"], "highAvailability", "three nodes"),
         (["processes=sources"], "stores.enabled", "Kafka of a fleet"),
         (["replicas.api=2"], "processes", "set processes=separate"),
+        (
+            [
+                "processes=separate", "stores.enabled=false", "kafka.bootstrapServers=k:1", "opensearch.url=http://o:1",
+                "kafka.securityProtocol=ssl", "keda.enabled=true",
+            ],
+            "keda", "gives KEDA no credentials",
+        ),
         (["api.ingress.enabled=true"], "api.ingress.host", "name the host"),
         (["api.service.nodePort=70000"], "/api/service/nodePort", "maximum"),
     ],
