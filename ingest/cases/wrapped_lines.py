@@ -12,9 +12,9 @@ _NARROWEST, _WIDEST = 60, 250
 _TOLERANCE: Final = 4
 """Columns by which full lines of a terminal differ: tabs and wide letters count for more than one."""
 _LEAST_BREAKS: Final = 2
-"""Different full lines that go on in the next one: a single one may be a long line before prose."""
+"""Different full lines that continue in the next one: a single one may be a long line before prose."""
 _SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
-_BEGINS_ANEW: Final = re.compile(
+_NEW_LINE: Final = re.compile(
     r"\s{2,}|[A-Z][\w./ -]*:(?:\s|$)|[-*#|>]\s|[\w.-]+: ?$|(?:apiVersion|kind|name|namespace|type|reason): "
 )
 """Beginning of a line that is no rest of the line before: an indented one, a field, an item of a list."""
@@ -38,7 +38,7 @@ def _is_broken(line: str, following: str, width: int) -> bool:
     first_word = following.split(maxsplit=1)[:1]
     if not first_word or len(line.rstrip()) + 1 + len(first_word[0]) <= width:
         return False
-    is_new = _BEGINS_ANEW.match(following) or PROMPT.match(following) or FENCE.match(following)
+    is_new = _NEW_LINE.match(following) or PROMPT.match(following) or FENCE.match(following)
     return not (is_new or _SEVERAL_CELLS.search(following) or parse_row(following))
 
 

@@ -81,10 +81,10 @@ def test_events_have_the_words_that_they_had_before(break_lines: object, width: 
 
 @pytest.mark.parametrize("width", [80, 132])
 def test_a_description_that_a_terminal_broke_is_read_as_the_whole_one(width: int) -> None:
-    broken, whole = (read_case_text(text).objects.tables for text in (break_at(DESCRIBED, width), DESCRIBED))
-    assert broken["Pod"].keys() == {("vision", "train-7")} == whole["Pod"].keys()
+    broken, unbroken = (read_case_text(text).objects.tables for text in (break_at(DESCRIBED, width), DESCRIBED))
+    assert broken["Pod"].keys() == {("vision", "train-7")} == unbroken["Pod"].keys()
     assert [event["message"] for event in broken["Event"].values()] == [
-        event["message"] for event in whole["Event"].values()
+        event["message"] for event in unbroken["Event"].values()
     ]
 
 
@@ -99,5 +99,5 @@ def test_a_description_that_a_terminal_broke_is_read_as_the_whole_one(width: int
         "\n".join(["spec:", *(f"  - name: container-{number}-{'y' * 70}" for number in range(4)), "status: {}"]),
     ],
 )
-def test_a_text_that_nobody_broke_is_left_as_it_is(text: str) -> None:
+def test_a_text_without_broken_lines_is_left_as_it_is(text: str) -> None:
     assert unwrap_lines(text.split("\n")) == text.split("\n")
