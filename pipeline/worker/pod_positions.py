@@ -29,13 +29,13 @@ class PodPosition(NamedTuple):
     """The offset of decisions up to which it knows the pod's attempts."""
     began_us: int
     """Start of the latest attempt, in microseconds since 1970."""
-    written_ms: int
-    """The record's time, in milliseconds since 1970."""
+    noted_ms: int
+    """Time at which this process wrote or read it, in milliseconds of its steady clock."""
 
     @classmethod
-    def build_of_nothing(cls, offset: int, written_ms: int) -> "PodPosition":
+    def build_of_nothing(cls, offset: int, noted_ms: int) -> "PodPosition":
         """Return the position of a record that says nothing about the pod: it is neither older nor newer than any."""
-        return cls(offset, _GREATEST, _SMALLEST, written_ms)
+        return cls(offset, _GREATEST, _SMALLEST, noted_ms)
 
     def is_older_than(self, other: "PodPosition") -> bool:
         """Tell whether this history holds less than the other one, which was written before it."""
@@ -63,7 +63,7 @@ class PodPositions:
         return len(self._latest) + sum(len(stretch.hashes) for stretch in self._stretches)
 
     def put(self, key: HistoryKey, position: PodPosition, forget_before_ms: int) -> None:
-        """Note where the pod's history is now, and forget those that were written before that time."""
+        """Note where the pod's history is now, and forget those that were noted before that time."""
         self._forgotten_before_ms = forget_before_ms
         self._latest[hash(key)] = position
         if len(self._latest) >= LATEST:
@@ -84,7 +84,7 @@ class PodPositions:
             if latest := self._latest.get(hash(key)):
                 positions[key] = latest
         oldest = self._forgotten_before_ms
-        return {key: position for key, position in positions.items() if position.written_ms >= oldest}
+        return {key: position for key, position in positions.items() if position.noted_ms >= oldest}
 
 
 class PositionsReader:

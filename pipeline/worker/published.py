@@ -54,10 +54,10 @@ class _Cached(NamedTuple):
 
 
 class PodHistories:
-    """The histories of the assigned partitions. ``clock`` gives seconds since 1970."""
+    """The histories of the assigned partitions. ``clock`` gives seconds and never goes back."""
 
     def __init__(
-        self, topics: ReadableTopics, clock: Callable[[], float] = time.time, cache_bytes: int = CACHE_BYTES
+        self, topics: ReadableTopics, clock: Callable[[], float] = time.monotonic, cache_bytes: int = CACHE_BYTES
     ) -> None:
         self._topics = topics
         self._clock = clock
@@ -92,7 +92,8 @@ class PodHistories:
         if (positions := self._partitions.get(key.partition)) is None:
             return
         now = int(self._clock() * 1000)
-        # The topic forgets them after as long: a worker that reads them again must know no less than this one.
+        # The topic forgets them after as long: a worker that reads them again should know no less than this one. Not
+        # by the time of day: a clock that is set would let all of them look old, or those written meanwhile.
         positions.put(key, PodPosition(offset, *_read_progress(history), now), now - _KEPT_MS)
         # Copied: orjson's bytes keep the room that they might have needed, eight to sixteen times as much.
         self._cache.put(key, _Cached(bytes(memoryview(value)), offset))
@@ -119,7 +120,7 @@ class PodHistories:
 
     def _take(self, readers: Mapping[int, PositionsReader], record: Any) -> None:
         key = HistoryKey(record.partition, record.key.decode(errors="replace"))
-        readers[record.partition].add(key, _locate(record))
+        readers[record.partition].add(key, _locate(record, int(self._clock() * 1000)))
         if record.value is not None:
             self._cache.put(key, _Cached(record.value, record.offset))
 
@@ -143,14 +144,14 @@ class PodHistories:
         return values
 
 
-def _locate(record: Any) -> PodPosition:
+def _locate(record: Any, now_ms: int) -> PodPosition:
     """Locate a history that is on the topic; one that says nothing takes the place of any, and any takes its place."""
     try:
         history = orjson.loads(record.value)
         began = datetime.fromisoformat(history["attempts"][0]["started_at"])
-        return PodPosition(record.offset, int(history["published_until"]), _count_microseconds(began), record.timestamp)
+        return PodPosition(record.offset, int(history["published_until"]), _count_microseconds(began), now_ms)
     except (TypeError, LookupError, ValueError):
-        return PodPosition.build_of_nothing(record.offset, record.timestamp)
+        return PodPosition.build_of_nothing(record.offset, now_ms)
 
 
 def _read_progress(history: PodHistoryChanged) -> tuple[int, int]:

@@ -18,10 +18,9 @@ from schemas.events import PodHistoryChanged, PodRef
 from schemas.topics import POD_HISTORIES
 from tests.support.builders.attempts import STARTED, an_attempt, build_common
 from tests.support.builders.events import a_pod_history, a_published_attempt
-from tests.support.fakes.topics import TAKEN_AT_MS, FakeTopics, Log, list_published
+from tests.support.fakes.topics import FakeTopics, Log, list_published
 from tests.support.harness.worker_in_memory import Clock, a_worker
 
-NOW = TAKEN_AT_MS / 1000
 FILLING, PODS = 50_000, 100_000
 """Pods until the memory grows by positions alone, and after that."""
 
@@ -134,7 +133,7 @@ async def test_a_history_that_cant_be_read_is_as_none() -> None:
 
 async def test_histories_are_forgotten_when_the_topic_forgets_them() -> None:
     clock = Clock()
-    clock.now = NOW
+    clock.now = 1_000.0
     histories = PodHistories(FakeTopics(), clock)
     old, new = a_history(0, 7), a_pod_history(scheduler="volcano")
     old_key, new_key = HistoryKey(1, old.key), HistoryKey(1, new.key)
