@@ -139,7 +139,7 @@ class DecisionsAgent:
             event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
-        elif impossible := describe_impossible(event.started_at, datetime.now(UTC)):
+        elif impossible := await self._find_impossible_time(event):
             await self._reject(partition, record, f"started_at: {impossible}")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
@@ -148,6 +148,14 @@ class DecisionsAgent:
             self._skip(partition, record, event, "repeated")
         else:
             await self._fold(partition, record, event)
+
+    async def _find_impossible_time(self, event: AttemptEvent) -> str:
+        """Find what is wrong with the time of an attempt; empty for a possible one."""
+        if not describe_impossible(event.started_at, datetime.now(UTC)):
+            return ""
+        # The clock may have been set since it was found right: a good record is dead-lettered only by a right one.
+        await self._wait_for_right_time()
+        return describe_impossible(event.started_at, datetime.now(UTC))
 
     def _get_partition(self, topic: str, number: int) -> _Partition:
         partition = self._partitions.get((topic, number))

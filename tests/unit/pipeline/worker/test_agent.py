@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -156,6 +157,30 @@ async def test_h5_an_attempt_of_a_time_that_cant_be_is_dead_lettered_and_the_oth
     assert cause in dict(dead[0].headers)["dead_letter_cause"].decode()
     assert [summary.pod.name for summary in list_published(topics).values()] == ["trainer"]
     assert len(log.acknowledged) == len(log.records)
+
+
+async def test_n1_a_record_is_not_dead_lettered_by_a_clock_that_was_set_since_it_was_found_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topics, log = FakeTopics(), Log()
+    log.append(*an_attempt(REFUSING))
+    ahead = [timedelta(days=-3_650)]
+
+    checks: list[timedelta] = []
+
+    async def wait_for_right_time() -> None:
+        """Return at once for the first record, before the clock is set; then when it is right again."""
+        checks.append(ahead[0])
+        if len(checks) > 1:
+            ahead[0] = timedelta()
+
+    set_clock = SimpleNamespace(now=lambda zone: datetime.now(zone) + ahead[0])
+    monkeypatch.setattr("pipeline.worker.agent.datetime", set_clock)
+    async with a_worker(topics) as worker:
+        monkeypatch.setattr(worker.decisions, "_wait_for_right_time", wait_for_right_time)
+        await worker.read(*log.records)
+    assert topics.list_sent(DEAD_LETTERS.name) == []
+    assert len(list_published(topics)) == 1
 
 
 async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
