@@ -1,5 +1,6 @@
 """A mapping that drops its oldest entries when it gets too large. Pure; for one thread."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
@@ -25,7 +26,8 @@ class BoundedCache(Generic[K, V]):
         size_of: Callable[[V], int] = _count_no_bytes,
     ) -> None:
         self._max_entries, self._max_bytes, self._size_of = max_entries, max_bytes, size_of
-        self._entries: dict[K, tuple[V, int]] = {}
+        # A plain dict looks for its first key among all that were removed before it.
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self.bytes = 0
         """Size of all values by ``size_of``."""
 

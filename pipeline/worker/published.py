@@ -7,6 +7,7 @@ else from the topic of attempts.
 """
 
 import logging
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -38,6 +39,12 @@ CACHE_BYTES: Final = 64 * 2**20
 """Memory for the JSON of the histories that were written last, of some 25,000 pods."""
 _ENTRY_BYTES: Final = 400
 """Memory of an entry of the cache besides its JSON."""
+_PROGRESS: Final = re.compile(
+    rb'"published_until":(?P<until>-?\d+),"attempts":\[\{"attempt_id":"[^"\\]*","pod_uid":"[^"\\]*",'
+    rb'"started_at":"(?P<began>[^"\\]+)"'
+)
+"""Fields of a history in the order in which it is encoded: a worker looks at each of its partitions' histories at its
+start, and decoding one takes ten times as long."""
 _KEPT_MS: Final = int(POD_HISTORIES.retention.total_seconds() * 1000)
 
 
@@ -147,6 +154,9 @@ class PodHistories:
 def _locate(record: Any, now_ms: int) -> PodPosition:
     """Locate a history that is on the topic; one that says nothing takes the place of any, and any takes its place."""
     try:
+        if progress := _PROGRESS.search(record.value):
+            began = datetime.fromisoformat(progress["began"].decode())
+            return PodPosition(record.offset, int(progress["until"]), _count_microseconds(began), now_ms)
         history = orjson.loads(record.value)
         began = datetime.fromisoformat(history["attempts"][0]["started_at"])
         return PodPosition(record.offset, int(history["published_until"]), _count_microseconds(began), now_ms)
