@@ -63,6 +63,10 @@ class Slope:
         """Tell whether the slope is certainly within the limit."""
         return self.percent_an_hour + 2 * self.error <= MAX_PERCENT_PER_HOUR
 
+    def __str__(self) -> str:
+        verdict = "flat" if self.is_certainly_flat else "not certainly flat" if self.may_be_flat else "rises"
+        return f"{self.percent_an_hour:+.2f} ± {self.error:.2f} % an hour: {verdict}"
+
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
@@ -177,9 +181,7 @@ def main() -> int:
             f"{run.minutes:g} minutes, {run.cpu_ms_an_attempt:.1f} ms of CPU each: {run.peak_mib:.0f} MiB at most"
         )
         for name, rise in run.slopes.items():
-            verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
-            text = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
-            print(f"{name:>8}: {text}: {verdict}")
+            print(f"{name:>8}: {rise.mean:,.1f} on average, {rise}")
         print(json.dumps(asdict(run)))
     return 0 if all(run.is_good for run in done) else 1
 

@@ -121,10 +121,8 @@ def main() -> int:
         print(f"{calibration.path}: {calibration.value} {calibration.unit} ({calibration.note})")
     print(f"{done[0].attempts:,} attempts of {PODS:,} pods in {options.minutes:g} minutes")
     for run in done:
-        rise, size = run.resident, f"{run.resident.mean:.0f} MiB on average, {run.peak_mib:.0f} at most"
-        verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
-        slope = f"{rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
-        print(f"{run.process:>12}: {size}, {slope}: {verdict}; {run.cpu_percent:.1f} % of a core")
+        size = f"{run.resident.mean:.0f} MiB on average, {run.peak_mib:.0f} at most"
+        print(f"{run.process:>12}: {size}, {run.resident}; {run.cpu_percent:.1f} % of a core")
         print(json.dumps(asdict(run)))
     return 0 if all(run.is_good for run in done) else 1
 

@@ -27,13 +27,12 @@ from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, take_objects
 from ingest.cases.pasted_rows import parse_row, parse_statement
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
-from ingest.cases.wrapped_lines import unwrap_lines
+from ingest.cases.wrapped_lines import SEVERAL_CELLS, unwrap_lines
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
 """Largest text that is searched for pasted parts; longer ones are logs."""
 _QUOTE: Final = re.compile(r"^(?:> ?)+")
-_SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
@@ -141,7 +140,7 @@ class _PastedReading:
         line = lines[position]
         row = parse_row(line)
         following = lines[position + 1] if position + 1 < len(lines) else ""
-        if row and not PROMPT.match(following) and not _SEVERAL_CELLS.search(following):
+        if row and not PROMPT.match(following) and not SEVERAL_CELLS.search(following):
             line = join_wrapped(line, following, self._longest)
             row = parse_row(line)
         is_joined = line != lines[position]

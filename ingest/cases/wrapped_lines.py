@@ -13,7 +13,7 @@ _TOLERANCE: Final = 4
 """Columns by which full lines of a terminal differ: tabs and wide letters count for more than one."""
 _LEAST_BREAKS: Final = 2
 """Different full lines that continue in the next one: a single one may be a long line before prose."""
-_SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
+SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
 _NEW_LINE: Final = re.compile(
     r"\s{2,}|[A-Z][\w./ -]*:(?:\s|$)|[-*#|>]\s|[\w.-]+: ?$|(?:apiVersion|kind|name|namespace|type|reason): "
 )
@@ -39,7 +39,7 @@ def _is_broken(line: str, following: str, width: int) -> bool:
     if not first_word or len(line.rstrip()) + 1 + len(first_word[0]) <= width:
         return False
     is_new = _NEW_LINE.match(following) or PROMPT.match(following) or FENCE.match(following)
-    return not (is_new or _SEVERAL_CELLS.search(following) or parse_row(following))
+    return not (is_new or SEVERAL_CELLS.search(following) or parse_row(following))
 
 
 def _join(lines: Sequence[str], breaks: set[int], between: str) -> Iterator[str]:

@@ -31,6 +31,7 @@ from schemas.events import (
     Report,
     SummaryLocation,
 )
+from schemas.ids import count_microseconds
 from schemas.topics import ATTEMPTS, POD_HISTORIES
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,8 @@ class PodHistories:
         now = int(self._clock() * 1000)
         # The topic forgets them after as long: a worker that reads them again should know no less than this one. Not
         # by the time of day: a clock that is set would let all of them look old, or those written meanwhile.
-        positions.put(key, PodPosition(offset, *_read_progress(history), now), now - _KEPT_MS)
+        began_us = count_microseconds(history.attempts[0].started_at)
+        positions.put(key, PodPosition(offset, history.published_until, began_us, now), now - _KEPT_MS)
         # Copied: orjson's bytes keep the room that they might have needed, eight to sixteen times as much.
         self._cache.put(key, _Cached(bytes(memoryview(value)), offset))
 
@@ -156,20 +158,12 @@ def _locate(record: Any, now_ms: int) -> PodPosition:
     try:
         if progress := _PROGRESS.search(record.value):
             began = datetime.fromisoformat(progress["began"].decode())
-            return PodPosition(record.offset, int(progress["until"]), _count_microseconds(began), now_ms)
+            return PodPosition(record.offset, int(progress["until"]), count_microseconds(began), now_ms)
         history = orjson.loads(record.value)
         began = datetime.fromisoformat(history["attempts"][0]["started_at"])
-        return PodPosition(record.offset, int(history["published_until"]), _count_microseconds(began), now_ms)
+        return PodPosition(record.offset, int(history["published_until"]), count_microseconds(began), now_ms)
     except (TypeError, LookupError, ValueError):
         return PodPosition.build_of_nothing(record.offset, now_ms)
-
-
-def _read_progress(history: PodHistoryChanged) -> tuple[int, int]:
-    return history.published_until, _count_microseconds(history.attempts[0].started_at)
-
-
-def _count_microseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000)
 
 
 WITHOUT_COMPARISON: Final[dict[str, Any]] = {
