@@ -184,7 +184,7 @@ def create_app(
         AlertHandlers(alerts),
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
-        HealthHandlers(topic.state, IndexProbe(index), metrics),
+        HealthHandlers(topic.state, pods_topic.state, IndexProbe(index), metrics),
     )
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []
     discovery = list_discovery_routes() if settings.api_aggregated else []

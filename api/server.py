@@ -75,8 +75,9 @@ class ServerWithCertificate(PatientServer):
 
         A store that is away is no reason: the API answers from the other store, or names the store that it waits for.
         """
-        topic = self.app.state.topic
-        return "" if topic.replayed or topic.trouble else "the topic of attempts is not replayed to its end yet"
+        topics = {"attempts": self.app.state.topic, "pods": self.app.state.pods_topic}
+        unread = [name for name, topic in topics.items() if not topic.is_read]
+        return f"the topic of {' and '.join(unread)} is not replayed to its end yet" if unread else ""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Watches never end by themselves: without this, every shutdown would take the maximum time.

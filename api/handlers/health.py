@@ -1,7 +1,7 @@
 """Handlers of liveness, readiness and metrics.
 
-The process is ready once it has replayed the topic, also while OpenSearch is down: it can answer the latest pods. While
-the topic can't be read at all, OpenSearch is enough, because it can answer every pod.
+The process is ready once it has replayed the topics of attempts and pods, also while OpenSearch is down: it can answer
+the latest pods. While attempts can't be read at all, OpenSearch is enough, because it can answer every pod.
 """
 
 import time
@@ -41,6 +41,7 @@ class Parts(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     attempts_topic: TopicPart
+    pods_topic: TopicPart
     opensearch: Part
 
 
@@ -54,6 +55,7 @@ class Readiness(BaseModel):
 @dataclass(frozen=True, slots=True)
 class HealthHandlers:
     topic: TopicState
+    pods_topic: TopicState
     index: IndexProbe
     metrics: Metrics
 
@@ -63,20 +65,27 @@ class HealthHandlers:
         return to_json_response(200, Alive())
 
     async def get_readiness(self, request: Request, _: NoQuery) -> Response:
-        """Tell which parts are ready. 200 once the topic is replayed, or while it can't be and OpenSearch answers.
+        """Tell which parts are ready. 200 once the topics are replayed, or while they can't be and OpenSearch answers.
 
         The parts name errors, and only callers who may `get` the path `/readyz` see them.
         """
-        why_not = await self.index.find_problem()
+        why_not, now = await self.index.find_problem(), time.monotonic()
         parts = Parts(
-            attempts_topic=describe_topic(self.topic, time.monotonic()),
+            attempts_topic=describe_topic(self.topic, now),
+            pods_topic=describe_topic(self.pods_topic, now),
             opensearch=Part(ready=not why_not, why_not=why_not),
         )
-        readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
+        readiness = Readiness(ready=self._is_ready(parts), parts=parts)
         # A kubelet reads only the status; the parts are for people.
         if not await _may_see_parts(request):
             readiness = Readiness(ready=readiness.ready, parts=None)
         return to_json_response(200 if readiness.ready else 503, readiness)
+
+    def _is_ready(self, parts: Parts) -> bool:
+        # Before the first try there is no trouble yet. If OpenSearch were enough then, a new process would be ready at
+        # once, answer all pods from the index and list none that nobody tried, until its replay ends.
+        answers = self.topic.replayed or (bool(self.topic.trouble) and parts.opensearch.ready)
+        return answers and self.pods_topic.is_read
 
     async def write_metrics(self, request: Request, _: NoQuery) -> Response:
         """Write the metrics of this process in Prometheus' text format, or as OpenMetrics."""
@@ -85,12 +94,6 @@ class HealthHandlers:
             raise access.to_forbidden_error(str(PathRight("/metrics")))
         content_type, body = self.metrics.encode(request.headers.get("accept", ""))
         return Response(body, headers={"content-type": content_type})
-
-
-def is_ready(parts: Parts, topic: TopicState) -> bool:
-    # Before the first try there is no trouble yet. If OpenSearch were enough then, a new process would be ready at once
-    # and answer all pods from the index until its replay ends.
-    return topic.replayed or (bool(topic.trouble) and parts.opensearch.ready)
 
 
 def describe_topic(topic: TopicState, now: float) -> TopicPart:

@@ -56,6 +56,11 @@ class TopicState:
     answered_at: float = field(default=float("-inf"))
     """Time of the brokers' last answer, in seconds of the monotonic clock."""
 
+    @property
+    def is_read(self) -> bool:
+        """Read as far as it can be: what it had at the start is in memory, or nothing of it can be read now."""
+        return self.replayed or bool(self.trouble)
+
     def is_following(self, now: float) -> bool:
         """Tell whether memory is as current as the topic at ``now``, in seconds of the monotonic clock."""
         return self.replayed and not self.trouble and now - self.answered_at < CURRENT_SECONDS

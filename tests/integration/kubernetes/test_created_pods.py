@@ -284,12 +284,14 @@ class Namespace:
         if request := case.pod.get("request"):
             template = {"metadata": {"name": "template"}, "spec": {"spec": build_claim_spec(request)}}
             create(self.client, f"{DRA}/namespaces/{self.name}/resourceclaimtemplates", template)
-        for number, pod in enumerate(case.existing):
-            create(self.client, f"{self.root}/pods", {**pod, "metadata": {"name": f"existing-{number}"}})
         for body in case.objects:
             create(self.client, f"{self.root}/{body['kind'].lower()}s", body)
             if body["kind"] == "ResourceQuota":
                 eventually(lambda body=body: self.is_counted(body["spec"]["hard"]), "the quota is not counted")  # type: ignore[misc]
+        # After the quotas: the API server adds them to the use at once. Its controller counts by a cache of pods, in
+        # which one that was created a moment ago may be missing.
+        for number, pod in enumerate(case.existing):
+            create(self.client, f"{self.root}/pods", {**pod, "metadata": {"name": f"existing-{number}"}})
 
     def is_counted(self, hard: Json) -> bool:
         quota = self.client.get(f"{self.root}/resourcequotas/team").json()

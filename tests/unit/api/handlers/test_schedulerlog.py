@@ -278,10 +278,22 @@ async def test_ready_when_the_topic_was_replayed_also_while_the_index_is_down() 
 async def test_ready_by_the_index_alone_while_the_brokers_are_away_but_not_during_the_replay() -> None:
     caller = Caller()
     assert (await caller.get("/readyz")).status_code == 503
-    caller.app.state.topic.trouble = "Kafka does not answer"
+    caller.app.state.topic.trouble = caller.app.state.pods_topic.trouble = "Kafka does not answer"
     answer = await caller.get("/readyz")
     assert answer.status_code == 200
     assert answer.json()["parts"]["attempts_topic"]["why_not"] == "Kafka does not answer"
+
+
+async def test_not_ready_before_the_waiting_pods_are_replayed() -> None:
+    caller = Caller()
+    caller.remember(a_summary())
+    caller.app.state.pods_topic.replayed = False
+    answer = await caller.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["attempts_topic"]["ready"]) == (503, True)
+    assert answer.json()["parts"]["pods_topic"]["why_not"] == "not replayed to its end yet"
+    caller.app.state.pods_topic.trouble = "the topic of pods is missing"
+    answer = await caller.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["pods_topic"]["ready"]) == (200, False)
 
 
 async def test_metrics_count_requests_by_route_and_never_by_pod(caller: Caller) -> None:
