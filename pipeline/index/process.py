@@ -78,17 +78,18 @@ async def work(
     longest_pause = settings.max_backoff_seconds
     metrics, parts = Metrics(), SummaryParts()
     store = create_client(settings)
+    topics = create_topics_sink(settings, metrics.topics, longest_pause)
+    clock = BrokerClock(topics, longest_pause)
     index = OpenSearchSink(
         store,
         metrics.index,
         batch_documents=settings.batch_documents,
         batch_bytes=settings.batch_size,
         max_backoff_seconds=longest_pause,
+        wait_for_right_time=clock.wait_until_right,
     )
-    topics = create_topics_sink(settings, metrics.topics, longest_pause)
     builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_size)
     audit = StateAudit(index, topics, _StatePositions(settings, group), lambda: datetime.now(UTC))
-    clock = BrokerClock(topics, longest_pause)
     metrics.topics.watch_clock(clock)
     writer = IndexWriter(index, topics, metrics, wait_for_right_time=clock.wait_until_right, tracing=tracing)
     reader = TopicsReader(builder, writer, audit, settings.index_linger.total_seconds())

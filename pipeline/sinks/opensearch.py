@@ -5,7 +5,7 @@ and not even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,7 @@ from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from runtime.backoff import Backoff
 from runtime.errors import NotProvisionedError
+from runtime.kafka.broker_clock import trust_own_clock
 from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
 from schemas.index_family import MAPPING_VERSION
@@ -50,7 +51,7 @@ _PROVISION: Final = "run `schedulerlog pipeline provision`"
 class OpenSearchSink:
     """Writer of documents, until each is written, in conflict, or refused, and searcher.
 
-    ``batch_documents`` and ``batch_bytes`` bound one request.
+    ``batch_documents`` and ``batch_bytes`` bound one request. ``wait_for_right_time`` returns while ``clock`` is right.
     """
 
     def __init__(
@@ -62,9 +63,10 @@ class OpenSearchSink:
         batch_bytes: int = 8 * 1024 * 1024,
         max_backoff_seconds: float = 10.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        wait_for_right_time: Callable[[], Awaitable[None]] = trust_own_clock,
     ) -> None:
         self._store = store
-        self._clock = clock
+        self._clock, self._wait_for_right_time = clock, wait_for_right_time
         self._metrics = metrics
         self._batch_documents, self._batch_bytes = batch_documents, batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
@@ -93,7 +95,7 @@ class OpenSearchSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, in conflict, or refused for good."""
         result = WriteResult()
-        documents = self._refuse_impossible_days(documents, result)
+        documents = await self._refuse_impossible_days(documents, result)
         # Once for each index: a day has one, so this costs nothing after the first batch.
         for index in sorted({document.index for document in documents} - self.written_indices):
             await self._check_index(index)
@@ -103,12 +105,19 @@ class OpenSearchSink:
                 under_way.create_task(self._write_all(todo, result))
         return result
 
-    def _refuse_impossible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
+    async def _refuse_impossible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
         """Return the documents with a plausible date, and refuse the others, because each wrong date would create an
         index."""
-        possible = {index: is_possible(index, self._clock()) for index in {document.index for document in documents}}
-        result.refused += [(document, IMPOSSIBLE_DAY) for document in documents if not possible[document.index]]
-        return [document for document in documents if possible[document.index]]
+        if impossible := self._find_impossible({document.index for document in documents}):
+            # The clock may have been set since it was found right: a good document is refused only by a right one.
+            await self._wait_for_right_time()
+            impossible = self._find_impossible(impossible)
+        result.refused += [(document, IMPOSSIBLE_DAY) for document in documents if document.index in impossible]
+        return [document for document in documents if document.index not in impossible]
+
+    def _find_impossible(self, indices: set[str]) -> set[str]:
+        now = self._clock()
+        return {index for index in indices if not is_possible(index, now)}
 
     async def _write_all(self, todo: deque[list[Document]], result: WriteResult) -> None:
         """Send batches until none is left. The order does not matter: the index keeps the greatest version."""

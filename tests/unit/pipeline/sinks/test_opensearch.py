@@ -137,6 +137,21 @@ async def test_h5_a_document_of_a_day_that_cant_be_makes_no_index(day: str) -> N
     assert not any(day in request for request in fake.requests)
 
 
+async def test_n1_a_document_is_not_refused_by_a_clock_that_was_set_since_it_was_found_right() -> None:
+    fake = FakeOpenSearch()
+    now = [datetime(2016, 11, 22, tzinfo=UTC)]
+
+    async def wait_for_right_time() -> None:
+        now[0] = datetime(2026, 11, 22, tzinfo=UTC)
+
+    absurd = replace(a_document("b"), index="schedulerlog-attempts-2026.11.24")
+    result = await write_documents(
+        fake, [a_document("a"), absurd], clock=lambda: now[0], wait_for_right_time=wait_for_right_time
+    )
+    assert list_ids(fake) == {"a"}
+    assert [document.id for document, _ in result.refused] == ["b"], "also by the right clock"
+
+
 async def test_several_documents_are_read_back_in_their_order_once_every_shard_answers() -> None:
     fake = FakeOpenSearch()
     async with a_sink(fake) as sink:
