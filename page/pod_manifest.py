@@ -7,6 +7,7 @@ import yaml
 
 from engine.hami.annotations import DEVICE_POLICY, NODE_POLICY
 from engine.hami.vendors import Family, Resources, Vendor, Vendors, find_vendor
+from schemas.answers.attempts import Detail
 from schemas.events import AttemptSummarized, Request
 
 _SUMS: Final = (Family.MTHREADS,)
@@ -18,7 +19,7 @@ requested."""
 _LEFT_OUT: Final = "# Devices of vendors that are not configured here are left out.\n"
 
 
-def write_pod_manifest(namespace: str, name: str, attempt: AttemptSummarized, vendors: Vendors) -> str:
+def write_pod_manifest(namespace: str, name: str, attempt: AttemptSummarized | Detail, vendors: Vendors) -> str:
     """Write the manifest as YAML: containers with the devices that they request, and the annotations about devices.
 
     The scheduler's policies become annotations, because a pod without them is simulated with the usual ones.

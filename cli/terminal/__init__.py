@@ -6,6 +6,9 @@ pod_answer     the answer about one pod: its diagnosis with what helps, scores a
 lists          the pods that wait, or a search of attempts
 pending        pure: the pods that wait, as rows
 history        the episodes of a pod
+earlier_ends      pods whose end let a pod in
+replay         an attempt decided again, next to its record
+recent         attempts, ends, findings and alerts of the last minutes
 nodes          all nodes, and a node's devices, now or at a time
 trends         counts over time
 report         the failures of a range of time

@@ -8,6 +8,7 @@ import typer
 
 from cli.client.requests import build_pod_path
 from cli.terminal.answers import print_document, require_answer
+from cli.terminal.earlier_ends import describe_earlier_ends
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_age, format_time, parse_time, to_status_word
@@ -24,7 +25,8 @@ def history(
 ) -> None:
     """Show what schedulers decided about a pod, attempt by attempt; the same verdicts in a row are one episode.
 
-    Of a workload, such as job/train, it shows the attempts of all its pods, the latest run first.
+    Of a placed pod that had been refused before, it names the pods whose end on its node came in between. Of a
+    workload, such as job/train, it shows the attempts of all its pods, the latest run first.
 
     \b
     Examples:
@@ -61,6 +63,10 @@ def history(
             screen.print_line(f"{format_time(episode['first_seen_at'])}: different from the attempt before", "bold")
             for change in episode["changes"]:
                 screen.print_line(change.replace(" became ", " → "), indent=2)
+    if lines := describe_earlier_ends(transport, namespace, name, episodes):
+        screen.skip_line()
+        for line in lines:
+            screen.print_line(line, indent=0 if line is lines[0] else 2)
     if answer["continue"]:
         screen.skip_line()
         screen.print_line("There are older ones: --limit shows more.", "dim")

@@ -1,17 +1,29 @@
 """Values of answers in words: times and durations as kubectl writes them, statuses as the page does. Pure."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 STATUS_WORDS: Final = {"succeeded": "placed", "failed": "refused", "pending": "undecided"}
 """The page's texts have the same; a test compares them."""
+_SINCE: Final = re.compile(r"(\d{1,6})([dhm])")
 _STATUSES: Final = {word: status for status, word in STATUS_WORDS.items()}
 
 
 def parse_time(text: str) -> datetime:
     """Parse a time of the API. Raises ``ValueError``."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+
+
+def parse_since(text: str, now: datetime) -> datetime | None:
+    """Parse a beginning as the API does: ``10m``, ``2h``, ``7d`` before now, or RFC 3339; None for another text."""
+    if match := _SINCE.fullmatch(text):
+        return now - timedelta(seconds=int(match[1]) * dict(_UNITS)[match[2]])
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
 
 
 def format_age(since: str | None, now: datetime) -> str:

@@ -39,7 +39,14 @@ def list_examples(command: LazyCommand) -> list[str]:
 
 OF_WORKLOADS = "job/train"
 """Subject of examples that need a cluster, or a file with a Job: ``test_workloads``."""
-EXAMPLES = [line for command in QUESTIONS.values() for line in list_examples(command) if OF_WORKLOADS not in line]
+OF_STATES = "replay"
+"""Command that needs recorded states: ``test_replay``."""
+EXAMPLES = [
+    line
+    for command in QUESTIONS.values()
+    for line in list_examples(command)
+    if not any(word in line for word in (OF_WORKLOADS, OF_STATES))
+]
 NAMES = {
     "why.html": "/dev/null",
     "hami.log": "tests/unit/ingest/readers/hami/cases/scheduler-event-proposal.log",
