@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import uvicorn
 
 from api.app import create_app
+from api.authority.authorities import describe_shared_authority
 from api.authority.review_api import check
 from api.http.json_protocol import JsonProtocol
 from api.http.sealing import POSITION_SEAL, SEAL
@@ -49,10 +50,20 @@ def load_certificates(settings: Settings) -> Certificates | None:
         return None
     try:
         files = (settings.api_cert_file, settings.api_key_file)
-        pair = CertificatePair(*files, CERTIFICATE_VARIABLES, settings.api_client_ca_file, settings.api_aggregated)
-        return Certificates(pair)
+        certificates = Certificates(
+            CertificatePair(
+                *files,
+                CERTIFICATE_VARIABLES,
+                settings.api_client_ca_file,
+                settings.api_aggregated,
+                settings.api_proxy_ca_file,
+            )
+        )
     except BrokenPairError as error:
         raise SettingError(str(error)) from None
+    if problem := describe_shared_authority(certificates):
+        raise SettingError(problem)
+    return certificates
 
 
 class ServerWithCertificate(PatientServer):

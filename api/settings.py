@@ -24,7 +24,11 @@ from runtime.telemetry.tracing import TracingSettings
 
 _ORIGINS: Final = r"^(https?://[A-Za-z0-9.*-]+(:\d{1,5})?( +|$))*$"
 _HOSTS: Final = r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])?(,([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]))*$"
-CERTIFICATE_VARIABLES: Final = tuple(map(derive_variable, ("api_cert_file", "api_key_file", "api_client_ca_file")))
+_NAMES: Final = r"^([^\s,]+(,[^\s,]+)*)?$"
+_HEADER: Final = r"^[A-Za-z0-9-]+$"
+CERTIFICATE_VARIABLES: Final = tuple(
+    map(derive_variable, ("api_cert_file", "api_key_file", "api_client_ca_file", "api_proxy_ca_file"))
+)
 
 
 class Switch(EnvironmentSettings):
@@ -42,7 +46,7 @@ class Listening(EnvironmentSettings):
 
     @model_validator(mode="after")
     def _has_both_files_or_none(self) -> Self:
-        certificate, key, _ = CERTIFICATE_VARIABLES
+        certificate, key, *_ = CERTIFICATE_VARIABLES
         if bool(self.api_cert_file) != bool(self.api_key_file):
             raise ValueError(f"{key if self.api_cert_file else certificate}: is missing, HTTPS needs both files")
         return self
@@ -58,6 +62,16 @@ class Callers(EnvironmentSettings):
     """Audience for which a caller's token must have been issued."""
     api_client_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """Authority of certificates that callers may present instead of a token: CN is the user, each O a group."""
+    api_proxy_ca_file: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """Authority of the certificate of an authenticating proxy, whose headers name the caller (docs/access.md)."""
+    api_proxy_names: Annotated[str, Field(pattern=_NAMES), Flag(metavar="NAME,…")] = ""
+    """Common names that the certificate of this proxy may have; required with its authority."""
+    api_proxy_user_header: Annotated[str, Field(pattern=_HEADER), Flag(metavar="HEADER")] = "X-Forwarded-User"
+    """Header in which this proxy names the user."""
+    api_proxy_groups_header: Annotated[str, Field(pattern=_HEADER), Flag(metavar="HEADER")] = "X-Forwarded-Groups"
+    """Header in which this proxy names the user's groups, with commas between them."""
+    api_proxy_prefix: str = ""
+    """Text before each user and group of this proxy, as the API server's --oidc-username-prefix."""
     api_aggregated: bool = False
     """Aggregated API: also answer the API server below /apis/schedulerlog.io; it names the caller (docs/api.md)."""
     api_insecure: bool = False
@@ -99,12 +113,19 @@ class Settings(OpenSearchConnection, TracingSettings, Callers, Listening, KafkaC
 
     @model_validator(mode="after")
     def _checks_the_callers_that_show_certificates(self) -> Self:
-        certificate, _, client_ca = CERTIFICATE_VARIABLES
-        asking = (
-            client_ca if self.api_client_ca_file else derive_variable("api_aggregated") if self.api_aggregated else ""
-        )
-        if asking and not (self.api_cert_file and self.api_authentication == "kubernetes"):
-            raise ValueError(f"{asking}: needs {certificate} and {derive_variable('api_authentication')}=kubernetes")
+        certificate, _, client_ca, proxy_ca = CERTIFICATE_VARIABLES
+        asking = {
+            client_ca: self.api_client_ca_file,
+            proxy_ca: self.api_proxy_ca_file,
+            derive_variable("api_aggregated"): self.api_aggregated,
+        }
+        for variable in filter(asking.get, asking):
+            if not (self.api_cert_file and self.api_authentication == "kubernetes"):
+                authentication = derive_variable("api_authentication")
+                raise ValueError(f"{variable}: needs {certificate} and {authentication}=kubernetes")
+        if self.api_proxy_ca_file and not self.api_proxy_names:
+            names = derive_variable("api_proxy_names")
+            raise ValueError(f"{names}: is missing; name the common names of certificates of {proxy_ca} that count")
         return self
 
     @model_validator(mode="after")

@@ -14,9 +14,10 @@ reviewer              TokenReview and SubjectAccessReview, each answer remembere
 review_api            connection to the API server that reviews callers
 remembered            answers by key, each remembered for as long as it allows; one question at a time for a key
 rights                rights that answers need; pure
-authorities           authorities of callers' certificates: that of a file, and the API server's
+authorities           authorities of callers' certificates: those of files, and the API server's
 issuer_keys           keys by which the cluster signs tokens of service accounts
 front_proxy           callers that the API server names in headers, for the aggregated API; pure
+authenticating_proxy  callers that a proxy with a login of its own names in headers; pure
 credentials           callers, and the bearer tokens and client certificates that they present; pure
 ====================  ====================================================================================
 """

@@ -8,6 +8,7 @@ from starlette.middleware import Middleware
 from starlette.types import Scope
 
 from api.authority.access import derive_needed_rights
+from api.authority.authenticating_proxy import AuthenticatingProxy
 from api.authority.authorities import ClientAuthorities
 from api.authority.gate import LOCAL_NAMES, CallerCredentials, Gate, is_for_host
 from api.authority.issuer_keys import IssuerKeys
@@ -18,6 +19,17 @@ from api.authority.rights import Right
 from api.settings import Settings
 from runtime.http.server_tls import Certificates
 from runtime.kubernetes.credentials import choose_loader
+
+
+def create_authenticating_proxy(settings: Settings) -> AuthenticatingProxy:
+    """Create the proxy of the settings, without its authority, which is followed."""
+    return AuthenticatingProxy(
+        roots=frozenset(),
+        names=frozenset(filter(None, settings.api_proxy_names.split(","))),
+        user_header=settings.api_proxy_user_header,
+        groups_header=settings.api_proxy_groups_header,
+        prefix=settings.api_proxy_prefix,
+    )
 
 
 class CallerChecks:
@@ -38,7 +50,8 @@ class CallerChecks:
         self.reviewer = reviewer
         self.authorities: ClientAuthorities | None = None
         if certificates:
-            self.authorities = ClientAuthorities(certificates, self._api if settings.api_aggregated else None)
+            config_maps = self._api if settings.api_aggregated else None
+            self.authorities = ClientAuthorities(certificates, config_maps, create_authenticating_proxy(settings))
         self._keys = IssuerKeys(settings.api_audience, self._api) if self._api else None
         self._credentials = CallerCredentials(reviewer, self.authorities, keys=self._keys) if reviewer else None
         self._hosts = frozenset(name.lower() for name in settings.api_hosts.split(",") if name)

@@ -6,6 +6,7 @@ Kubernetes publishes how in the ConfigMap kube-system/extension-apiserver-authen
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Self
 from urllib.parse import unquote
 
@@ -74,6 +75,7 @@ class FrontProxy:
         return tuple((key, tuple(values)) for key, values in sorted(extra.items()))
 
 
+@lru_cache(maxsize=8)
 def parse_roots(pem: str) -> frozenset[bytes]:
     """Parse the certificates of a PEM file into DER form. Raises ``ValueError``."""
     parts = pem.split(_END)[:-1]

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.authority.access import Access, Identify, to_unchecked_error, to_unknown_caller_error
+from api.authority.authenticating_proxy import AuthenticatingProxy
 from api.authority.credentials import (
     Caller,
     PresentedCertificate,
@@ -62,8 +63,8 @@ class Authorities(Protocol):
         """Authorities of certificates that name their holder."""
 
     @property
-    def front_proxy(self) -> FrontProxy | None:
-        """API server that names callers in headers; None if it is not trusted."""
+    def proxies(self) -> Sequence[FrontProxy | AuthenticatingProxy]:
+        """Proxies that name callers in headers, each with its authority."""
 
 
 class TokenKind(StrEnum):
@@ -136,17 +137,21 @@ class CallerCredentials:
         return TokenKind.ADDRESSED if is_for_audience(token, self._reviewer.audience) else TokenKind.OTHER
 
     def _identify_by_certificate(self, certificate: PresentedCertificate, scope: Scope) -> Caller | None:
-        # By the authority that the handshake used: headers count only with the API server's certificate, which itself
-        # names no caller. After a change of authorities an open connection may belong to neither.
+        # By the authority that the handshake used: headers count only with a proxy's certificate, which itself names no
+        # caller. After a change of authorities an open connection may belong to none of them.
         authorities = self._authorities
         if authorities is None:
             return None
-        proxy = authorities.front_proxy
-        is_of_client = certificate.root in authorities.client_roots
-        if proxy and certificate.root in proxy.roots:
-            # With both, after a change of the file of clients' authorities, its holder could name any user.
-            return None if is_of_client else proxy.identify_caller(certificate, scope["headers"], self._now())
-        return derive_caller(certificate, self._now()) if is_of_client else None
+        now, root = self._now(), certificate.root
+        callers = [
+            proxy.identify_caller(certificate, scope["headers"], now)
+            for proxy in authorities.proxies
+            if root in proxy.roots
+        ]
+        if root in authorities.client_roots:
+            callers.append(derive_caller(certificate, now))
+        # Of two authorities in one, after a change of a file, each of its holders could name any user.
+        return callers[0] if len(callers) == 1 else None
 
 
 class Gate:

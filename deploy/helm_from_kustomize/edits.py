@@ -131,15 +131,19 @@ EDITS: Final = (
     ),
     Filling(r"Service/schedulerlog-api spec\.type", _put(_print("api.service.type"))),
     Filling(
-        r"Service/schedulerlog-api spec\.ports\.0\.nodePort",
-        _put(
-            Branch(
-                'and (eq .Values.api.service.type "NodePort") .Values.api.service.nodePort',
-                _print("api.service.nodePort", "int"),
-                ABSENT,
+        r"Service/schedulerlog-api spec\.ports\.0",
+        _insert(
+            node=HelmLines(
+                '{{- if and (eq .Values.api.service.type "NodePort") .Values.api.service.nodePort }}\n'
+                "nodePort: {{ int .Values.api.service.nodePort }}\n{{- end }}"
             )
         ),
     ),
+    Filling(
+        r"HTTPRoute/\S+ spec\.parentRefs\.0",
+        _put({"name": _print("api.gateway.name"), "": _print_if_set("namespace", "api.gateway.namespace")}),
+    ),
+    Filling(r"HTTPRoute/\S+ spec\.hostnames\.0", _put(_print("api.gateway.host"))),
     Filling(
         r"Certificate/schedulerlog-api spec\.issuerRef",
         _put(

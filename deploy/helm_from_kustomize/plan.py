@@ -45,6 +45,7 @@ COMPONENTS: Final = (
     Component("components/ism", ".Values.opensearch.stateManagement"),
     Component("components/cert-manager", 'eq .Values.api.tls.source "certManager"'),
     Component("components/aggregated-api", ".Values.api.aggregated"),
+    Component("components/gateway", ".Values.api.gateway.enabled"),
     Component("components/event-reporters", ".Values.eventReporters.enabled"),
     Component("components/device-annotations", ".Values.deviceAnnotations.enabled"),
     *(
@@ -66,11 +67,16 @@ PATCHING: Final = (
     Component("overlays/small", IS_ONE),
 )
 """Folders whose patches change objects of others, or delete them, under the condition."""
-NOT_IN_CHART: Final = frozenset({"components/pods", "components/tls", "components/hami", "components/keda-tls"})
-"""Helm makes the namespace, the settings follow from values, `hami` patches the manifests of HAMi, and the chart
-refuses KEDA where Kafka asks for credentials."""
-WRITTEN_BY_HAND: Final = frozenset({"components/prometheus", "components/grafana"})
-"""Their files are in the chart as they are."""
+NOT_IN_CHART: Final = frozenset(
+    {
+        "components/pods", "components/tls", "components/hami", "components/keda-tls", "components/node-port",
+        "components/authenticating-proxy",
+    }
+)  # fmt: skip
+"""Helm makes the namespace, settings and the type of the Service follow from values, `hami` patches the manifests of
+HAMi, and the chart refuses KEDA where Kafka asks for credentials."""
+WRITTEN_BY_HAND: Final = frozenset({"components/prometheus", "components/grafana", "components/ingress"})
+"""Files that are in the chart as they are, and an Ingress of which every field is a value."""
 
 
 _HEAD: Final = "{{{{- /* Made by `make generate` from deploy/kustomize/{folder}: change that. */}}}}\n"

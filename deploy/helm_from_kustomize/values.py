@@ -5,18 +5,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from deploy.helm_from_kustomize.value_types import Address, Name, OptionalName, Process, Quantity
 from runtime.settings.variables import read_variable_names
 
-Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
-OptionalName = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", max_length=253)]
-Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
 _BROKER: Final = r"(\[[0-9a-fA-F:.]+\]|[^\s,:/]+):[0-9]{1,5}"
-Process = Literal[
-    "all", "worker", "index", "placements", "alerts", "api", "kube-events", "hami-log", "kai-log", "raw-logs", "events",
-    "alertmanager", "mcp", "scheduler", "kube-scheduler", "provision", "retention", "certificate", "roles", "policies",
-    "dashboards",
-]  # fmt: skip
 _VARIABLES: Final = read_variable_names()
 SETTINGS: Final = tuple(sorted(name for name in _VARIABLES if f"{name}_FILE" not in _VARIABLES))
 """Settings that may stand in a ConfigMap: a secret has a second one, which names its file."""
@@ -220,10 +212,20 @@ class IngressPathValues(ChartSection):
     """The API speaks HTTPS: your controller needs to know."""
 
 
+class GatewayValues(ChartSection):
+    enabled: bool = False
+    """A route of the Gateway API (docs/access.md); needs the ConfigMap schedulerlog-api-ca."""
+    host: OptionalName = ""
+    name: Name = "gateway"
+    """Your Gateway, and its namespace where it is another one."""
+    namespace: OptionalName = ""
+
+
 class ApiValues(ChartSection):
     service: PortValues = PortValues()
     tls: TlsValues = TlsValues()
     ingress: IngressPathValues = IngressPathValues()
+    gateway: GatewayValues = GatewayValues()
     aggregated: bool = False
     """Answers as a part of Kubernetes' own API (`kubectl get --raw /apis/schedulerlog.io/…`). With two replicas."""
 

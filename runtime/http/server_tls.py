@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import logging
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,19 +41,29 @@ class CertificatePair:
     """Authority of the certificates by which clients may identify themselves; a client without one is admitted."""
     asks_clients: bool = False
     """Ask clients for certificates also without ``client_ca``: of authorities that ``Certificates.trust`` adds."""
+    proxy_ca: Path | None = None
+    """Authority of a proxy that names its clients in headers; its flag is the fourth of ``flags``."""
 
     def read_contents(self) -> tuple[bytes, ...]:
-        """Read both files. Raises `BrokenPairError` where one can't be read or holds something else."""
+        """Read both files and the authorities of clients, empty where none is named. Raises `BrokenPairError` where one
+        can't be read or holds something else.
+        """
         pair = (
             _read_pem(self.flags[0], self.certificate, "certificate"),
             _read_pem(self.flags[1], self.key, "private key"),
         )
-        return (*pair, _read_pem(self.flags[2], self.client_ca, "certificate")) if self.client_ca else pair
+        authorities = (_read_pem(flag, path, "certificate") if path else b"" for flag, path in self._authorities)
+        return (*pair, *authorities)
+
+    @property
+    def _authorities(self) -> Sequence[tuple[str, Path | None]]:
+        """Flag and file of each authority of clients."""
+        return list(zip(self.flags[2:], (self.client_ca, self.proxy_ca), strict=False))
 
     def build_context(self, also_trusted: str = "") -> ssl.SSLContext:
         """Build the server's TLS context. ``also_trusted``: further authorities of clients, in PEM form. Raises
         `BrokenPairError`."""
-        _, key, *client_ca = self.read_contents()
+        _, key, *authorities = self.read_contents()
         if any(mark in key for mark in _LOCKED):
             raise BrokenPairError(
                 f"{self.flags[1]}: {self.key} needs a passphrase: write it without (openssl pkey -in …)"
@@ -62,18 +73,20 @@ class CertificatePair:
             context.load_cert_chain(self.certificate, self.key)
         except (ssl.SSLError, OSError) as error:
             raise BrokenPairError(self._explain_failure(error)) from None
-        if client_ca or self.asks_clients:
-            authorities = [pem.decode("latin-1") for pem in client_ca]
-            self._ask_for_client_certificates(context, [*authorities, also_trusted])
+        if any(authorities) or self.asks_clients:
+            pems = [pem.decode("latin-1") for pem in authorities]
+            self._ask_for_client_certificates(context, [*pems, also_trusted])
         return context
 
-    def _ask_for_client_certificates(self, context: ssl.SSLContext, authorities: list[str]) -> None:
-        try:
-            for pem in filter(None, authorities):
-                context.load_verify_locations(cadata=pem)
-        except (ssl.SSLError, ValueError) as error:
-            reason = getattr(error, "reason", None) or str(error)
-            raise BrokenPairError(f"{self.flags[2]}: {self.client_ca} can't be used: {reason}") from None
+    def _ask_for_client_certificates(self, context: ssl.SSLContext, pems: Sequence[str]) -> None:
+        sources = [*(f"{flag}: {path}" for flag, path in self._authorities), "a further authority of clients"]
+        for source, pem in zip(sources, pems, strict=True):
+            try:
+                if pem:
+                    context.load_verify_locations(cadata=pem)
+            except (ssl.SSLError, ValueError) as error:
+                reason = getattr(error, "reason", None) or str(error)
+                raise BrokenPairError(f"{source} can't be used: {reason}") from None
         context.verify_mode = ssl.CERT_OPTIONAL
         # A resumed session keeps the certificate of its first handshake, also when its authority is no longer trusted.
         # Sessions of TLS 1.2 can't be switched off here.
@@ -125,7 +138,12 @@ class Certificates:
     @property
     def client_ca(self) -> str:
         """The authority of clients in force, in PEM form; empty without one."""
-        return "".join(content.decode("latin-1") for content in self._contents[2:])
+        return self._contents[2].decode("latin-1")
+
+    @property
+    def proxy_ca(self) -> str:
+        """The authority in force of the proxy that names its clients, in PEM form; empty without one."""
+        return b"".join(self._contents[3:]).decode("latin-1")
 
     @property
     def key_digest(self) -> bytes:

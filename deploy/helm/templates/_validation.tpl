@@ -39,8 +39,11 @@
 {{- if and $v.opensearch.stateManagement (not $v.opensearch.roles.enabled) }}
 {{- fail "opensearch.stateManagement: an administrator makes the policies; set opensearch.roles.enabled=true." }}
 {{- end }}
-{{- if and (not $hasApi) (or $v.mcp.enabled $v.api.ingress.enabled $v.api.aggregated $v.dashboards.enabled) }}
-{{- fail "processes: `sources` have no API; leave mcp, dashboards, api.ingress and api.aggregated to the release that has it." }}
+{{- if and (not $hasApi) (or $v.mcp.enabled $v.api.ingress.enabled $v.api.gateway.enabled $v.api.aggregated $v.dashboards.enabled) }}
+{{- fail "processes: `sources` have no API; leave mcp, dashboards, api.ingress, api.gateway and api.aggregated to the release that has it." }}
+{{- end }}
+{{- if and $v.api.gateway.enabled (not $v.api.gateway.host) }}
+{{- fail "api.gateway.host: name the host by which people reach the API, such as schedulerlog.example.com." }}
 {{- end }}
 {{- if and $v.api.ingress.enabled (not $v.api.ingress.host) }}
 {{- fail "api.ingress.host: name the host by which people reach the API, such as schedulerlog.example.com." }}

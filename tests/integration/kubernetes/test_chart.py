@@ -16,6 +16,7 @@ from tests.support.control_plane.deployed import (
     OVERLAYS,
     apply,
     build,
+    combine,
     define_others_kinds,
     emptied,
     list_pod_templates,
@@ -25,8 +26,7 @@ from tests.support.control_plane.problems import FOREIGN, identify, list_problem
 
 OWN_NAMESPACE = "gpu-observability"
 AS_KUSTOMIZE = (
-    "image.repository=ghcr.io/schedulerlog/schedulerlog", "image.pullSecrets=null", "api.service.type=NodePort",
-    "clusterName=default",
+    "image.repository=ghcr.io/schedulerlog/schedulerlog", "image.pullSecrets=null", "clusterName=default",
 )  # fmt: skip
 """Values in which an example differs from its overlay, back to what the overlay has."""
 ADDED_LABELS = {
@@ -92,6 +92,22 @@ def test_the_example_of_an_overlay_is_that_overlay(cluster: ControlPlane, helm: 
             del data[name]
     assert rendered.keys() == built.keys()
     assert [(rendered[key], built[key]) for key in built if rendered[key] != built[key]] == []
+
+
+def test_the_ways_to_the_api_are_those_of_the_components(cluster: ControlPlane, helm: Helm, tmp_path: Path) -> None:
+    host = "schedulerlog.example.com"
+    values = (
+        "api.service.type=NodePort", "api.ingress.enabled=true", f"api.ingress.host={host}",
+        "api.ingress.tlsSecret=schedulerlog-ingress-tls", "api.gateway.enabled=true", f"api.gateway.host={host}",
+    )  # fmt: skip
+    rendered = from_helm(helm.render(*to_flags("observe", *AS_KUSTOMIZE, *values)))
+    names = ["node-port", "ingress", "gateway"]
+    built = from_kustomize(build(cluster, combine(tmp_path / "ways", KUSTOMIZE / "overlays/observe", names)))
+    assert rendered == built
+    apply(cluster, [*rendered.values()], "--dry-run=server", "--force-conflicts")
+    in_others = helm.render(*to_flags("observe", *values, "api.gateway.namespace=gateways"))
+    (route,) = select_kinds(in_others, "HTTPRoute")
+    assert route["spec"]["parentRefs"] == [{"name": "gateway", "namespace": "gateways"}]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -25,6 +25,8 @@ from schemas.documents.attempts import build_attempt_document
 from schemas.events import AlertChanged, AttemptSummarized, build_pod_key
 from tests.support.harness.over_http import OverHttp
 
+PROXY_NAME: Final = "login-proxy"
+"""Common name of the authenticating proxy's certificate."""
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 NEEDED_QUERIES: Final = {
     "/refusals": "?device=GPU-1",
@@ -104,7 +106,7 @@ class Caller:
         is_over_http: bool = False,
     ) -> None:
         # Who has certificates to show may be the API server.
-        settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer)})
+        settings = SETTINGS.model_copy(update={"api_aggregated": bool(reviewer), "api_proxy_names": PROXY_NAME})
         self.app: Starlette = create_app(
             settings, index_of(answering), tracing, reviewer=reviewer, certificates=certificates, objects=objects
         )

@@ -1,0 +1,15 @@
+"""Forms of the chart's values: quantities, names, addresses and processes."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+OptionalName = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", max_length=253)]
+Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
+Process = Literal[
+    "all", "worker", "index", "placements", "alerts", "api", "kube-events", "hami-log", "kai-log", "raw-logs", "events",
+    "alertmanager", "mcp", "scheduler", "kube-scheduler", "provision", "retention", "certificate", "roles", "policies",
+    "dashboards",
+]  # fmt: skip
