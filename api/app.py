@@ -38,6 +38,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
+from api.handlers.plans import PlanHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
@@ -176,6 +177,7 @@ def create_app(
         AdmissionHandlers(index, devices),
         simulation,
         CapacityHandlers(simulation),
+        PlanHandlers(lists, simulation),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),

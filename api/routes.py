@@ -12,6 +12,7 @@ from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
+from api.handlers.plans import PlanHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
@@ -24,7 +25,7 @@ from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
 from schemas.answers.alerts import Alerts
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
-from schemas.answers.capacity import Fits
+from schemas.answers.capacity import Defragmentation, DrainPlan, Fits
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Clusters, Nodes, Schedulers
@@ -75,6 +76,7 @@ def list_routes(
     admission: AdmissionHandlers,
     simulation: SimulationHandlers,
     capacity: CapacityHandlers,
+    plans: PlanHandlers,
     placements: PlacementHandlers,
     pending: PendingHandlers,
     waiting: WaitingHandlers,
@@ -103,6 +105,10 @@ def list_routes(
             "/simulate", simulation.simulate, Simulation, "Simulation of a pod", {}, (400, 413, 503), body=_A_POD
         ),
         Operation("/capacity", capacity.count_starts, Fits, "Pods that start now", {}, (400, 413, 503), body=_A_POD),
+        Operation(
+            "/defragmentation", plans.plan_moves, Defragmentation, "Moves of pods", {}, (400, 413, 503), body=_A_POD
+        ),
+        Operation(NODE + "/drain", plans.plan_drain, DrainPlan, "Drain of a node", {}, (400, 404, 503)),
         Operation(
             "/suggestions",
             admission.list_suggestions,

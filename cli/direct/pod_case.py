@@ -16,7 +16,6 @@ from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import collect_objects
 from engine.snapshot.needed_kinds import (
-    CREATION,
     EVENTS,
     NODES,
     PODS,
@@ -31,6 +30,7 @@ from engine.snapshot.needed_kinds import (
     list_node,
     list_own,
     list_queues,
+    list_simulated,
 )
 from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
@@ -88,30 +88,30 @@ def _was_placed_lately(pod: Json) -> bool:
     return bool(times) and datetime.now(UTC) - times[0] < MAX_AGE
 
 
-def read_waiting_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
-    """Read a case about all pods, or those of one namespace."""
-    return build_live_case(reader, reader.list_kinds(_list_basics(namespace)), None, namespace)
-
-
 def read_simulated_case(reader: ObjectReader) -> LiveCase:
-    """Read a case about a pod that does not exist yet: everything that decides whether and where it starts."""
-    versions = read_versions(reader)
-    others = (
-        ListedKind(kinds.VOLUME_CLAIM, "/api/v1/persistentvolumeclaims"),
-        ListedKind(kinds.NAMESPACE, "/api/v1/namespaces"),
-    )
-    listed = [NODES, PODS, *STORAGE, *others, *CREATION, *list_devices(versions)]
-    return build_live_case(reader, reader.list_kinds(listed), None, "")
+    """Read a case about pods that do not exist yet or move: everything that decides whether and where they start."""
+    return build_live_case(reader, reader.list_kinds(list_simulated(read_versions(reader))), None, "")
 
 
 def read_pending_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
     """Read a case about everything that waits: also queues, groups, workloads without pods, and pods that failed."""
+    listed = _list_pending(read_versions(reader), namespace)
+    return build_live_case(reader, reader.list_kinds(listed), None, namespace)
+
+
+def read_purchase_case(reader: ObjectReader) -> LiveCase:
+    """Read a case about what waits, and what decides whether it would start on further nodes."""
     versions = read_versions(reader)
+    listed = {entry.path + str(entry.query): entry for entry in _list_pending(versions, "")}
+    listed |= {entry.path + str(entry.query): entry for entry in list_simulated(versions)}
+    return build_live_case(reader, reader.list_kinds(listed.values()), None, "")
+
+
+def _list_pending(versions: GroupVersions, namespace: str) -> list[ListedKind]:
     root = build_root("/api/v1", namespace) if namespace else "/api/v1"
     failed = ListedKind(kinds.POD, f"{root}/pods", {"fieldSelector": "status.phase=Failed"})
     workloads = list_makers(namespace, versions)
-    listed = [*_list_basics(namespace), failed, *list_devices(versions), *list_queues(namespace, versions), *workloads]
-    return build_live_case(reader, reader.list_kinds(listed), None, namespace)
+    return [*_list_basics(namespace), failed, *list_devices(versions), *list_queues(namespace, versions), *workloads]
 
 
 def _list_basics(namespace: str) -> list[ListedKind]:

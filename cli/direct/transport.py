@@ -19,8 +19,8 @@ from cli.direct.pod_case import (
     read_nodes_case,
     read_pending_case,
     read_pod_case,
+    read_purchase_case,
     read_simulated_case,
-    read_waiting_case,
 )
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
@@ -43,6 +43,8 @@ _NODE: Final = re.compile(r"/nodes(?:/([^/]+)(/occupancy)?)?")
 _DRAIN: Final = re.compile(r"/nodes/([^/]+)/drain")
 _SIMULATE: Final = "/simulate"
 _CAPACITY: Final = "/capacity"
+_DEFRAGMENT: Final = "/defragmentation"
+_PURCHASE: Final = "/purchase"
 _PENDING: Final = "/pending"
 ShowNote = Callable[[str], None]
 """Shows a person a note about the answer."""
@@ -79,9 +81,15 @@ class DirectTransport:
         if match := _DRAIN.fullmatch(path):
             from cli.direct.simulation import plan_drain_of
 
-            live = read_waiting_case(self.reader)
+            live = read_simulated_case(self.reader)
             self.show_note(describe_rung(live.problems))
             return plan_drain_of(live.case.objects, unquote(match[1]))
+        if path == _PURCHASE:
+            from cli.direct.simulation import plan_purchase_of
+
+            live = read_purchase_case(self.reader)
+            self.show_note(describe_rung(live.problems))
+            return plan_purchase_of(live)
         if match := _WORKLOAD.fullmatch(path):
             return self._diagnose_workload(*map(unquote, match.groups()))
         match = _POD.fullmatch(path)
@@ -173,15 +181,17 @@ class DirectTransport:
         return Unreachable("this answer needs the records of schedulerlog", INSTALL)
 
     def post(self, path: str, body: bytes, query: Query = NO_QUERY) -> Json | Problem:
-        """Simulate pods on the cluster as it is now, or count how many of them start."""
-        if path not in (_SIMULATE, _CAPACITY):
+        """Simulate pods on the cluster as it is now, count how many start, or plan the moves after which they do."""
+        if path not in (_SIMULATE, _CAPACITY, _DEFRAGMENT):
             return Unreachable("this answer needs the records of schedulerlog", INSTALL)
-        from cli.direct.simulation import count_starts, simulate_on_cluster
+        from cli.direct.simulation import count_starts, plan_moves_on_cluster, simulate_on_cluster
 
         live = read_simulated_case(self.reader)
         self.show_note(describe_rung(live.problems))
         if path == _CAPACITY:
             return count_starts(live.case.objects, body, self.namespace(), query)
+        if path == _DEFRAGMENT:
+            return plan_moves_on_cluster(live.case.objects, body, self.namespace(), query)
         count = int(query["count"]) if query.get("count", "").isdecimal() else None
         return simulate_on_cluster(live.case.objects, body, self.namespace(), count)
 

@@ -14,7 +14,8 @@ trends         counts over time
 report         the failures of a range of time
 simulation     where a pod from a file would go
 comparison     the latest attempts of two pods side by side
-capacity       how many pods start now, and the plan of a drain
+capacity       how many pods start now, and what would take more
+plans          the plans of drains, of moves, and of nodes to add
 simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis and suggestions
 alerts         the alerts that fire
 watching       every change, over the ends of single watches, and a line for each

@@ -1,4 +1,4 @@
-"""``schedulerlog fits`` and ``drain``: how many pods start now, and where the pods of a node would go.
+"""``schedulerlog fits``: how many pods start now, what the others wait for and what would take them.
 
 The API or the cluster itself is asked; with ``--cluster FILE`` this process decides on the cluster of the file.
 """
@@ -6,11 +6,10 @@ The API or the cluster itself is asked; with ``--cluster FILE`` this process dec
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from cli.client.requests import build_node_path
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options
@@ -31,20 +30,43 @@ ClusterFile = Annotated[
         help="Objects of `kubectl get … -o yaml`, or a folder of such files; no API is asked.",
     ),
 ]
+WorkloadFile = Annotated[
+    Path | None,
+    typer.Option("--filename", "-f", help="A Pod, Job, Deployment, … in YAML or JSON; - is standard input."),
+]
+Devices = Annotated[int, typer.Option("--gpu", metavar="N", min=0, max=64, help="Devices of a pod, without a file.")]
+Memory = Annotated[
+    int, typer.Option("--gpumem", metavar="MIB", min=0, help="Memory of each device; default: all of it.")
+]
+Cores = Annotated[int, typer.Option("--gpucores", metavar="PERCENT", min=0, max=100, help="Cores of each device.")]
+Model = Annotated[str, typer.Option("--model", metavar="TEXT", help="Part of the devices' model, such as A40.")]
 _SHAPE: Final = "the shape"
+
+
+class WantedPod(NamedTuple):
+    """Text of the pod of a question, and its name in mistakes."""
+
+    text: bytes
+    name: str
+
+
+def read_wanted(file: Path | None, gpu: int, amounts: tuple[int, int, str], namespace: str) -> WantedPod:
+    """Read the pod of a file, or write that of a shape (amounts: memory, cores, model); ends without either."""
+    if (file is None) == (gpu == 0):
+        fail("--gpu or --filename: give the amounts of a pod, or the file of one", USAGE)
+    if file:
+        return WantedPod(read_input("--filename", file), str(file))
+    return WantedPod(_write_shape(gpu, *amounts, namespace), _SHAPE)
 
 
 @with_api_options
 def fits(
     asking: Asking,
-    file: Annotated[
-        Path | None,
-        typer.Option("--filename", "-f", help="A Pod, Job, Deployment, … in YAML or JSON; - is standard input."),
-    ] = None,
-    gpu: Annotated[int, typer.Option(metavar="N", min=0, max=64, help="Devices of a pod, without a file.")] = 0,
-    gpumem: Annotated[int, typer.Option(metavar="MIB", min=0, help="Memory of each device; default: all of it.")] = 0,
-    gpucores: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=100, help="Cores of each device.")] = 0,
-    model: Annotated[str, typer.Option(metavar="TEXT", help="Part of the devices' model, such as A40.")] = "",
+    file: WorkloadFile = None,
+    gpu: Devices = 0,
+    gpumem: Memory = 0,
+    gpucores: Cores = 0,
+    model: Model = "",
     count: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=100_000, help="Pods that are wanted; default: the workload's.")
     ] = None,
@@ -64,18 +86,15 @@ def fits(
 
     Exits with 0 if all wanted pods start now, 1 if not. Nothing is written.
     """
-    if (file is None) == (gpu == 0):
-        fail("--gpu or --filename: give the amounts of a pod, or the file of one", USAGE)
-    body = read_input("--filename", file) if file else _write_shape(gpu, gpumem, gpucores, model, asking.namespace)
-    name, additions = str(file) if file else _SHAPE, ",".join(add_node or ())
+    wanted, additions = read_wanted(file, gpu, (gpumem, gpucores, model), asking.namespace), ",".join(add_node or ())
     if cluster:
-        answer = _count_here(cluster, body, name, asking.namespace or "default", count, additions)
+        answer = _count_here(cluster, wanted, asking.namespace or "default", count, additions)
     else:
         query = {"count": str(count or ""), "add_node": additions}
         query = {key: text for key, text in query.items() if text}
         # The cluster's objects say more than the API sees; an API's address may be all that one has.
         transport = asking.create_transport() if asking.api_url else asking.create_cluster_transport()
-        answer = require_answer(transport.post("/capacity", body, query))
+        answer = require_answer(transport.post("/capacity", wanted.text, query))
     if not print_document(asking.output, answer):
         _show_fits(Screen(), answer)
     raise typer.Exit(PLACED if answer["starts"] == answer["wanted"] else WAITING)
@@ -91,16 +110,16 @@ def _write_shape(gpu: int, gpumem: int, gpucores: int, model: str, namespace: st
     return orjson.dumps(build_pod(shape, device_config.read_shipped(), namespace or "default"))
 
 
-def _count_here(file: Path, body: bytes, name: str, namespace: str, count: int | None, additions: str) -> Json:
+def _count_here(file: Path, wanted: WantedPod, namespace: str, count: int | None, additions: str) -> Json:
     from engine.capacity.added_nodes import AdditionError, parse_additions
     from engine.capacity.shapes import read_template
     from engine.capacity.starts import plan_starts
     from engine.fit.manifests import ManifestError
     from engine.simulation.verdict import PodRejectedError
 
-    described, setting = _build_cluster(file)
+    described, setting = build_cluster_of_file(file)
     try:
-        template = read_template(body, Path(name), namespace)
+        template = read_template(wanted.text, Path(wanted.name), namespace)
         plan = plan_starts(described, template, count or template.replicas, parse_additions(additions), setting)
     except (ManifestError, AdditionError, PodRejectedError) as error:
         complain(str(error))
@@ -108,7 +127,8 @@ def _count_here(file: Path, body: bytes, name: str, namespace: str, count: int |
     return plan.model_dump(mode="json")
 
 
-def _build_cluster(file: Path) -> "tuple[SimulationCluster, SimulationSetting]":
+def build_cluster_of_file(file: Path) -> "tuple[SimulationCluster, SimulationSetting]":
+    """Build the cluster of a file; a mistake in it ends the command."""
     from cli.terminal.simulated_pod import DescribedCluster, build_described_cluster
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.manifests import ManifestError
@@ -157,62 +177,3 @@ def _show_ways(screen: Screen, answer: Mapping[str, Any]) -> None:
 def _take(addition: Mapping[str, Any]) -> str:
     count = f"{addition['pods_each']:,}"
     return f"takes {count}" if addition["nodes"] == 1 else f"take {count} each"
-
-
-@with_api_options
-def drain(
-    asking: Asking,
-    name: Annotated[str, typer.Argument(metavar="NODE")],
-    cluster: ClusterFile = None,
-) -> None:
-    """Plan the drain of a node: which pods it loses, where each would go, and which would wait. Writes nothing.
-
-    \b
-    Examples:
-      schedulerlog drain node9 --cluster cluster.yaml
-      schedulerlog drain node9 --cluster cluster.yaml -o json
-
-    Without a file the cluster itself is read, also where the API is installed. Exits with 0 if every pod goes
-    elsewhere now, 1 if one waits.
-    """
-    if cluster:
-        answer = _plan_here(cluster, name)
-    elif asking.api_url:
-        fail("--api-url: the API does not see the pods' objects: leave it out, or give --cluster FILE", USAGE)
-    else:
-        answer = require_answer(asking.create_cluster_transport().get(build_node_path(name, "drain")))
-    if not print_document(asking.output, answer, lambda plan: plan["pods"]):
-        _show_drain(Screen(), answer)
-    raise typer.Exit(WAITING if answer["waits"] else PLACED)
-
-
-def _plan_here(file: Path, node: str) -> Json:
-    from engine.capacity.drain import NodeMissingError, plan_drain
-
-    described, setting = _build_cluster(file)
-    try:
-        return plan_drain(described, node, setting).model_dump(mode="json")
-    except NodeMissingError:
-        complain(f"{file} has no node {node}: `schedulerlog nodes --cluster {file}` lists its nodes")
-        raise typer.Exit(USAGE) from None
-
-
-def _show_drain(screen: Screen, answer: Mapping[str, Any]) -> None:
-    screen.print_line(answer["sentence"]["en"], "bold")
-    if answer["remaining"]:
-        pods = format_count(answer["remaining"], "pod")
-        screen.print_line(f"A drain leaves {pods} of DaemonSets or of the kubelet.", "dim")
-    if not answer["pods"]:
-        return
-    screen.skip_line()
-    rows = [
-        [
-            f"{pod['namespace']}/{pod['name']}",
-            f"{pod['devices']:,}",
-            pod["workload"] or "nothing makes it again",
-            pod["node"] or ("waits" if pod["state"] == "waits" else "not known"),
-            pod["reason"]["en"] if pod["reason"] else "",
-        ]
-        for pod in answer["pods"]
-    ]
-    screen.print_table(["POD", "#DEVICES", "MADE BY", "GOES TO", "WHY IT WAITS"], rows)

@@ -20,7 +20,11 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),
         "simulate": LazyCommand("Simulate where a pod from a file would go.", "cli.terminal.simulation:simulate"),
         "fits": LazyCommand("Count the pods of a shape that start now.", "cli.terminal.capacity:fits"),
-        "drain": LazyCommand("Plan where the pods of a node would go.", "cli.terminal.capacity:drain"),
+        "drain": LazyCommand("Plan where the pods of a node would go.", "cli.terminal.plans:drain"),
+        "defragment": LazyCommand(
+            "Plan the fewest moves of pods so that a pod starts.", "cli.terminal.plans:defragment"
+        ),
+        "buy": LazyCommand("Plan nodes to add for the pods that wait.", "cli.terminal.plans:buy"),
         "trends": LazyCommand("Count attempts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),
         "report": LazyCommand(
             "Report the failures of a week, and what to do about them.", "cli.terminal.report:report"

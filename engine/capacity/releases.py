@@ -1,6 +1,6 @@
 """Pods whose end makes room: how many more copies of a pod start after one of them has ended."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ from engine.fit.devices.pod_usage import has_ended
 from engine.fit.judge.copies import CopyCounter
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.setting import SimulationSetting
-from engine.simulation.verdict import judge_simulated
+from engine.simulation.verdict import PodVerdict, judge_simulated
 from engine.snapshot.node_info import NodeInfo
 from engine.snapshot.reading import change_snapshot
 from runtime.kubernetes.object_fields import get_text
@@ -73,31 +73,34 @@ def _try_end(
     parsed = cluster.snapshot.pods.get((namespace, name))
     if info is None or parsed is None:
         return None
-    with ending_pod(cluster.columns, get_text(pod, "metadata", "uid")):
-        after = _count_on(cluster, capacity, info.without_pods([parsed]), setting)
+    with ending_pods(cluster.columns, [get_text(pod, "metadata", "uid")]):
+        after = count_on_node(cluster, capacity.verdict, info.without_pods([parsed]), setting) or 0
     gain = after - capacity.copies.get(node, 0)
     return Release(namespace, name, node, gain) if gain > 0 else None
 
 
 @contextmanager
-def ending_pod(columns: ClusterColumns, uid: str) -> Iterator[None]:
-    """Columns without what the pod holds."""
-    use = columns.get_pod_use(uid)
-    columns.delete_pod(uid)
+def ending_pods(columns: ClusterColumns, uids: Iterable[str]) -> Iterator[None]:
+    """Columns without what the pods hold."""
+    uses = {uid: use for uid in uids if (use := columns.get_pod_use(uid))}
+    for uid in uses:
+        columns.delete_pod(uid)
     try:
         yield
     finally:
-        if use:
+        for uid, use in uses.items():
             columns.hold(uid, use)
 
 
-def _count_on(cluster: SimulationCluster, capacity: CopiesByNode, info: NodeInfo, setting: SimulationSetting) -> int:
-    verdict = capacity.verdict
+def count_on_node(
+    cluster: SimulationCluster, verdict: PodVerdict, info: NodeInfo, setting: SimulationSetting
+) -> int | None:
+    """Count the copies of a pod that a node takes by its amounts; None where copies can't be counted by them."""
     limit = min(MAX_COPIES, count_by_resources(verdict, info))
     if not verdict.asks_devices:
         return limit
     counts = CopyCounter(cluster.columns, setting.policy).count_copies(verdict.pod, [info.name], limit)
-    return 0 if counts is None else int(counts[0])
+    return None if counts is None else int(counts[0])
 
 
 def _is_proved(
@@ -107,6 +110,6 @@ def _is_proved(
     key = ("Pod", release.namespace, release.name)
     ending = cluster.snapshot.pods[release.namespace, release.name]
     emptied = replace(cluster, snapshot=change_snapshot(cluster.snapshot, removed=[key]))
-    with ending_pod(cluster.columns, ending.uid):
+    with ending_pods(cluster.columns, [ending.uid]):
         verdict = judge_simulated(emptied, capacity.verdict.pod, setting.identity, setting.policy, setting.now)
     return release.node in verdict.fitting

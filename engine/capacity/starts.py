@@ -107,7 +107,7 @@ def _list_additions(
     """List the kinds of nodes that take the waiting pods, with the number of nodes, fewest first."""
     waiting = wanted - capacity
     additions = []
-    for like, models in _iterate_kinds(cluster, added):
+    for like, models in iterate_kinds(cluster, added):
         copies = _count_on_added(cluster, template, like, setting)
         if copies:
             nodes = math.ceil(waiting / copies)
@@ -115,7 +115,7 @@ def _list_additions(
     return sorted(additions, key=lambda addition: (addition.nodes, addition.like))
 
 
-def _iterate_kinds(cluster: SimulationCluster, added: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def iterate_kinds(cluster: SimulationCluster, added: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Iterate over one node, the first by name, of each kind of devices and amounts, with its models."""
     kinds: dict[object, tuple[str, list[str]]] = {}
     for name in sorted({*cluster.snapshot.nodes, *cluster.columns.node_names}.difference(added)):

@@ -1,7 +1,8 @@
-"""Pods placed one after the other in a simulated cluster, each on what the ones before it leave."""
+"""Pods placed in a simulated cluster or taken away, one after the other, each on what the ones before it leave."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from engine.fit.devices.pod_usage import PodUse
 from engine.fit.judge.reservation import reserve
@@ -9,11 +10,14 @@ from engine.simulation.cluster import SimulationCluster
 from engine.simulation.held_claims import hold_claims
 from engine.simulation.kai_shares import asks_kai_share, hold_share
 from engine.simulation.verdict import PodOutcome, PodVerdict
+from engine.snapshot import kinds
+from engine.snapshot.reading import change_snapshot
 from runtime.kubernetes.object_fields import get_object, get_text
+from schemas.json_types import Json
 
 
 class PodPlacer:
-    """A cluster with the pods that were placed in it; its columns hold what they take until `release`."""
+    """A cluster with the changes of its pods; its columns have them until `release`."""
 
     def __init__(self, cluster: SimulationCluster) -> None:
         self.cluster = cluster
@@ -39,8 +43,16 @@ class PodPlacer:
         claims = hold_claims(self.cluster, verdict.pod, node)
         self.cluster = self.cluster.with_objects([*pods, *claims])
 
+    def end(self, pod: Json) -> None:
+        """Take a pod of the cluster away, with what it holds."""
+        namespace, name, uid = (get_text(pod, "metadata", field) for field in ("namespace", "name", "uid"))
+        self._before.append((uid, self._columns.get_pod_use(uid)))
+        self._columns.delete_pod(uid)
+        snapshot = change_snapshot(self.cluster.snapshot, removed=[(kinds.POD, namespace, name)])
+        self.cluster = replace(self.cluster, snapshot=snapshot)
+
     def release(self) -> None:
-        """Give the columns back what the pods hold."""
+        """Give the columns back what they had before."""
         for uid, before in reversed(self._before):
             self._columns.delete_pod(uid)
             if before:

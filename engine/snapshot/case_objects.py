@@ -30,7 +30,7 @@ _UNNAMESPACED: Final = frozenset(
         kinds.RUNTIME_CLASS,
     )
 )
-_LISTED: Final = _UNNAMESPACED - {kinds.NODE} | {kinds.VOLUME_CLAIM}
+_LISTED: Final = _UNNAMESPACED - {kinds.NODE} | {kinds.VOLUME_CLAIM, kinds.DISRUPTION_BUDGET}
 """Kinds of which an API server's list is one of all objects: others are listed by name or by namespace, too."""
 _DEFAULT: Final = "default"
 _NO_OBJECTS: Final[Mapping[Key, Fields]] = {}

@@ -40,6 +40,7 @@ CREATION: Final = (
     ListedKind(kinds.RUNTIME_CLASS, "/apis/node.k8s.io/v1/runtimeclasses"),
 )
 """Kinds by which the API server completes or refuses a new pod."""
+BUDGETS: Final = ListedKind(kinds.DISRUPTION_BUDGET, "/apis/policy/v1/poddisruptionbudgets")
 _CREATION_IN_NAMESPACE: Final = (kinds.RESOURCE_QUOTA, kinds.LIMIT_RANGE)
 NODES: Final = ListedKind(kinds.NODE, "/api/v1/nodes")
 PODS: Final = ListedKind(kinds.POD, "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
@@ -129,6 +130,15 @@ def list_creation(namespace: str) -> list[ListedKind]:
         else listed
         for listed in CREATION
     ]
+
+
+def list_simulated(versions: GroupVersions) -> list[ListedKind]:
+    """List everything that decides whether and where a pod starts that does not exist yet, or moves."""
+    others = (
+        ListedKind(kinds.VOLUME_CLAIM, "/api/v1/persistentvolumeclaims"),
+        ListedKind(kinds.NAMESPACE, "/api/v1/namespaces"),
+    )
+    return [NODES, PODS, *STORAGE, *others, *CREATION, BUDGETS, *list_devices(versions)]
 
 
 def list_node(name: str) -> ListedKind:

@@ -56,7 +56,7 @@ class Fits(Answer):
 
 
 class MovedPod(Answer):
-    """A pod that a drained node loses."""
+    """A pod that a plan evicts from its node."""
 
     namespace: str
     name: str
@@ -64,8 +64,11 @@ class MovedPod(Answer):
     devices: int
     uuids: list[str] = Field(description="Devices that it holds on the node.")
     node: str | None = Field(description="Node where it goes; null where it waits.")
-    state: Literal["moves", "waits", "open"] = Field(description="open: objects that decide are not known.")
-    reason: InBothLanguages | None = Field(description="Reason why it waits.")
+    state: Literal["moves", "waits", "open", "blocked"] = Field(
+        description="open: objects that decide are not known. blocked: a disruption budget refuses its eviction."
+    )
+    reason: InBothLanguages | None = Field(description="Reason why it waits, or is not evicted.")
+    budgets: list[str] = Field(description="Disruption budgets that select it, as NAMESPACE/NAME.")
 
 
 class DrainPlan(Answer):
@@ -75,9 +78,65 @@ class DrainPlan(Answer):
     sentence: InBothLanguages
     moves: int
     waits: int
+    blocked: int = Field(description="Pods that disruption budgets keep on the node.")
     pods: list[MovedPod] = Field(description="Pods by priority, number of devices and name, as they were placed.")
     remaining: int = Field(description="Pods that a drain leaves: of DaemonSets, and static ones.")
+    has_budgets: bool = Field(description="False where disruption budgets were not read: none is respected then.")
+    commands: list[str] = Field(description="Commands that carry the plan out, to read and run.")
 
 
-ANSWERS: Final = (Fits, DrainPlan)
+class OpenedNode(Answer):
+    """A waiting pod, and the moves that make a node take it."""
+
+    pod: str
+    node: str = Field(description="Node where it starts.")
+    source: str | None = Field(description="Node that the pods leave, cordoned meanwhile; null where none moves.")
+    moves: list[MovedPod] = Field(description="Pods in the order of their moves.")
+
+
+class Defragmentation(Answer):
+    """Fewest pods to move so that waiting pods start; each step was judged. Nothing was written."""
+
+    name: str
+    wanted: int
+    starts: int = Field(description="Number of the wanted pods that start after the moves.")
+    moves: int
+    is_fewest: bool = Field(description="True where it is proved that fewer moves do not do.")
+    sentence: InBothLanguages
+    obstacle: InBothLanguages | None = Field(description="Reason why the next pod waits; null where all start.")
+    nodes: list[OpenedNode] = Field(description="Wanted pods that start, in their order.")
+    has_budgets: bool = Field(description="False where disruption budgets were not read: none is respected then.")
+    commands: list[str] = Field(description="Commands that carry the plan out, to read and run.")
+
+
+class NodesToBuy(Answer):
+    """A number of nodes of one kind, and the waiting pods that start with them."""
+
+    like: str = Field(description="Node of the cluster with the same devices.")
+    models: list[str]
+    nodes: int
+    pods: int
+    names: list[str] = Field(description="The pods, as NAMESPACE/NAME.")
+
+
+class UnhelpedPods(Answer):
+    """Waiting pods that start on no added node, for one reason."""
+
+    reason: InBothLanguages | None
+    pods: int
+    names: list[str] = Field(description="The pods, as NAMESPACE/NAME.")
+
+
+class Purchase(Answer):
+    """Nodes to add so that waiting pods start, by kind. Nothing was written."""
+
+    waiting: int
+    judged: int = Field(description="Waiting pods that were judged, those of the highest priority.")
+    starts: int = Field(description="Judged pods that start as things are.")
+    sentence: InBothLanguages
+    to_add: list[NodesToBuy] = Field(description="Alternatives: those that let most pods start first.")
+    not_helped: list[UnhelpedPods] = Field(description="By reason, most pods first.")
+
+
+ANSWERS: Final = (Fits, DrainPlan, Defragmentation, Purchase)
 """Each has a JSON Schema of its own."""

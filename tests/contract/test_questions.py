@@ -24,6 +24,7 @@ FIGURES = {
     "fits --gpu 1 --model A40": "there is room for 17 on 6 nodes",
     "--add-node like:node3=4": "19 of 20 start now",
     "drain node9": "default/notebook-4",
+    "buy --cluster": "No pod waits.",
     "nodes --by model": "1,492,818",
     "nodes --by namespace": "llm",
     "simulate -f examples/pods/1-gpu-pod.yaml": "It would go to node node9",

@@ -21,6 +21,27 @@ def a_holder(name: str, node: str, devices: dict[int, tuple[int, int]]) -> dict[
     return pod
 
 
+def a_replica(name: str, node: str, devices: dict[int, tuple[int, int]], owner: str = "web") -> dict[str, Any]:
+    """Build a holder that a ReplicaSet makes again, with the memory that it asks for and the labels of its pods."""
+    pod = a_holder(name, node, devices)
+    pod["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "controller": True}]
+    pod["metadata"]["labels"] = {"app": owner}
+    (memory, cores), *_ = devices.values()
+    limits = {"nvidia.com/gpu": str(len(devices)), "nvidia.com/gpumem": str(memory), "nvidia.com/gpucores": str(cores)}
+    pod["spec"]["containers"][0]["resources"] = {"limits": limits}
+    return pod
+
+
+def a_budget(name: str, app: str | None, allowed: int, *, healthy: int = 3, desired: int = 3) -> dict[str, Any]:
+    """Build a disruption budget with its status; app: label of the pods that it selects, None for all."""
+    selector = {"matchLabels": {"app": app}} if app else {}
+    status = {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired,
+              "expectedPods": healthy, "observedGeneration": 2}  # fmt: skip
+    metadata = {"namespace": "default", "name": name, "generation": 2}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata,
+            "spec": {"selector": selector}, "status": status}  # fmt: skip
+
+
 _USES: Final = st.dictionaries(
     st.integers(0, 3), st.tuples(st.sampled_from([1000, 6000, 12000, 20000]), st.sampled_from([0, 30, 60])), max_size=4
 )

@@ -15,7 +15,10 @@ from api.http.errors import describe_problem
 from api.http.openapi_document import FILE, build_document
 from api.http.operation import OperationRoute
 from api.metrics import PREFIX
+from engine.snapshot.needed_kinds import BUDGETS
 from schemas.json_types import Json
+from tests.support.builders.capacity import a_budget, a_replica
+from tests.support.builders.simulations import a_gpu_node, a_gpu_pod
 from tests.support.fakes.objects import FakeObjects
 from tests.support.harness.api_app import Caller
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
@@ -29,7 +32,9 @@ _NAMES: Final = {
 }
 """Path parameters under which the golden records have something."""
 _WORKLOAD: Final = "getWorkload"
-"""Operation that is answered from objects, of which the golden records have none."""
+_DRAIN: Final = "getNodeDrain"
+_OF_OBJECTS: Final = (_WORKLOAD, _DRAIN)
+"""Operations that are answered from objects, of which the golden records have none."""
 _JOB: Final[Json] = {
     "metadata": {"namespace": "llm", "name": "train", "creationTimestamp": "2026-04-22T02:15:40Z"},
     "spec": {"parallelism": 1, "template": {"spec": {"containers": [{"name": "main"}]}}},
@@ -130,8 +135,8 @@ def derive_requests(routes: Iterable[BaseRoute]) -> dict[str, str]:
         if item.method == "get" and "{cluster}" not in item.path
         if "application/json" in item.description["responses"]["200"]["content"]
     }
-    paths.pop(_WORKLOAD, None)
-    return {name: REQUESTS.get(name, path).format(**_NAMES) for name, path in paths.items()}
+    requested = {name: path for name, path in paths.items() if name not in _OF_OBJECTS}
+    return {name: REQUESTS.get(name, path).format(**_NAMES) for name, path in requested.items()}
 
 
 async def collect_examples() -> dict[str, Any]:
@@ -151,6 +156,7 @@ async def collect_examples() -> dict[str, Any]:
                 collected[operation][name] = "2026-04-22T02:15:43.000000Z"
         _fix_times(collected[operation])
     collected[_WORKLOAD] = await _ask_for_workload()
+    collected |= await _ask_for_plans()
     collected |= {name: _fix_text(name, (await caller.get(path)).text) for name, path in TEXTS.items()}
     events = await asyncio.gather(*(_read_first_event(caller, path.format(**_NAMES)) for path in WATCHES.values()))
     collected |= dict(zip(WATCHES, events, strict=True))
@@ -172,6 +178,19 @@ async def _ask_for_workload() -> Json:
     assert answer.status_code == 200, answer.text
     document: Json = answer.json()
     return document | {"at": "2026-04-22T02:15:43.000000Z"}
+
+
+async def _ask_for_plans() -> Json:
+    """Ask for a drain, and for the moves after which a pod starts that needs a whole node."""
+    nodes = [a_gpu_node("node3", 2), a_gpu_node("node5", 2)]
+    pods = [a_replica("chat-0", "node3", {0: (9000, 0)}), a_replica("embed-0", "node5", {0: (9000, 0)})]
+    tables = {"/api/v1/nodes": nodes, "/api/v1/pods": pods, BUDGETS.path: [a_budget("web", "web", 1)]}
+    objects = {path: {"items": items, "metadata": {}} for path, items in tables.items()}
+    caller = Caller(answer_search, objects=FakeObjects(objects))
+    drain = await caller.get("/api/v1/nodes/node3/drain")
+    moves = await caller.client.post("/api/v1/defragmentation", json=a_gpu_pod("train-0", gpu=2))
+    assert (drain.status_code, moves.status_code) == (200, 200), drain.text + moves.text
+    return {_DRAIN: drain.json(), "defragmentation": moves.json()}
 
 
 def _fix_text(name: str, text: str) -> str:

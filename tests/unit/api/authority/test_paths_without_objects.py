@@ -81,7 +81,7 @@ async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
     body = b"{kind: Pod, metadata: {name: new, namespace: other}, spec: {}}"
     posts = {route.path for route in routes if "POST" in (route.methods or ())}
-    assert {path.rpartition("/")[2] for path in posts} == {"capacity", "simulate"}
+    assert {path.rpartition("/")[2] for path in posts} == {"capacity", "defragmentation", "simulate"}
     for path in posts:
         answer = await api.client.post(path.format(**values), content=body, headers=header)
         assert answer.status_code == 403, path

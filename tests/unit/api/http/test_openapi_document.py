@@ -105,8 +105,8 @@ async def send(method: str, path: str, query: dict[str, str], body: bytes = b"")
         answer = await get_caller().client.request(method, path, params=query, content=body)
     except httpx.InvalidURL:
         return
-    # Workloads are answered from objects, which nothing connects to here.
-    down = {503} if "/workloads/" in path else set()
+    # Workloads and plans are answered from objects, which nothing connects to here.
+    down = {503} if any(part in path for part in ("/workloads/", "/drain", "/defragmentation")) else set()
     assert answer.status_code in {200, 400, 404, 410, 413, 415} | down, (path, query, answer.text)
     if answer.status_code != 200:
         error = Error.model_validate_json(answer.content)

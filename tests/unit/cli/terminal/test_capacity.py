@@ -1,4 +1,4 @@
-"""``fits`` and ``drain`` on the examples' cluster, whose figures docs/demo.md works out."""
+"""``fits`` on the examples' cluster, whose figures docs/demo.md works out."""
 
 import json
 
@@ -34,25 +34,3 @@ def test_an_addition_that_is_none_is_a_mistake(run: Run) -> None:
     for text, message in (("like:node77", "the cluster has no node node77"), ("x=y", "write like:NODE=COUNT")):
         done = run("fits", "--gpu", "1", "--add-node", text, *CLUSTER)
         assert (done.exit_code, message in done.stderr) == (2, True)
-
-
-def test_a_drain_names_where_each_pod_goes_and_why_others_wait(run: Run) -> None:
-    done = run("drain", "node9", *CLUSTER)
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "A drain of node9 moves 1 pod; 1 would wait.")
-    rows = {line.split()[0]: line for line in done.stdout.splitlines()[3:]}
-    assert "node6" in rows["default/notebook-4"]
-    assert "waits" in rows["batch/solver-1"]
-    plan = json.loads(run("drain", "node9", *CLUSTER, "-o", "json").stdout)
-    reasons = {pod["name"]: pod["reason"] for pod in plan["pods"]}
-    assert "lack memory: 41,912 MiB asked" in reasons["solver-1"]["en"]
-    assert reasons["notebook-4"] is None
-
-
-def test_a_drain_of_an_unknown_node_names_the_next_step(run: Run) -> None:
-    done = run("drain", "node77", *CLUSTER)
-    assert (done.exit_code, "lists its nodes" in done.stderr) == (2, True)
-
-
-def test_a_drain_is_not_asked_of_an_address(run: Run) -> None:
-    done = run("drain", "node9")
-    assert (done.exit_code, "give --cluster FILE" in done.stderr) == (2, True)

@@ -1,0 +1,91 @@
+"""Handlers of plans on the cluster's own objects: the drain of a node, and the moves after which a pod starts."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.answers.object_lists import ObjectLists
+from api.answers.pod_case import build_objects
+from api.authority.access import get_access
+from api.authority.rights import LIST_NODES, list_pods
+from api.handlers.simulation import POD_EXAMPLE, SimulationHandlers
+from api.http.cluster import Cluster
+from api.http.errors import BadRequestError, NotFoundError, UnavailableError, to_json_response
+from api.http.param_types import NodeInPath
+from api.http.query_params import NoQuery, Query, refuse_repeated
+from engine.capacity.defragment import MAX_WANTED, plan_defragmentation
+from engine.capacity.drain import NodeMissingError, plan_drain
+from engine.cases.judging import build_case_cluster
+from engine.simulation.cluster import SimulationCluster
+from engine.simulation.setting import SimulationSetting
+from engine.simulation.verdict import PodRejectedError
+from engine.snapshot import kinds
+from engine.snapshot.needed_kinds import list_simulated
+
+
+class MovesQuery(Query):
+    count: int | None = Field(
+        None, ge=1, le=MAX_WANTED, description="Pods that are wanted; without it, as many as the workload makes."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanHandlers:
+    lists: ObjectLists
+    simulation: SimulationHandlers
+
+    async def plan_drain(self, request: Request, cluster: Cluster, node: NodeInPath, _: NoQuery) -> Response:
+        """Plan the drain of a node: where each of its pods goes, which wait, and which disruption budgets keep.
+
+        It reads nodes, all pods and disruption budgets of the API's own cluster, writes nothing, and needs the right
+        to list nodes and all pods.
+        """
+        refuse_repeated(request)
+        described = await self._read_cluster(request, cluster)
+        setting = SimulationSetting(datetime.now(UTC), cluster.name)
+        try:
+            plan = await asyncio.to_thread(plan_drain, described, node, setting)
+        except NodeMissingError:
+            raise NotFoundError(
+                f"the node {node} does not exist", f"GET {cluster.base}/nodes lists the nodes."
+            ) from None
+        return to_json_response(200, plan)
+
+    async def plan_moves(self, request: Request, cluster: Cluster, query: MovesQuery) -> Response:
+        """Plan the fewest pods to move to other nodes so that the pods of the body start; budgets are respected.
+
+        The body is one Pod or workload with a pod template, as YAML or JSON. It needs the rights of a drain's plan.
+        """
+        refuse_repeated(request)
+        workloads = await self.simulation.read_workloads(request, cluster, None)
+        if len(workloads) > 1:
+            raise BadRequestError(f"body: describes {len(workloads)} workloads", "Ask about one at a time.")
+        described = await self._read_cluster(request, cluster)
+        (template,), setting = workloads, SimulationSetting(datetime.now(UTC), cluster.name)
+        try:
+            plan = await asyncio.to_thread(
+                plan_defragmentation, described, template, query.count or template.replicas, setting
+            )
+        except PodRejectedError as error:
+            raise BadRequestError(f"body: {error}", POD_EXAMPLE) from None
+        return to_json_response(200, plan)
+
+    async def _read_cluster(self, request: Request, cluster: Cluster) -> SimulationCluster:
+        """Read the cluster's objects for a caller who may list its nodes and pods. Raises ``UnavailableError``."""
+        access, changes = get_access(request), self.simulation.changes
+        await access.require(cluster, LIST_NODES)
+        await access.require(cluster, list_pods())
+        if cluster.name != changes.home_cluster or not changes.objects.is_connected:
+            cause = f"the objects of cluster {cluster.name} are not read here"
+            raise UnavailableError(cause, "Ask `schedulerlog drain` with a kubeconfig of that cluster.")
+        read = await asyncio.gather(*map(self.lists.read, list_simulated(await self.lists.read_versions())))
+        objects = build_objects(read)
+        if missing := objects.unread & {kinds.NODE, kinds.POD}:
+            cause = f"the API could not list all of {', '.join(sorted(missing))}"
+            next_step = "Give its service account the right (deploy/kustomize/components/diagnosis/nodes)."
+            raise UnavailableError(cause, next_step)
+        return await asyncio.to_thread(build_case_cluster, objects)

@@ -1,0 +1,66 @@
+"""Plans of the API on the objects of its own cluster: the same as on a file with these objects."""
+
+from typing import Any
+
+import httpx
+import orjson
+
+from engine.capacity.drain import plan_drain
+from runtime.kubernetes.errors import KubeApiError
+from tests.support.builders.capacity import SETTING, a_budget, a_holder, a_replica
+from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, build_described
+from tests.support.fakes.objects import FakeObjects
+from tests.support.harness.api_app import Caller
+
+OBJECTS: list[dict[str, Any]] = [
+    a_gpu_node("n1", 2), a_gpu_node("n2", 2), a_replica("a", "n1", {0: (9000, 0)}), a_holder("b", "n1", {1: (2000, 0)}),
+    a_replica("c", "n2", {0: (9000, 0)}, "db"), a_budget("web", "web", 0),
+]  # fmt: skip
+PATHS = {
+    "Node": "/api/v1/nodes", "Pod": "/api/v1/pods", "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
+}  # fmt: skip
+
+
+def build_caller(*, is_connected: bool = True) -> Caller:
+    tables: dict[str, Any] = {path: {"items": [], "metadata": {}} for path in PATHS.values()}
+    for item in OBJECTS:
+        tables[PATHS[item["kind"]]]["items"].append(item)
+    return Caller(objects=FakeObjects(tables, is_connected=is_connected))
+
+
+async def test_a_drain_is_the_plan_of_the_same_objects() -> None:
+    answer = await build_caller().get("/api/v1/nodes/n1/drain")
+    assert answer.status_code == 200, answer.text
+    expected = plan_drain(build_described(*OBJECTS), "n1", SETTING)
+    assert answer.json() == orjson.loads(expected.model_dump_json())
+    assert [(pod["name"], pod["state"]) for pod in answer.json()["pods"]] == [("a", "blocked"), ("b", "moves")]
+
+
+async def test_an_unknown_node_and_an_unread_cluster_are_errors_of_their_own() -> None:
+    assert (await build_caller().get("/api/v1/nodes/n9/drain")).status_code == 404
+    assert (await build_caller(is_connected=False).get("/api/v1/nodes/n1/drain")).status_code == 503
+    assert (await build_caller().get("/api/v1/clusters/other/nodes/n1/drain")).status_code == 503
+
+
+async def test_pods_that_may_not_be_listed_are_named() -> None:
+    objects = FakeObjects({"/api/v1/nodes": {"items": OBJECTS[:2], "metadata": {}}})
+    objects.refused["/api/v1/pods"] = KubeApiError(403, "forbidden")
+    answer = await Caller(objects=objects).get("/api/v1/nodes/n1/drain")
+    assert (answer.status_code, "could not list all of Pod" in answer.text) == (503, True)
+
+
+async def post(pod: dict[str, Any], query: str = "") -> httpx.Response:
+    return await build_caller().client.post(f"/api/v1/defragmentation{query}", json=pod)
+
+
+async def test_moves_respect_the_budgets() -> None:
+    answer = await post(a_gpu_pod("wide", gpu=2))
+    assert answer.status_code == 200, answer.text
+    plan = answer.json()
+    # n1 is kept by the budget of `a`, and nothing makes `b` again.
+    assert [(move["name"], move["node"]) for opened in plan["nodes"] for move in opened["moves"]] == [("c", "n1")]
+    assert (plan["is_fewest"], plan["has_budgets"]) == (True, True)
+
+
+async def test_a_wrong_count_is_a_mistake() -> None:
+    assert (await post(a_gpu_pod("wide", gpu=2), "?count=51")).status_code == 400
