@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.summaries.messages import summarize_filter
+from engine.summaries.reports import KUBE_EVENTS
 from engine.summaries.retries import may_repeat
 from engine.summaries.text import NODE_UNREGISTERED, cut, write_refusal
 from schemas.documents.attempts import Digests, list_reasons
@@ -20,6 +21,8 @@ from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
     PublishedAttempt,
+    PublishedReport,
+    Report,
 )
 
 # A drained rack changes hundreds of nodes at once, and every part of the summary repeats these lines.
@@ -55,8 +58,9 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
 
 def build_repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
     """Build the record of an attempt that ``repeats`` the previous one, with what the worker added to it."""
-    # If another source has added texts to only one of the two attempts, their texts differ.
-    is_apart = digests.added == "" or digests.added != before.added_digest
+    # The cluster's events have the last word: until both attempts have theirs, the texts of either may still change.
+    has_last_word = all(map(_has_cluster_events, (before.reports, summary.reports)))
+    is_apart = not has_last_word or digests.added == "" or digests.added != before.added_digest
     return AttemptRepeated.model_construct(
         cluster=summary.cluster,
         reports=summary.reports,
@@ -84,6 +88,10 @@ def build_repetition(before: PublishedAttempt, summary: AttemptSummarized, diges
         attempts=summary.attempts,
         wait=summary.wait,
     )
+
+
+def _has_cluster_events(reports: Sequence[PublishedReport] | Sequence[Report]) -> bool:
+    return any(report.source == KUBE_EVENTS for report in reports)
 
 
 def describe_changes(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:

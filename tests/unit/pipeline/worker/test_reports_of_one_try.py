@@ -190,3 +190,17 @@ def test_each_try_is_one_attempt_whatever_sources_report_it_in_whatever_order(da
     for shuffled_attempt, other in zip(list_attempts(shuffled), list_attempts(in_order), strict=True):
         fields, others = to_plain(shuffled_attempt), to_plain(other)
         assert {name: value for name, value in fields.items() if others[name] != value} == {}
+
+
+def test_a_retry_keeps_its_message_when_the_cluster_reports_the_attempt_that_it_repeats() -> None:
+    starts = [STARTED, STARTED + APART]
+    logged = [report_by_log("hami-log", "refused", start, POD) for start in starts]
+    reports = [
+        report
+        for start, log in zip(starts, logged, strict=True)
+        for report in (report_by_scheduler("refused", start), log)
+    ]
+    late = report_by_events("refused", STARTED, timedelta(0), is_whole_second=False)
+    topics = asyncio.run(read_by_workers([[chunk for report in (*reports, late) for chunk in report]]))
+    messages = [attempt.scheduler_message for attempt in list_attempts(topics)]
+    assert messages == ["0/5 nodes are available: 3 Insufficient cpu, 2 node unsuitable", "in the words of hami-log"]
