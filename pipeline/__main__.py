@@ -88,7 +88,7 @@ def retention(
     ] = False,
     output: Output = "text",
 ) -> None:
-    """Delete daily indices whose retention has passed."""
+    """Delete indices whose retention has passed."""
     from pipeline.admin.policies import BY_POLICY
     from pipeline.admin.retention import keep_clean, to_json_line
     from schemas.indices import INDICES

@@ -81,7 +81,7 @@ def _check_families(values: dict[str, Any]) -> dict[str, Any]:
 def _check_limits(limits: dict[str, int]) -> dict[str, int]:
     from schemas.indices import INDICES
 
-    if family := next((index.family for index in INDICES if not index.is_daily and index.family in limits), None):
+    if family := next((index.family for index in INDICES if index.period == "all" and index.family in limits), None):
         raise ValueError(f"{family} is one index, whose documents expire by their age alone: shorten its time instead")
     return limits
 

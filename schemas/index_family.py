@@ -1,8 +1,9 @@
 """A family of indices of OpenSearch: its names, its alias and its templates."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .index_fields import build_otel_aliases
 
@@ -15,6 +16,10 @@ SETTINGS_TEMPLATE: Final = "schedulerlog@settings"
 CUSTOM_TEMPLATE: Final = "schedulerlog@custom"
 """The component template with the settings of the operator, which come before ours; ``provision`` makes it empty, once.
 A family's own is called by its alias: ``schedulerlog-devices@custom``."""
+
+# ASCII: without it `\d` matches the digits of all scripts, which no index of ours has.
+_DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
+_LONGEST_MONTH: Final = timedelta(days=31)
 
 
 def build_settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any]:
@@ -32,26 +37,43 @@ def build_settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A family of indices behind one alias, daily but for one."""
+    """A family of indices behind one alias."""
 
     alias: str
     description: str
     properties: dict[str, Any]
     retention: timedelta = timedelta(days=30)
     kept_while: dict[str, Any] | None = None
-    """A query: a day that has a document like that is kept, however old it is."""
-    is_daily: bool = True
-    """False: one index has all documents, because they change for longer than a day. They expire one by one, by their
-    ``@timestamp``."""
+    """A query: an index that has a document like that is kept, however old it is."""
+    period: Literal["day", "month", "all"] = "day"
+    """Time (UTC) whose documents are in one index: a day where a day may have gigabytes. ``all``: one index has all
+    documents, because they change for longer; they expire one by one, by their ``@timestamp``."""
 
     def name(self, started_at: datetime) -> str:
-        """Name the index of the day (UTC) in which the attempt started; of a family that is not daily, the only
-        index."""
-        if not self.is_daily:
+        """Name the index of a document about this time: by the first day of its period."""
+        if self.period == "all":
             return f"{self.alias}-all"
         # Called for every document; times of events are in UTC already, so the conversion is rarely needed.
         day = started_at if started_at.tzinfo is UTC else started_at.astimezone(UTC)
-        return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
+        return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day if self.period == 'day' else 1:02}"
+
+    @property
+    def longest_period(self) -> timedelta:
+        """The longest time whose documents are in one index."""
+        return _LONGEST_MONTH if self.period == "month" else timedelta(days=1)
+
+    def parse_end(self, name: str) -> datetime | None:
+        """Parse the end of the period of the index; None for a name that ``name`` does not give."""
+        day = name.removeprefix(f"{self.alias}-")
+        # Nothing was removed: an index of another alias. `strptime` alone would also take "2026.1.2".
+        if day == name or not _DAY.fullmatch(day):
+            return None
+        try:
+            start = datetime.strptime(day, "%Y.%m.%d").replace(tzinfo=UTC)
+            end = start + self.longest_period
+        except (ValueError, OverflowError):
+            return None
+        return end.replace(day=1) if self.period == "month" else end
 
     @property
     def family(self) -> str:

@@ -1,8 +1,8 @@
 """The OpenSearch indices: what each family holds, and for how long.
 
-Indices are daily and named by the attempt's own start, so that an attempt that is written again replaces itself; a
-rollover alias or a data stream would hold it twice. Mappings are strict: a field that is not declared is a defect of
-this project, and OpenSearch refuses it as one.
+Indices are named by the day or month of the attempt's own start, so that an attempt that is written again replaces
+itself; a rollover alias or a data stream would hold it twice. Mappings are strict: a field that is not declared is a
+defect of this project, and OpenSearch refuses it as one.
 """
 
 from datetime import timedelta
@@ -90,6 +90,7 @@ NODE_STATES: Final = Index(
 FINDINGS: Final = Index(
     alias="schedulerlog-findings",
     description="Attempts and placements that contradict the state of the cluster, one document each",
+    period="month",
     properties={
         **ATTEMPT,
         "finding": KEYWORD,
@@ -105,6 +106,7 @@ FINDINGS: Final = Index(
 TRENDS: Final = Index(
     alias="schedulerlog-trends",
     description="Counts of each minute, to be summed: one document per partition, ten minutes and combination",
+    period="month",
     properties={
         "@timestamp": DATE,
         "cluster": KEYWORD,
@@ -130,6 +132,7 @@ LAYERS: Final = ("queue", "gate", "nodes", "bind", "start")
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
     description="Placements: one document for each, with pod, node, devices, beginning and end",
+    period="month",
     properties={
         **ATTEMPT,
         "ended_at": DATE,
@@ -164,6 +167,7 @@ OCCUPANCY: Final = Index(
 OBSERVATIONS: Final = Index(
     alias="schedulerlog-observations",
     description="Observations of pods, nodes, workloads and schedulers: one document whenever the state differs",
+    period="month",
     properties={
         "@timestamp": DATE,
         "cluster": KEYWORD,
@@ -211,7 +215,7 @@ POD_STATES: Final = Index(
     },
     # Above the topics' retention: a record that is read again must not bring back a pod whose end is forgotten.
     retention=timedelta(days=14),
-    is_daily=False,
+    period="all",
 )
 
 INDICES: Final = (ATTEMPTS, DEVICES, NODE_STATES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS, POD_STATES)

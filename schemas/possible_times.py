@@ -21,7 +21,7 @@ def describe_impossible(moment: datetime, now: datetime) -> str:
 
 
 def is_possible(index: str, now: datetime) -> bool:
-    """Tell whether a daily index is of a day that may have attempts; True for an index that is not daily."""
+    """Tell whether an index is of a day or month that may have attempts; True for one that is named by neither."""
     match = _DAY.search(index)
     # As text: a day that does not exist, such as 9999.99.99, is out of range as well.
     return match is None or f"{_EARLIEST:%Y.%m.%d}" <= match[1] <= f"{now + _MAX_AHEAD:%Y.%m.%d}"

@@ -163,7 +163,7 @@ def _derive_memory(nodes: int, usage: FleetUse, layout: Layout) -> float:
 
 
 def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: AttemptRates) -> float:
-    """Add up the bytes of a day by family, each for as many days as it is kept."""
+    """Add up the bytes of a day by family, each for as many days as it is kept and its last index covers."""
     first = model.first["index_bytes"].predict(nodes) * rates.first
     retries = model.retry["index_bytes"].predict(nodes) * rates.retries
     states = (rates.states + nodes / _DAY) * model.state_index_bytes
@@ -173,12 +173,12 @@ def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: Attem
         (NODE_STATES, states),
         (OCCUPANCY, nodes * usage.started_pods * _PLACEMENT_BYTES / _DAY),
     )
-    return sum(a_second * _DAY * (index.retention.days + 1) for index, a_second in families) / 1e9
+    return sum(a_second * _DAY * (index.retention + index.longest_period).days for index, a_second in families) / 1e9
 
 
-def count_daily_indices() -> int:
+def count_indices() -> int:
     """Count the indices that are there at the end of every family's retention."""
-    return sum(index.retention.days + 1 if index.is_daily else 1 for index in INDICES)
+    return sum(1 if index.period == "all" else 1 - (-index.retention // index.longest_period) for index in INDICES)
 
 
 def format_installations(model: CostModel, rows: Iterable[tuple[int, Layout]] = ROWS) -> str:
@@ -210,7 +210,7 @@ def _format_size(gigabytes: float) -> str:
 def main() -> None:
     """Print what whole installations need."""
     print(format_installations(read_model()))
-    print(f"\n{count_daily_indices()} indices, without copies")
+    print(f"\n{count_indices()} indices, without copies")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,6 @@
 ``provision``  makes topics and index templates, or corrects them
 ``roles``      makes the roles of schedulerlog in OpenSearch's security plugin
 ``policies``   makes policies of OpenSearch's index state management, which deletes most of them by itself
-``retention``  deletes daily indices that are older than they are kept
+``retention``  deletes indices that are older than they are kept
 ``dead_letters`` lists, shows and replays records that could not be processed
 """

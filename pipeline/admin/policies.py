@@ -31,16 +31,16 @@ _NEEDED: Final = "cluster:admin/opendistro/ism/* and indices:admin/opensearch/is
 _MAX_INDICES: Final = 10_000
 """Limit of explained indices of a family; ISM explains twenty unless asked for more."""
 
-BY_POLICY: Final = tuple(index for index in INDICES if index.is_daily and not index.kept_while)
+BY_POLICY: Final = tuple(index for index in INDICES if index.period != "all" and not index.kept_while)
 """The families whose indices ISM may delete."""
 
 
 def to_policy(index: Index, keep: timedelta) -> dict[str, Any]:
-    """Make the policy of a family whose indices are kept for ``keep`` after their day.
+    """Make the policy of a family whose indices are kept for ``keep`` after their day or month.
 
-    ISM counts from when an index was made, at the earliest when its day began: hence a day more.
+    ISM counts from when an index was made, at the earliest when that time began: hence its length more.
     """
-    age = f"{(keep + timedelta(days=1)).days}d"
+    age = f"{(keep + index.longest_period).days}d"
     expires = {"state_name": "expired", "conditions": {"min_index_age": age}}
     return {
         "description": f"{index.alias}: kept for {keep.days} days",

@@ -1,20 +1,19 @@
-"""Retention: deletes daily indices that are older than they are kept, and single documents of the states of pods.
+"""Retention: deletes indices that are older than they are kept, and single documents of the states of pods.
 
-The name of an index ends with the day (UTC) on which its attempts started. It is deleted when that day ended longer ago
-than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from today on. A
-family that has more bytes than its limit loses its oldest days earlier than that. An index with a placement that has
-not ended yet, or with documents of a cluster whose data is to be kept, is left. An index with another name is not ours:
-it is left.
+The name of an index ends with the first day (UTC) of the day or month of its attempts. It is deleted when that time
+ended longer ago than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from
+today on. A family that has more bytes than its limit loses its oldest indices earlier than that. An index with a
+placement that has not ended yet, or with documents of a cluster whose data is to be kept, is left. An index with
+another name is not ours: it is left.
 """
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
@@ -60,10 +59,6 @@ def to_json_line(item: Dropped | str) -> str:
     return json.dumps({"error": item} if isinstance(item, str) else asdict(item))
 
 
-# ASCII: without it `\d` matches the digits of all scripts, which no index of ours has.
-_DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
-
-
 class Expired(NamedTuple):
     name: str
     since: timedelta
@@ -91,27 +86,16 @@ def list_expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta,
 
 
 def list_oldest(index: Index, made_at: Mapping[str, datetime], now: datetime) -> list[str]:
-    """List the indices of ``index`` whose day has ended, the one that has been kept longest first."""
+    """List the indices of ``index`` whose time has ended, the one that has been kept longest first."""
     starts = {name: start for name in made_at if (start := _derive_start(index, name, made_at[name]))}
     return [name for name, start in sorted(starts.items(), key=itemgetter(1)) if start < now]
 
 
 def _derive_start(index: Index, name: str, made_at: datetime) -> datetime | None:
     """Derive the time from which the index is kept; None for one that is not of this family."""
-    day = _parse_day(index, name)
-    # The end of its day: the index holds attempts up to then.
-    return max(day + timedelta(days=1), made_at) if day else None
-
-
-def _parse_day(index: Index, name: str) -> datetime | None:
-    day = name.removeprefix(f"{index.alias}-")
-    # Nothing was removed: an index of another alias. `strptime` alone would also take "2026.1.2".
-    if day == name or not _DAY.fullmatch(day):
-        return None
-    try:
-        return datetime.strptime(day, "%Y.%m.%d").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    # The index holds attempts up to the end of its time.
+    end = index.parse_end(name)
+    return max(end, made_at) if end else None
 
 
 async def keep_clean(
@@ -193,23 +177,24 @@ async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> None:
             del stored[old.name]
     if limit := run.settings.retention_sizes.get(index.family):
         await _drop_oversized(run, index, stored, limit)
-    if by_age and not index.is_daily:
+    if by_age and index.period == "all":
         before, kept_clusters = run.now - keep, run.settings.kept_clusters
         if count := await _drop_documents(run.store, index, before, kept_clusters, dry_run=run.is_dry_run):
             run.say(Dropped(index.alias, keep.days, run.is_dry_run, documents=count))
 
 
 async def _drop_oversized(run: _Cleaning, index: Index, stored: Mapping[str, Stored], limit: int) -> None:
-    """Delete the oldest days until the family has no more bytes than its limit, or only days that have to be kept."""
+    """Delete the oldest indices until the family has no more bytes than its limit, or only such that have to be
+    kept."""
     keep = derive_retention(run.settings, index)
-    over = sum(item.size for name, item in stored.items() if _parse_day(index, name)) - limit
+    over = sum(item.size for name, item in stored.items() if index.parse_end(name)) - limit
     for name in list_oldest(index, _list_creation_times(stored), run.now):
         if over <= 0:
             return
         if await run.drop(index, name, Dropped(name, keep.days, run.is_dry_run, bytes_over=over)):
             over -= stored[name].size
     if over > 0:
-        run.say(f"index {index.alias}: {over:,} bytes above its limit, and no day left that may be deleted")
+        run.say(f"index {index.alias}: {over:,} bytes above its limit, and no index left that may be deleted")
 
 
 def _list_creation_times(stored: Mapping[str, Stored]) -> dict[str, datetime]:

@@ -35,7 +35,7 @@ _MAX_KNOWN: Final = 50_000
 """Limit of nodes whose latest revision is remembered."""
 _IDS_A_SEARCH: Final = 1_000
 _DAYS: Final = 3
-"""Number of daily indices that may hold a state while verdicts of one day refer to it."""
+"""Number of indices that may hold a state while verdicts of one day refer to it."""
 _EVIDENCE: Final = 5
 _CHECKED: Final = NODE_STATES_TOPIC.compacted_after or timedelta(0)
 

@@ -17,6 +17,7 @@ from opensearchpy.exceptions import OpenSearchException
 from runtime.log_once import LoggedProblem
 from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
+from schemas.indices import INDICES
 
 logger = logging.getLogger(__name__)
 
@@ -38,17 +39,20 @@ def find_lost_indices(
     """Find what happened to each index of ``expected`` that is another one in ``identities`` or is not there; None
     stands for an index of which only the name is known.
 
-    Days that ended a day ago may be missing: retention deletes those.
+    Indices whose time ended a day ago may be missing: retention deletes those.
     """
-    # A name ends with its day, or with a word, which is greater than every day.
-    recent = f"{now - timedelta(days=1):%Y.%m.%d}"
     lost: dict[str, str] = {}
     for name, identity in expected.items():
-        if name not in identities and name.rpartition("-")[2] >= recent:
+        if name not in identities and not _has_ended(name, now - timedelta(days=1)):
             lost[name] = "was deleted"
         elif identity and identities.get(name, identity) != identity:
             lost[name] = "was made again or restored"
     return lost
+
+
+def _has_ended(name: str, moment: datetime) -> bool:
+    ends = (index.parse_end(name) for index in INDICES)
+    return any(end and end <= moment for end in ends)
 
 
 class IndexWatch:

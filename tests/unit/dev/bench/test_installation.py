@@ -10,7 +10,7 @@ from dev.bench.installation import (
     PRODUCTION,
     SMALL,
     FleetUse,
-    count_daily_indices,
+    count_indices,
     derive_installation,
     format_installations,
 )
@@ -51,4 +51,4 @@ def test_the_disk_holds_each_family_for_its_days_and_twice() -> None:
 
 def test_the_page_for_operators_has_the_table_and_the_number_of_indices() -> None:
     assert format_installations(read_model()) in PAGE
-    assert f"{count_daily_indices()} indices" in PAGE
+    assert f"{count_indices()} indices" in PAGE

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipeline.admin.retention import Dropped, list_expired, list_oldest, to_json_line
-from schemas.indices import ATTEMPTS, POD_STATES
+from schemas.indices import ATTEMPTS, POD_STATES, TRENDS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -53,6 +53,15 @@ def test_what_was_read_from_an_old_log_is_kept_as_long_after_that_day() -> None:
     for days, is_kept in ((9, False), (11, True)):
         names = [index.name for index in list_expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
         assert names == ([] if is_kept else [name])
+
+
+def test_an_index_of_a_month_is_deleted_when_the_month_ended_longer_ago_than_it_is_kept() -> None:
+    july, august = (TRENDS.name(datetime(2026, month, 22, 11, 59, tzinfo=UTC)) for month in (7, 8))
+    assert (july, august) == ("schedulerlog-trends-2026.07.01", "schedulerlog-trends-2026.08.01")
+    made_at = dict.fromkeys((august, july), datetime(2020, 1, 1, tzinfo=UTC))
+    # July ended 112 days and 12 hours before the 21st of November, August 81 days and 12 hours.
+    expired = list(list_expired(TRENDS, made_at, timedelta(days=90), NOW))
+    assert [(index.name, index.since) for index in expired] == [(july, timedelta(days=22, hours=12))]
 
 
 def test_an_index_without_days_is_never_deleted_whole() -> None:

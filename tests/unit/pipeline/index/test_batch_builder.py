@@ -55,7 +55,7 @@ def without_pod_states(batch: Batch) -> list[Document]:
         (a_summary(), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 1)),
         (a_repetition(version=7), ("schedulerlog-attempts-2026.11.21", "0f" * 16, 7)),
         (build_devices_judged(), ("schedulerlog-devices-2026.11.21", f"{'0f' * 16}/devices/0", None)),
-        (FINDING, ("schedulerlog-findings-2026.11.21", FINDING.id, 0)),
+        (FINDING, ("schedulerlog-findings-2026.11.01", FINDING.id, 0)),
         (
             a_node_state(observed_at=OBSERVED),
             (f"schedulerlog-node-states-{OBSERVED:%Y.%m.%d}", a_node_state().id, None),
@@ -63,7 +63,9 @@ def without_pod_states(batch: Batch) -> list[Document]:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_every_event_is_a_document_in_the_index_of_its_day(event: Event, location: tuple[str, str, int | None]) -> None:
+def test_every_event_is_a_document_in_the_index_of_its_day_or_month(
+    event: Event, location: tuple[str, str, int | None]
+) -> None:
     (document,) = without_pod_states(build_batch(event))
     assert (document.index, document.id, document.version) == location
     if not isinstance(event, FindingReported):
@@ -76,7 +78,7 @@ def test_every_row_of_a_minute_is_a_document_of_its_version() -> None:
     documents = build_batch(
         build_trends(**rows, **counts, version=3), build_trends(**rows, **counts, version=2)
     ).documents
-    assert [(document.index, document.version) for document in documents] == [("schedulerlog-trends-2026.11.21", 3)] * 2
+    assert [(document.index, document.version) for document in documents] == [("schedulerlog-trends-2026.11.01", 3)] * 2
 
 
 def test_a_summary_of_several_records_is_one_document_of_all_nodes() -> None:

@@ -39,8 +39,9 @@ from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
 from tests.support.stress import count_examples
 
-NIGHT = datetime(2026, 11, 21, 23, 59, 30, tzinfo=UTC)
-NOW = datetime(2026, 11, 23, tzinfo=UTC)
+NIGHT = datetime(2026, 10, 31, 23, 59, 30, tzinfo=UTC)
+"""Indices are of months."""
+NOW = datetime(2026, 11, 2, tzinfo=UTC)
 
 
 def to_time(seconds: float) -> datetime:
@@ -139,27 +140,33 @@ def take_inputs(
 
 
 def list_placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
-    """List the day of the index, node, start, end, and what ended it."""
+    """List the month of the index, node, start, end, and what ended it."""
     rows = []
     for hit in reversed(store.search(OCCUPANCY.alias)):
         placement = read_placement(hit.id, hit.source)
         assert not isinstance(placement, Rejected)
         until = (placement.ended_at - NIGHT).total_seconds() if placement.ended_at else None
         rows.append(
-            (hit.index[-2:], placement.node, (placement.started_at - NIGHT).total_seconds(), until, placement.ended_by)
+            (
+                hit.index[-5:-3],
+                placement.node,
+                (placement.started_at - NIGHT).total_seconds(),
+                until,
+                placement.ended_by,
+            )
         )
     return rows
 
 
 def test_a_bind_and_an_end_give_a_placement_and_an_observation() -> None:
     store = take_inputs([bound(0), an_observation(9, "Failed")])
-    assert list_placements(store) == [("21", "node1", 0, 9, "Failed")]
+    assert list_placements(store) == [("10", "node1", 0, 9, "Failed")]
     assert len(store.search(OBSERVATIONS.alias)) == 1
 
 
-def test_a_placement_that_turns_out_to_have_begun_the_day_before_has_one_document() -> None:
+def test_a_placement_that_turns_out_to_have_begun_the_month_before_has_one_document() -> None:
     store = take_inputs([an_observation(40), bound(0)])
-    assert list_placements(store) == [("21", "node1", 0, None, "")]
+    assert list_placements(store) == [("10", "node1", 0, None, "")]
 
 
 def test_an_unchanged_state_is_observed_once() -> None:
@@ -308,7 +315,7 @@ def test_what_is_known_of_a_pod_before_it_is_bound_is_in_its_placement() -> None
     assert (document.source["workload"], document.source["placement_seconds"]) == ("Job/train", 99)
     assert (document.source["waited_for"], document.source["first_judged_at"]) == (
         ["NumaNotFit"],
-        "2026-11-21T23:59:38.000000Z",
+        "2026-10-31T23:59:38.000000Z",
     )
 
 
@@ -339,7 +346,7 @@ def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -
     state.trim()
     assert (len(state), state.is_missing(PodKey("default", "llm", "a"))) == (1, True)
     take_inputs([an_observation(9, "Failed")], store, state)
-    assert ("21", "node1", 0, 9, "Failed") in list_placements(store)
+    assert ("10", "node1", 0, 9, "Failed") in list_placements(store)
 
 
 PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod(uid=""), a_pod("b", "u3")])
@@ -505,7 +512,7 @@ def test_a_bind_to_another_node_than_the_chosen_one_has_no_known_devices() -> No
 def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
     rejected = encode_and_decode(an_observation(10**7))
     assert isinstance(rejected, Rejected)
-    assert "2027-03" in str(rejected)
+    assert "2027-02" in str(rejected)
 
 
 def move_to_cluster(item: PlacementInput, cluster: str) -> PlacementInput:

@@ -21,6 +21,8 @@ IDENTITY = IndexIdentity("one", "")
         (TODAY, IDENTITY, None),
         (TODAY, None, "was deleted"),
         ("schedulerlog-attempts-2026.11.22", None, "was deleted"),
+        ("schedulerlog-trends-2026.11.01", None, "was deleted"),
+        ("schedulerlog-trends-2026.10.01", None, None),
         (ALL, None, "was deleted"),
         (LONG_AGO, None, None),
         (LONG_AGO, IndexIdentity("two", ""), "was made again or restored"),
