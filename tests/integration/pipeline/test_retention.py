@@ -137,4 +137,4 @@ def test_a_family_above_its_limit_loses_its_oldest_days_and_no_more(url: str) ->
     (line,) = run_retention_later(
         url, retention="100000h", retention_sizes="devices=1", kept_clusters="archive,default"
     )
-    assert line.endswith("and no day left that may be deleted")
+    assert line.endswith("and no index left that may be deleted")
