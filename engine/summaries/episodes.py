@@ -59,7 +59,7 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
 def build_repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
     """Build the record of an attempt that ``repeats`` the previous one, with what the worker added to it."""
     # The cluster's events have the last word: until both attempts have theirs, the texts of either may still change.
-    has_last_word = all(map(_has_cluster_events, (before.reports, summary.reports)))
+    has_last_word = _has_cluster_events(before.reports) and _has_cluster_events(summary.reports)
     is_apart = not has_last_word or digests.added == "" or digests.added != before.added_digest
     return AttemptRepeated.model_construct(
         cluster=summary.cluster,

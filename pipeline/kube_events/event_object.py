@@ -81,14 +81,15 @@ def parse_event(body: Any) -> PublishedEvent:
     """Parse the JSON object of an event. Raises ``ValueError`` if it is not ours or somebody else edited it."""
     try:
         metadata, series = body["metadata"], body.get("series") or {}
-        started_at = datetime.fromisoformat(body["eventTime"])
+        started_at, annotation = datetime.fromisoformat(body["eventTime"]), metadata["annotations"][COUNTED]
+        AttemptCounts.read(annotation)
         return PublishedEvent(
             name=metadata["name"],
             series=metadata["labels"][SERIES],
             started_at=started_at,
             latest_at=datetime.fromisoformat(series["lastObservedTime"]) if series else started_at,
             count=int(series.get("count", 1)),
-            counted=AttemptCounts.read(metadata["annotations"][COUNTED]),
+            annotation=annotation,
             version=metadata["resourceVersion"],
         )
     except (KeyError, TypeError, AttributeError) as error:
