@@ -104,7 +104,9 @@ def _is_hami_line(line: bytes) -> bool:
         return False
     from ingest.readers.hami.grammar import load_grammar
 
-    return load_grammar().find_spelling(line, start) is not None
+    spelling = load_grammar().find_spelling(line, start)
+    # Its first word is a common one.
+    return spelling is not None and (spelling.kind != "node filtered out" or b" filtered out" in line)
 
 
 def _is_kube_scheduler_line(line: bytes) -> bool:

@@ -46,7 +46,9 @@ _SIBLINGS: Final = re.compile(
 _SIBLING_FAILED: Final = re.compile(
     r"PodGroup (?P<group>\S+) gets rejected due to Pod (?P<member>\S+) is unschedulable"
 )
-_FAILED_RECENTLY: Final = re.compile(r"podGroup (?P<group>\S+) failed recently")
+_FAILED_RECENTLY: Final = re.compile(
+    r"(?:podGroup (?=\S+ failed recently)|pod with pgName: (?=\S+ last failed in ))(?P<group>\S+)"
+)
 _GATED: Final = re.compile(r"cannot proceed due to gated pods in the same PodGroup")
 _GAVE_BACK: Final = re.compile(
     r"optimistic rejection in PostFilter|"

@@ -21,6 +21,7 @@ _PATTERNS: Final[tuple[tuple[LineKind, bytes], ...]] = (
     ("begun", rb"Attempting to schedule pod: " + _POD),
     ("refused", rb'"Unable to schedule pod; ' + _NO_NODE + rb'; waiting" .{0,2000}?pod="' + _POD),
     ("refused", rb"Unable to schedule " + _POD + rb": " + _NO_NODE + rb"(?:: " + _TEXT + rb")?; waiting"),
+    ("refused", rb'"PreFilter failed" .{0,2000}?pod="' + _POD),
     ("failed", rb'"Error scheduling pod; retrying" .{0,200000}?pod="' + _POD),
     ("failed", rb"Error scheduling " + _POD + rb": " + _TEXT + rb"; retrying"),
     ("bound", rb'"Successfully bound pod to node" pod="' + _POD + rb'" node="(?P<node>[^"]{1,253})"'),
@@ -35,6 +36,7 @@ LINE_PATTERNS: Final = tuple(LinePattern(kind, re.compile(pattern, re.DOTALL)) f
 
 FIRST_WORDS: Final = (
     b'"About to try', b'"Attempting to schedule', b'"Unable to schedule', b'"Error scheduling pod',
+    b'"PreFilter failed',
     b'"Successfully bound pod', b'"Preemptor ', b'"Failed running ', b'"Plugin ',
     b"Attempting to schedule pod", b"About to try", b"Unable to schedule ",
     b"Error scheduling ", b"pod ",
@@ -45,7 +47,7 @@ _FILES: Final = (
     b"default_preemption", b"default_binder", b"extender", b"nominator", b"framework", b"runtime_queue",
     b"taint_toleration", b"node_affinity", b"fit", b"resource_allocation", b"dynamicresources", b"binder",
     b"volume_binding", b"cycle_state", b"active_queue", b"backoff_queue", b"factory", b"generic_scheduler",
-    b"interpodaffinity", b"filtering",
+    b"interpodaffinity", b"filtering", b"coscheduling",
 )  # fmt: skip
 
 

@@ -32,10 +32,17 @@ GANG_NOT_READY: Final = "pod group is not ready"
 
 _MEMORY: Final = TypeAdapter(LineMemory)
 _REFUSED: Final = re.compile(
-    rb"[Pp]redicates? failed:? (?:for )?task <?([^\s<>/]{1,253}/[^\s<>]{1,253}?)>? on node <?([^\s<>]{1,253})>?"
-    rb" fit failed: (.{1,4000})$",
+    rb"[Pp]redicates? failed:? (?:for )?task <?([^\s<>/]{1,253}/[^\s<>]{1,253}?)>? on node <?([^\s<>]{1,253}?)>?"
+    rb"(?:: task \S{1,507} on node \S{1,253})? fit failed: (.{1,4000})$",
     re.DOTALL,
 )
+_CONSIDERED: Final = re.compile(
+    rb"Considering Task <([^\s<>/]{1,253}/[^\s<>]{1,253})> on node <([^\s<>]{1,253})>: "
+    rb"<([^<>]{1,4000})> vs\. <([^<>]{1,4000})>"
+)
+_AMOUNT: Final = re.compile(r"([\w./-]+) (\d+(?:\.\d+)?)")
+_UNNAMED_RESOURCE: Final = re.compile(r"(?:node\(s\) )?resource fit failed", re.IGNORECASE)
+"""Reason of versions up to 1.3 for whatever amount a node lacks."""
 _OFFERED: Final = re.compile(rb"There are <(\d{1,9})> nodes for Job <([^\s<>/]{1,253}/[^\s<>]{1,507})>")
 _BINDING: Final = re.compile(rb"Binding Task <([^\s<>/]{1,253}/[^\s<>]{1,253})> to node <([^\s<>]{1,253})>")
 _WAITING: Final = re.compile(rb"Updating pod condition for ([^\s/]{1,253}/[^\s]{1,253}) to \(PodScheduled==False\)")
@@ -55,6 +62,8 @@ class VolcanoLog:
         self._attempts = LineAttempts(cluster, SOURCE, VERSION)
         self._zone = zone
         self._now: datetime | None = None
+        self._lacking: dict[tuple[str, str], str] = {}
+        """By task and node, the resource that the node lacks, from the line that compares them."""
 
     @property
     def counts(self) -> Counts:
@@ -90,7 +99,11 @@ class VolcanoLog:
             return True
         if offered := _OFFERED.search(message):
             return self._note_offered(offered)
+        if considered := _CONSIDERED.search(message):
+            self._note_considered(considered)
+            return False
         if _SESSION.match(message):
+            self._lacking.clear()
             self._end_session(now)
             return True
         return False
@@ -99,8 +112,17 @@ class VolcanoLog:
         task, node, reason = (part.decode(errors="replace") for part in refused.groups())
         attempt = self._attempts.find_or_open(task, now)
         if len(attempt.refused) < MAX_NODES:
-            attempt.refused[node] = reason.strip().rstrip(".")
+            lacking = self._lacking.pop((task, node), "") if _UNNAMED_RESOURCE.match(reason.strip()) else ""
+            attempt.refused[node] = f"Insufficient {lacking}" if lacking else reason.strip().rstrip(".")
         return True
+
+    def _note_considered(self, considered: re.Match[bytes]) -> None:
+        """Note which resource a node lacks for a task; that of a device plugin first, because it is the scarcest."""
+        task, node, request, idle = (part.decode(errors="replace") for part in considered.groups())
+        free = dict(_AMOUNT.findall(idle))
+        lacking = [name for name, amount in _AMOUNT.findall(request) if float(amount) > float(free.get(name, 0))]
+        if lacking and len(self._lacking) < MAX_NODES:
+            self._lacking[task, node] = max(lacking, key=lambda name: "/" in name)
 
     def _note_offered(self, offered: re.Match[bytes]) -> bool:
         jobs = self._attempts.memory.offered

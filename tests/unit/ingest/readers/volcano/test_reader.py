@@ -55,3 +55,16 @@ def test_noise_and_unknown_lines_are_counted() -> None:
     reader = VolcanoLog()
     read_lines(reader, [write_klog("something else", "allocate.go"), write_klog("something else", "main.go"), b"?"])
     assert (reader.counts.lines["noise"], reader.counts.lines["unknown"]) == (1, 2)
+
+
+def test_a_refusal_that_names_no_resource_has_that_of_the_comparison_before() -> None:
+    amounts = "<cpu 100.00, memory 0.00, vendor.io/card 2000.00> vs. <cpu 50.00, memory 9.00, vendor.io/card 1000.00>"
+    refusal = (
+        "Predicates failed for task <ml/p> on node <n1>: task ml/p on node n1 fit failed: node(s) resource fit failed"
+    )
+    lines = [
+        write_klog(f"Considering Task <ml/p> on node <n1>: {amounts}", "scheduler_helper.go", 1),
+        write_klog(refusal, "scheduler_helper.go", 2),
+    ]
+    (end,) = list_ends(read_lines(VolcanoLog(), lines))
+    assert end.scheduler_message == "0/1 nodes are unavailable: 1 Insufficient vendor.io/card."
