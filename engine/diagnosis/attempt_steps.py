@@ -14,7 +14,13 @@ from engine.diagnosis.missing_resources import add_offered, describe_missing_res
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
-from engine.diagnosis.texts import find_obstacle_of_error, find_taint_obstacle, write_phrase
+from engine.diagnosis.texts import (
+    GPU_MEMORY_OF_KAI,
+    find_obstacle_of_error,
+    find_taint_obstacle,
+    get_counted_resource,
+    write_phrase,
+)
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
 from engine.hami.node_lock import find_locked_node, is_contention
 from engine.hami.quantities import parse_whole
@@ -47,6 +53,8 @@ _NOT_HELPFUL: Final = re.compile(
 )
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal; an error has no such beginning."""
+_COUNTED: Final = re.compile(r"0/(?P<total>\d+) nodes are available: (?:.*\bpreemption: |.*[^.]\.{1,2}$)", re.DOTALL)
+"""kube-scheduler's text about nodes, with its end: cut texts have neither the words of preemption nor a full stop."""
 _WITHOUT_REASON: Final = re.compile(r"0/[1-9]\d* nodes are available: preemption: ")
 """Beginning of kube-scheduler's text about nodes that an extender left out without a reason."""
 _MAX_DEVICES: Final = 2
@@ -100,6 +108,9 @@ def answer_attempt_questions(
         code = "RefusedWithoutReason" if has_no_reason else ReasonCode.FILTERING_FAILED
         obstacles = [FoundObstacle(code, words, evidence=[attempt_evidence])]
     obstacles = explain_by_log(obstacles, facts, attempt)
+    if groups and (uncounted := _count_uncounted(attempt)):
+        words = {"rest": uncounted, "of": count_judged_nodes(attempt), "scheduler": attempt.scheduler}
+        obstacles.append(FoundObstacle("NodesWithoutReason", words, node_count=uncounted, evidence=[attempt_evidence]))
     evidence, unknown = (
         [attempt_evidence, *_list_device_evidence(groups, facts, attempt_evidence)],
         facts.select_unknown("devices", "records"),
@@ -107,6 +118,14 @@ def answer_attempt_questions(
     yield TreeStep("NodePassed", to_answer(False if has_ended or groups else None), evidence, unknown, obstacles)
     if unregistered and facts.is_latest and (step := check_registered_devices(facts, frozenset(unregistered))):
         yield step
+
+
+def _count_uncounted(attempt: AttemptSummarized) -> int:
+    """Count the nodes that an uncut text of kube-scheduler names in its total and under no reason."""
+    match = _COUNTED.match(attempt.scheduler_message)
+    if match is None or attempt.nodes or not attempt.refused_nodes:
+        return 0
+    return max(int(match["total"][:9]) - sum(attempt.refused_nodes.values()), 0)
 
 
 def _list_unregistered(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
@@ -177,9 +196,12 @@ def _derive_obstacle(
         return missing._replace(evidence=[to_attempt_evidence(attempt)])
     if code == _INSUFFICIENT and _is_beyond_nodes(groups, facts, attempt):
         code = "ResourceBeyondNodes"
-    elif code == _INSUFFICIENT and facts.nodes is None and "/" in group.details[0]:
+    elif code == _INSUFFICIENT and facts.nodes is None and group.details[0] == GPU_MEMORY_OF_KAI:
+        code = "KaiMemoryShortOrUnknown"
+    elif code == _INSUFFICIENT and facts.nodes is None and "/" in get_counted_resource(group.details[0]):
         # A scheduler writes the same of a node that has no such device.
         code = "ResourceShortOrMissing"
+        words["resource"] = get_counted_resource(group.details[0])
     obstacle = _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
     return add_offered(obstacle, facts) if code == _OF_EXTENDER else obstacle
 

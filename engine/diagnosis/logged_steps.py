@@ -82,7 +82,11 @@ class _Drop:
 def _find_drops(facts: DiagnosisFacts, moment: datetime) -> dict[str, _Drop]:
     """Find the nodes that the log says to have lost their devices before ``moment`` and not to have had them then."""
     drops: dict[str, _Drop] = {}
+    vendors = _list_vendors(facts)
     for fact in select_facts(facts.logged, "devices dropped", "devices added"):
+        # HAMi drops each vendor that a node does not have: what counts is the one that the pod asks for.
+        if fact.vendor and vendors and fact.vendor not in vendors:
+            continue
         drop = drops.get(fact.node)
         if fact.time <= moment:
             if fact.kind == "devices added":
@@ -93,6 +97,13 @@ def _find_drops(facts: DiagnosisFacts, moment: datetime) -> dict[str, _Drop]:
         elif drop and fact.kind == "devices added" and drop.added is None:
             drops[fact.node] = _Drop(drop.fact, fact)
     return drops
+
+
+def _list_vendors(facts: DiagnosisFacts) -> set[str]:
+    """List the vendors whose devices the pod asks for; empty if its requests are not known."""
+    attempted = facts.attempt.requests if facts.attempt else []
+    requests = attempted or (facts.pod.requests if facts.pod else None) or []
+    return {request.vendor for request in requests if request.count}
 
 
 def _explain_unregistered(

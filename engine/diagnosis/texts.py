@@ -22,6 +22,11 @@ CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Beginnings of the keys of taints that Kubernetes sets for as long as a condition of the node holds."""
 _NOT_READY_TAINTS: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
+_SICK: Final = re.compile(
+    r"node\(s\) (?:had |were )(?P<condition>(?:disk|memory|pid) pressure|out of disk space|unavailable network|"
+    r"network unavailable)"
+)
+"""Reason of kube-scheduler 1.10 to 1.12 for a condition of a node, which later versions write as a taint."""
 _NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
 CLAIMS_NOT_ALLOCATED: Final = "DevicesNotAllocatable"
@@ -102,6 +107,27 @@ def _to_language(word: Word, language: Language) -> object:
     return _Number(word) if isinstance(word, int) else word
 
 
+_UNKNOWN_NAMES: Final[Mapping[Language, tuple[tuple[re.Pattern[str], str], ...]]] = {
+    "en": (
+        (re.compile(r"describe node \?"), "describe node <node>"),
+        (re.compile(r"\bnode \?(?!\w)|(?<=\bon )\?(?!\w)|(?<=\bof )\?(?!\w)"), "its node"),
+        (re.compile(r"\bClusterQueue \?(?!\w)"), "its ClusterQueue"),
+    ),
+    "zh": (
+        (re.compile(r"describe node \?"), "describe node <node>"),
+        (re.compile(r"节点 \?|(?<=[向在查对] )\?|(?<= )\?(?= ?上)"), "其所在节点"),
+        (re.compile(r"ClusterQueue \?"), "其 ClusterQueue"),
+    ),
+}
+"""Words for names that nobody has given, which stand as a question mark."""
+
+
+def _name_unknown(text: str, language: Language) -> str:
+    for pattern, instead in _UNKNOWN_NAMES[language] if "?" in text else ():
+        text = pattern.sub(instead, text)
+    return text
+
+
 def write_phrase(name: str, **words: Word) -> InBothLanguages:
     """Write a part of a sentence."""
     return _fill(load_texts().phrases[name], words)
@@ -121,7 +147,10 @@ def write_unknown(unknown: Unknown) -> InBothLanguages:
 
 
 def _fill(template: Phrase, words: Mapping[str, Word], *, is_sentence: bool = False) -> InBothLanguages:
-    en, zh = (getattr(template, language).format_map(_InLanguage(words, language)) for language in _LANGUAGES)
+    en, zh = (
+        _name_unknown(getattr(template, language).format_map(_InLanguage(words, language)), language)
+        for language in _LANGUAGES
+    )
     return InBothLanguages(en=en + "." * is_sentence, zh=zh + "。" * is_sentence)
 
 
@@ -135,7 +164,7 @@ def write_sentence(obstacle: FoundObstacle) -> InBothLanguages:
             *(getattr(_find_clause(entry, clause), language) for clause in obstacle.clauses),
         ]
         words = _InLanguage(obstacle.words, language)
-        text = "".join(template.format_map(words) for template in templates) + _STOP[language]
+        text = _name_unknown("".join(template.format_map(words) for template in templates), language) + _STOP[language]
         # A name that begins a sentence keeps its small letter.
         parts[language] = f"The {text[4:]}" if text.startswith("the ") else text
     return InBothLanguages(**parts)
@@ -182,6 +211,7 @@ def _explain(obstacle: FoundObstacle, field: str) -> InBothLanguages:
     parts = {}
     for language in _LANGUAGES:
         own_text = getattr(getattr(entry, language), field).format_map(_InLanguage(obstacle.words, language))
+        own_text = _name_unknown(own_text, language)
         # The catalogue's texts have no placeholders, only braces of jsonpath.
         parts[language] = own_text or (getattr(getattr(reason, language), field) if reason else "")
     return InBothLanguages(**parts)
@@ -203,6 +233,8 @@ def get_kind(code: str) -> Kind:
 
 def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
     """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
+    if sick := _SICK.match(reason):
+        return "NodeConditionTaint", sick["condition"]
     code, details = _match_beginning(reason, load_texts().words, OTHER_WORDS)
     if code != "InsufficientResource":
         return code, details

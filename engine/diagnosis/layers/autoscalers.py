@@ -27,7 +27,9 @@ _ITEM: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NOMINATED: Final = re.compile(r"Pod should schedule on: (?P<where>.*)")
 _CLAIM: Final = re.compile(r"\bnodeclaim/(?P<claim>[\w.-]+)")
 _GROUP_REFUSED: Final = re.compile(
-    r"can't be scheduled on (?P<group>[^\s,]+), predicate checking error: (?P<reason>[^;]*)"
+    r"(?:can't be scheduled on (?P<group>[^\s,]+?), predicate "
+    r"(?:checking error: |failed: \w+ predicate mismatch, reason: )|"
+    r"Node group (?P<out>\S+) is not ready for scaleup - )(?P<reason>[^;]*)"
 )
 """Line of the autoscaler's log about a group of nodes."""
 _REASONS: Final = (
@@ -97,7 +99,7 @@ def _list_refused_groups(facts: DiagnosisFacts) -> list[str]:
         key=lambda event: (event.evidence.time is not None, event.evidence.time),
     )
     matches = [_GROUP_REFUSED.search(event.text) for event in events]
-    reasons = {match["group"]: match["reason"] for match in matches if match}
+    reasons = {match["group"] or match["out"]: match["reason"] for match in matches if match}
     return [f"{group.rpartition('/')[2]} ({quote(reason)})" for group, reason in reasons.items()]
 
 

@@ -23,6 +23,11 @@ _TIMEOUT: Final = re.compile(r"rejected due to timeout after waiting (?P<waited>
 _REJECTED: Final = re.compile(r"binding rejected: (?P<words>.*)", re.DOTALL)
 _CONFLICT: Final = re.compile(r"Operation cannot be fulfilled on (?P<object>.*?): the object has been modified")
 
+_DRIVER_WAITS: Final = re.compile(
+    r"waiting for resource driver to (?:allocate resource|provide information)\b.*", re.DOTALL
+)
+"""Words of the plugin DynamicResources up to 1.31, where the controller of a driver allocates claims."""
+
 
 def check_choice(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     """Check whether the node that was chosen last was given up, and by which plugin."""
@@ -38,7 +43,9 @@ def check_choice(facts: DiagnosisFacts) -> Iterator[TreeStep]:
             obstacle = build_lock_obstacle(facts, locked, [statement.evidence])
             yield TreeStep(QUESTION, "no", obstacle.evidence, (), [obstacle])
         return
-    if match := _CONFLICT.search(statement.text):
+    if match := _DRIVER_WAITS.search(statement.text):
+        obstacle = FoundObstacle("ClaimDriverWaits", words | {"words": quote(match[0])})
+    elif match := _CONFLICT.search(statement.text):
         obstacle = FoundObstacle("BindConflict", words | {"object": match["object"]})
     elif match := PLUGIN_FAILED.search(statement.text):
         words |= {"plugin": match["plugin"], "phase": match["phase"], "words": quote(match["words"])}

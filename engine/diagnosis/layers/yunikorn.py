@@ -37,6 +37,10 @@ _USER: Final = re.compile(
 )
 _PLACEHOLDERS: Final = re.compile(r"Application (?P<application>\S+) placeholder has been timed out")
 _RESUMED: Final = re.compile(r"Application (?P<application>\S+) resuming as non-gang application")
+_TOO_SMALL: Final = re.compile(
+    r"Task group '(?P<group>[^']*)' in application '(?P<application>[^']*)': allocation resources '(?:map\[)?"
+    r"(?P<asked>[^'\]]*)\]?' are not matching placeholder '(?:map\[)?(?P<held>[^'\]]*)\]?'"
+)
 _NOT_BOUND: Final = re.compile(r"Failed to bind \S+ to node (?P<node>[^\s,]+)")
 _LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 
@@ -127,6 +131,18 @@ def _describe_resumed(facts: DiagnosisFacts, match: re.Match[str], statement: St
     return _describe_placeholders(facts, match, statement)._replace(clauses=["resumed"])
 
 
+def _describe_small_placeholder(_facts: DiagnosisFacts, match: re.Match[str], statement: Statement) -> FoundObstacle:
+    request, held = (read_amounts(match[name]) for name in ("asked", "held"))
+    larger = [name for name in request if to_decimal(request[name]) > to_decimal(held.get(name, "0"))] or list(request)
+    words: dict[str, Word] = {
+        "group": match["group"],
+        "application": match["application"],
+        "asked": ", ".join(f"{name} {_format_amount(name, request[name])}" for name in larger),
+        "held": ", ".join(f"{name} {_format_amount(name, held.get(name, '0'))}" for name in larger),
+    }
+    return FoundObstacle("PlaceholderTooSmall", words, evidence=[statement.evidence])
+
+
 def _describe_failed_bind(_facts: DiagnosisFacts, match: re.Match[str], statement: Statement) -> FoundObstacle:
     words: dict[str, Word] = {"scheduler": "YuniKorn", "node": match["node"], "words": quote(statement.text)}
     return FoundObstacle("BindTriedAgain", words, nodes=[match["node"]], evidence=[statement.evidence])
@@ -140,5 +156,6 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Describe], ...]] = (
     (_USER, _describe_user),
     (_PLACEHOLDERS, _describe_placeholders),
     (_RESUMED, _describe_resumed),
+    (_TOO_SMALL, _describe_small_placeholder),
     (_NOT_BOUND, _describe_failed_bind),
 )

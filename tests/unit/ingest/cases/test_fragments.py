@@ -237,8 +237,8 @@ def test_an_admitted_workload_whose_job_is_suspended_waits_for_no_quota() -> Non
 def test_kais_first_words_count_nodes() -> None:
     words = "No nodes with enough resources were found: 3 node(s) didn't have enough resources: GPUs. 1 node(s) didn't have enough resources: memory."  # noqa: E501
     obstacle = get_obstacle(f"Warning  Unschedulable  kai-scheduler  {words}\n")
-    assert obstacle.code == "InsufficientResource"
-    assert obstacle.sentence.en.startswith("3 of 3 nodes have too little GPUs left")
+    assert obstacle.code == "ResourceShortOrMissing"
+    assert obstacle.sentence.en.startswith("3 of 3 nodes have too little nvidia.com/gpu left")
 
 
 def test_mindclusters_plugin_is_named() -> None:
