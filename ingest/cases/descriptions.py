@@ -60,6 +60,10 @@ _REPORTERS: Final = {
     "Nominated": "karpenter",
 }  # fmt: skip
 """By reason, who writes such events; several schedulers write the same."""
+_REISSUED: Final = re.compile(r"Reissued from (?P<kind>pod)/(?P<name>[a-z0-9][\w.-]*): (?P<note>.*)", re.DOTALL)
+"""Words before an event that a controller repeats on its own object, such as Kubeflow's of notebooks."""
+AGE: Final = "age"
+"""Field of events of which only an age is known; no event of a cluster has it."""
 _KARPENTERS_WORDS: Final = ("Failed to schedule pod, ", "incompatible with nodepool")
 
 
@@ -224,6 +228,9 @@ def _list_pods_on_node(node: str, sections: dict[str, Section]) -> Iterator[Json
 def build_event(
     kind: str, reason: str, age: str, reporter: str, note: str, involved: dict[str, str], written_at: datetime
 ) -> Json:
+    if repeated := find_repeated(note):
+        of_kind, of_name, note = repeated
+        involved, reporter = {**involved, "kind": of_kind, "name": of_name}, choose_reporter(reason, note)
     times = _TIMES.search(age)
     last = written_at - _parse_age(age.partition(" ")[0])
     first = written_at - _parse_age(times[2]) if times else last
@@ -233,9 +240,16 @@ def build_event(
         "metadata": {"name": f"{involved['name']}.{reason}.{last:%s}.{crc32(note.encode()):x}",
                      "namespace": involved["namespace"] or "default"},
         "involvedObject": involved, "source": {"component": reporter}, "count": int(times[1]) if times else 1,
+        AGE: age,
         "firstTimestamp": f"{first.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "lastTimestamp": f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }  # fmt: skip
+
+
+def find_repeated(note: str) -> tuple[str, str, str] | None:
+    """Find the event that a controller repeats: the kind and the name of its object, and its words."""
+    match = _REISSUED.match(note)
+    return (KINDS[match["kind"]], match["name"], match["note"]) if match else None
 
 
 def _parse_age(text: str) -> timedelta:

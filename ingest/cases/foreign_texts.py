@@ -14,6 +14,8 @@ class _ForeignText(NamedTuple):
     advice: str
     quote: re.Pattern[bytes] | None = None
     """Words of the text that say more than its kind."""
+    is_cause: bool = False
+    """Such a line explains why a pod of the same text waits."""
 
 
 _WEBHOOK: Final = rb"failed calling webhook \\?\"(?P<webhook>[\w.-]+)\\?\"[^\n]*?"
@@ -28,6 +30,7 @@ _FOREIGN_TEXTS: Final = (
         "The API server could not call the webhook {webhook}, because it does not trust its certificate ({cause}): the "
         "caBundle of the MutatingWebhookConfiguration is not the authority of the certificate that the service shows. "
         f"Let the chart's certificate job run again, or install the release again. {_PASSED_BY}",
+        is_cause=True,
     ),
     _ForeignText(
         re.compile(
@@ -36,6 +39,7 @@ _FOREIGN_TEXTS: Final = (
         ),
         "The API server could not reach the webhook {webhook} ({cause}): check that the pods behind its service are "
         f"ready, and that the API server's machine reaches the service's port over the network. {_PASSED_BY}",
+        is_cause=True,
     ),
     _ForeignText(
         re.compile(rb"\b(?:static_autoscaler|scale_up|orchestrator|filter_out_schedulable)\.go:\d+\]"),
@@ -43,6 +47,13 @@ _FOREIGN_TEXTS: Final = (
         re.compile(
             rb"(?:cannot put|[Pp]od \S+ can't be scheduled on)[^\n]*?reasons?: [^\n;]+|NotTriggerScaleUp'? [^\n]+"
         ),
+    ),
+    _ForeignText(
+        re.compile(rb"autoscaler could not find a node type to satisfy the request:? ?(?P<request>\[\{[^\n\]]*\}\])"),
+        "It is the log of Ray's autoscaler, which makes no pod: no worker group of the RayCluster declares as much as "
+        "{request}. Ray counts what `rayStartParams` (num-cpus, num-gpus, resources) or the container's limits say, "
+        "and a task that needs more than one worker has never fits. Raise the limits or the declared resources of a "
+        "group, add one with maxReplicas above 0, or ask for less; no waiting helps",
     ),
     _ForeignText(
         re.compile(
@@ -58,6 +69,7 @@ _FOREIGN_TEXTS: Final = (
             rb"[Ff]ailed to initialize NVML: [^\n]+|[Cc]ould not load NVML[^\n]*|nvml init failed[^\n]*|"
             rb"Incompatible (?:strategy|platform) detected[^\n]*"
         ),
+        is_cause=True,
     ),
     _ForeignText(
         re.compile(
@@ -115,6 +127,11 @@ def find_advice(lines: Iterable[bytes]) -> str:
     """Find the advice for a kind of text that is recognised; empty for others."""
     head = b"\n".join(lines)
     return next((advice for text in _FOREIGN_TEXTS if (advice := _fill_advice(text, head))), "")
+
+
+def find_cause(text: bytes) -> str:
+    """Find the advice for lines of another program in a text about a pod; empty where none explains a wait."""
+    return next((advice for kind in _FOREIGN_TEXTS if kind.is_cause and (advice := _fill_advice(kind, text))), "")
 
 
 def _fill_advice(text: _ForeignText, head: bytes) -> str:

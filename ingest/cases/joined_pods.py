@@ -4,13 +4,16 @@ from collections.abc import Collection, Sequence
 from itertools import filterfalse
 from typing import Any, Final
 
+from engine.hami.reason_codes import ReasonCode
 from engine.snapshot import kinds
+from ingest.cases.descriptions import AGE
 from ingest.cases.event_subjects import get_namespace
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from runtime.kubernetes.object_fields import get_object, get_text
 
 _UNNAMED: Final = ("default", DEFAULT_NAME)
 _REFUSAL: Final = "FailedScheduling"
+_COUNTING: Final = (_REFUSAL, ReasonCode.FILTERING_FAILED)
 
 
 def join_unnamed(objects: Sequence[Any], logged: Collection[str]) -> list[Any] | None:
@@ -33,6 +36,15 @@ def join_unnamed(objects: Sequence[Any], logged: Collection[str]) -> list[Any] |
     # A log names the nodes of a try; a refusal in an event without a date only counts them.
     others = [entry for entry in objects if entry not in pods] if pods else [*filterfalse(_is_refusal, objects)]
     return [_rename_event(replaced.get(id(entry), entry), key) for entry in others]
+
+
+def leave_counts_out(objects: Sequence[Any], logged: Collection[str]) -> list[Any]:
+    """Leave refusals without a date out, where a log has a try of their pod: it names the nodes that they count."""
+    return [entry for entry in objects if not (_is_undated(entry) and "/".join(_get_involved(entry)) in logged)]
+
+
+def _is_undated(entry: Any) -> bool:
+    return isinstance(entry, dict) and AGE in entry and entry.get("reason") in _COUNTING
 
 
 def _is_pod(entry: Any) -> bool:

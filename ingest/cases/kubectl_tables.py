@@ -53,6 +53,14 @@ def parse_table(lines: Sequence[str], start: int, namespace: str, written_at: da
     return objects, end - start if objects else 0
 
 
+def find_waiting_pod(line: str, namespace: str) -> tuple[str, str] | None:
+    """Find the pod of a row that has no node yet: its namespace (that of the command unless a column has it), name."""
+    match = _POD_ROW.match(line)
+    if match is None or match["status"] != "Pending" or match["node"]:
+        return None
+    return match["namespace"] or namespace, match["name"]
+
+
 def _divide(line: str, columns: Sequence[tuple[int, str]]) -> dict[str, str]:
     """Divide a row by the columns of its header, below which kubectl aligns the cells."""
     ends = [*(begin for begin, _ in columns[1:]), len(line)]

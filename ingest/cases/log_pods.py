@@ -1,5 +1,6 @@
 """Every pod of a log with its latest attempt: without Kafka, pipeline or index."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,6 +32,9 @@ MAX_STATES: Final = 20_000
 """Node states that are remembered: as many as a reader remembers to have emitted."""
 _MAX_ATTEMPTS: Final = 2
 """Attempts kept for a pod: a bind is often reported when the next attempt has begun."""
+
+_WITHOUT_REASON: Final = re.compile(r"no available node, |pod with pgName: \S+ last failed in ")
+"""Words that end an attempt and say nothing of its nodes: HAMi's last event, coscheduling's pause after a refusal."""
 
 _StateKey = tuple[str, int]
 """Node and revision."""
@@ -128,10 +132,16 @@ class PodInLog:
         self.add(event, StatesInLog())
         self._latest[event.attempt_id].is_unfinished = True
 
+    def names_nodes(self) -> bool:
+        """Tell whether an attempt names nodes."""
+        return any(attempt.summarize().nodes for attempt in self._latest.values())
+
     def find_latest(self) -> tuple[AttemptSummarized, AttemptInLog]:
-        """Find the attempt that began last, and summarize it."""
+        """Find the attempt that began last, and summarize it; one without a reason yields to the other."""
         summaries = [(attempt.summarize(), attempt) for attempt in self._latest.values()]
-        return max(summaries, key=lambda pair: pair[0].started_at)
+        latest = max(summaries, key=lambda pair: pair[0].started_at)
+        others = [pair for pair in summaries if pair is not latest and _has_reason(pair[0])]
+        return others[-1] if others and _is_without_reason(latest[0]) else latest
 
 
 @dataclass(slots=True)
@@ -196,6 +206,17 @@ class LogPods:
             self.left_out += 1
             return None
         return self.pods.setdefault(name, PodInLog(name))
+
+
+def _is_without_reason(summary: AttemptSummarized) -> bool:
+    words = summary.error or summary.scheduler_message
+    return not summary.refused_nodes and not summary.chosen and _WITHOUT_REASON.match(words) is not None
+
+
+def _has_reason(summary: AttemptSummarized) -> bool:
+    """Tell whether an attempt found no node, and says why."""
+    has_words = bool(summary.error or summary.refused_nodes)
+    return has_words and not summary.chosen and not summary.fit_nodes and not _is_without_reason(summary)
 
 
 def _conclude_unfinished(attempt: UnfinishedAttempt) -> AttemptConcluded:

@@ -15,7 +15,9 @@ PROMPT: Final = re.compile(
     r"^\s*(?:\S+@\S+[#$%>]|\[[^\]]+\][#$]|[\w.~/-]*[#$%])?\s*(?:k|kubectl|oc|microk8s kubectl)\s"
 )
 DESCRIBES: Final = re.compile(
-    r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?:(?:-n|--namespace)[ =]\S+ +)?(?P<name>[a-z0-9][\w.-]*)"
+    r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?:(?:-n|--namespace)[ =]\S+ +)?"
+    r"(?!(?:of|for|in|on|and|to|from|with|shows?|says?|gives?|output|which|that|the|is|it|command|events?)\b(?!-))"
+    r"(?P<name>[a-z0-9][\w.-]*)"
 )
 """Command that prints one pod."""
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$|\[\{\"")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from ingest.cases.descriptions import choose_reporter
+from ingest.cases.descriptions import choose_reporter, find_repeated
 from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
@@ -61,8 +61,8 @@ _OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})
 _KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
 """Fields in which versions of controller-runtime name the kind of the object."""
 _SCALER_LINE: Final = re.compile(
-    r"\] (?P<note>Pod (?P<namespace>[^\s/]+)/(?P<name>\S+) can't be scheduled on \S+, predicate checking error: .*?)"
-    r"(?:; predicateName=.*)?$"
+    r"\] (?P<note>Pod (?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) can't be scheduled on \S+?"
+    r"(?:, predicate (?:checking error|failed): .*?|\. Used cached predicate check results))(?:; predicateName=.*)?$"
 )
 """Line of the cluster autoscaler's log about a group of nodes."""
 _DRIVER_ERROR: Final = re.compile(
@@ -106,7 +106,7 @@ def parse_statement(line: str) -> PastedEvent | None:
     if (error := _OPERATOR_ERROR.search(line)) and (logged := _parse_operator_error(error["fields"])):
         return logged
     if match := _SCALER_LINE.search(line):
-        names = {"kind": "Pod", "namespace": match["namespace"], "name": match["name"]}
+        names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}
         return PastedEvent("NotTriggerScaleUp", match["note"], "cluster-autoscaler", is_warning=False, **names)
     if match := _DRIVER_ERROR.search(line):
         note = f"claim {match['namespace']}/{match['claim']}: {match['note']}"
@@ -136,6 +136,11 @@ def _build_event(fields: dict[str, str | None]) -> PastedEvent:
     texts = {name: text or "" for name, text in fields.items()}
     note, reason = texts["note"].strip().strip("`"), texts["reason"]
     is_warning = texts["type"] == "Warning" if "type" in texts else reason not in _NORMAL
+    if repeated := find_repeated(note):
+        kind, name, note = repeated
+        return PastedEvent(
+            reason, note, choose_reporter(reason, note), is_warning, texts.get("age", ""), kind, name=name
+        )
     return PastedEvent(
         reason, note, texts.get("reporter") or choose_reporter(reason, note), is_warning, texts.get("age", ""),
         texts.get("kind", ""), texts.get("namespace", ""), texts.get("name", ""), texts.get("host", ""),

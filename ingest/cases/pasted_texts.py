@@ -13,6 +13,8 @@ from textwrap import dedent
 from typing import Any, Final
 
 from engine.diagnosis.layers.pod_makers import REFUSALS
+from engine.snapshot import kinds
+from ingest.cases.autoscaler_log import ScalerLog
 from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.event_subjects import (
     build_group,
@@ -25,18 +27,22 @@ from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, take_objects
 from ingest.cases.pasted_rows import parse_row, parse_statement
+from ingest.cases.stated_names import list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
-from ingest.cases.wrapped_lines import SEVERAL_CELLS, unwrap_lines
+from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_scalars, join_table_rows, unwrap_lines
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
 """Largest text that is searched for pasted parts; longer ones are logs."""
 _QUOTE: Final = re.compile(r"^(?:> ?)+")
+_BOX: Final = re.compile(r"^\s*\u2502 ?|\s*\u2502\s*$")
+"""Frame of a terminal's window."""
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
 _COMMAND: Final = re.compile(r"\b(?:kubectl|oc|k)\s(?:.*\s)?(?:get|describe|logs)\s")
+_LOGS: Final = re.compile(r"\blogs\s")
 _IN_NAMESPACE: Final = re.compile(r"^[^|]*?(?:-n|--namespace)[ =]+(?P<namespace>[a-z0-9][\w-]*)")
 """Namespace of a kubectl command: what follows a pipe has options of its own."""
 _GROUP: Final = re.compile(r"PodGroup (?P<namespace>[^\s:]+):(?P<name>\S+) unschedule,reason: (?P<note>.*)")
@@ -56,6 +62,8 @@ _SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
 _DESCRIBES_MAKER: Final = re.compile(
     r"\b(?:describe|get)\s+(?P<kind>[a-z]+)(?:\.[\w.]+)?[ /]+(?P<name>[a-z0-9][\w.-]*)"
 )
+_OF_CLUSTER: Final = ("NodeClaim", "Node")
+"""Kinds without a namespace."""
 _UNFINISHED: Final = (":", ",")
 _KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
 _KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
@@ -71,10 +79,11 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
-    lines = unwrap_lines(dedent("\n".join(_QUOTE.sub("", line) for line in content.split("\n"))).split("\n"))
+    lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
+    lines = unwrap_lines(join_table_rows(lines))
     objects = list(rename_unnamed(take_objects(lines)))
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
-    reading.read(lines)
+    reading.read(join_scalars(lines))
     return [*objects, *reading.objects, *reading.build_objects(objects)]
 
 
@@ -97,12 +106,17 @@ class _PastedReading:
         """The table is a sentence without a row: prose ends it."""
         self._longest = 0
         """Length of the longest line."""
+        self._scaler = ScalerLog()
+        self._stated: set[tuple[str, str]] = set()
+        """Pods that prose names, and those that wait in a table."""
 
     def read(self, lines: Sequence[str]) -> None:
         position = 0
         self._longest = max(map(len, lines), default=0)
         while position < len(lines):
             line = lines[position]
+            self._stated |= list_stated_pods([line], self._scope)
+            self._scaler.note_line(line)
             if (match := _NAME.match(line)) and (end := _find_end(lines, position)):
                 self._close_table()
                 part = [text.removeprefix(match["indent"]) for text in lines[position:end]]
@@ -111,7 +125,8 @@ class _PastedReading:
                 continue
             if _COMMAND.search(line):
                 scope = _IN_NAMESPACE.search(line)
-                self._scope = scope["namespace"] if scope else ""
+                # The log of a program is about other namespaces than that of its pod.
+                self._scope = scope["namespace"] if scope and not _LOGS.search(line) else ""
             parsed, count = parse_table(lines, position, self._scope, self._written_at)
             if count:
                 self._close_table()
@@ -145,6 +160,7 @@ class _PastedReading:
             row = parse_row(line)
         is_joined = line != lines[position]
         event = row or (None if self._is_log else parse_statement(line))
+        event = event and self._scaler.complete(event)
         if event is None:
             if self._unnamed.note_line(line) or not line.strip() or FENCE.match(line) or self._is_sentence:
                 self._close_table()
@@ -174,6 +190,8 @@ class _PastedReading:
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
         for event in self._open:
+            if event.name and not event.namespace and event.kind not in _OF_CLUSTER:
+                event = replace(event, namespace=self._scope)
             if not event.name:
                 kind = "PodGroup" if _ABOUT_GROUP.search(event.note) else "Pod"
                 subject = kind, event.namespace or namespace, name
@@ -187,15 +205,25 @@ class _PastedReading:
     def _name_subjects(self, objects: Sequence[Any]) -> None:
         """Name the subject of unnamed events after the only pod of the text."""
         unnamed = [event for event in self._events if (event.kind, event.name) == ("Pod", DEFAULT_NAME)]
-        for pod in list_only_pod(objects) if unnamed else ():
+        if not unnamed:
+            return
+        for pod in list_only_pod(objects):
             metadata = pod.get("metadata", {})
             names = {"namespace": get_namespace(pod), "name": metadata.get("name", DEFAULT_NAME)}
             self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
             complete_pod(pod, unnamed)
+            return
+        stated = {name: namespace for namespace, name in sorted(self._stated)}
+        has_others = any(event.name != DEFAULT_NAME and event.kind == "Pod" for event in self._events)
+        if len(stated) == 1 and not has_others:
+            ((name, namespace),) = stated.items()
+            named = (replace(event, name=name, namespace=event.namespace or namespace) for event in unnamed)
+            self._events = [next(named) if event in unnamed else event for event in self._events]
 
     def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
         self._name_subjects([*others, *self.objects])
+        self._events = list(self._scaler.name_pods(self._events))
         present = {
             (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))
             for entry in (*self.objects, *others)
@@ -210,6 +238,10 @@ class _PastedReading:
             if group := _GROUP.search(event.note):
                 yield build_group(group["namespace"], group["name"], group["note"])
             subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)
+        for pod in self.objects:
+            subject = kinds.POD, get_namespace(pod), pod["metadata"].get("name", "")
+            if pod.get("kind") == kinds.POD and (reported := subjects.get(subject)):
+                complete_pod(pod, reported)
         for key, events in subjects.items():
             if key not in present and (built := build_subject(*key, events)):
                 yield built

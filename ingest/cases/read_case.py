@@ -14,11 +14,19 @@ from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.event_subjects import attach_claims, build_makers, build_waiting_pods
-from ingest.cases.joined_pods import join_unnamed
+from ingest.cases.foreign_texts import find_cause
+from ingest.cases.joined_pods import join_unnamed, leave_counts_out
 from ingest.cases.log_pods import LogPods
 from ingest.cases.object_texts import HEAD_BYTES, has_objects, parse_objects
 from ingest.cases.pasted_texts import MAX_PASTED_BYTES, parse_pasted
-from ingest.cases.read_log import find_logged_pod, has_log, read_log, read_log_text, read_standard_input
+from ingest.cases.read_log import (
+    NAME_OF_STANDARD_INPUT,
+    find_logged_pod,
+    has_log,
+    read_log,
+    read_log_text,
+    read_standard_input,
+)
 from ingest.cases.reported_conditions import build_reported
 from ingest.cases.saved_attempts import read_saved_attempts
 from ingest.cases.shortened_pods import complete_pods
@@ -161,7 +169,7 @@ class _CaseReading:
             if self._parse(str(file), head, content.read, written_at):
                 return
             is_short = file.stat().st_size <= MAX_PASTED_BYTES and not is_packed(head)
-            if is_short and self._parse_pasted(head + content.read(), written_at):
+            if is_short and self._parse_pasted(head + content.read(), written_at, str(file)):
                 return
         if is_packed(head) and (members := _unpack_objects(file, head, self._folder)):
             for member in members:
@@ -183,7 +191,7 @@ class _CaseReading:
             return False
         return True
 
-    def _parse_pasted(self, data: bytes, written_at: datetime) -> bool:
+    def _parse_pasted(self, data: bytes, written_at: datetime, name: str = NAME_OF_STANDARD_INPUT) -> bool:
         """Parse what a text holds besides prose; False if a log has to be read from it too, or nothing is in it."""
         text = data.decode("utf-8", "replace")
         is_log = has_log(text)
@@ -191,6 +199,8 @@ class _CaseReading:
         pasted = parse_pasted(text, written_at, is_log=is_log, logged_pod=logged_pod)
         self._objects += pasted
         self._note_unread(pasted)
+        if pasted and (cause := find_cause(data)):
+            self._errors.append(UnknownLogError(f"{name}: {cause}"))
         return bool(pasted) and not is_log
 
     def _note_unread(self, described: Iterable[Any]) -> None:
@@ -218,9 +228,11 @@ class _CaseReading:
                 self._errors.append(
                     UnreadableFileError(f"{error}; the answer is from the part before that") if torn else error
                 )
-        if joined := join_unnamed(self._objects, case.pods.pods):
-            self._objects = joined
-            case.objects = self._collect_objects()
+        judging = {name for name, pod in case.pods.pods.items() if pod.names_nodes()}
+        self._objects = join_unnamed(self._objects, case.pods.pods) or self._objects
+        if judging:
+            self._objects = leave_counts_out(self._objects, judging)
+        case.objects = self._collect_objects()
         _read_events(case.objects, case.pods)
         for attempts in read_saved_attempts(case.objects):
             attempts.add_to(case.pods)

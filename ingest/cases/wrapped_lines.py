@@ -1,4 +1,4 @@
-"""Lines of a text that a terminal or a mail program broke at its width."""
+"""Lines of a text that a terminal or a mail program broke at its width, and texts that YAML writes in several lines."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +18,13 @@ _NEW_LINE: Final = re.compile(
     r"\s{2,}|[A-Z][\w./ -]*:(?:\s|$)|[-*#|>]\s|[\w.-]+: ?$|(?:apiVersion|kind|name|namespace|type|reason): "
 )
 """Beginning of a line that is no rest of the line before: an indented one, a field, an item of a list."""
+
+_TABLE: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE *$")
+"""Header of the table of pods, whose other columns a narrow terminal has put below it."""
+_LATER_COLUMNS: Final = re.compile(r"^\s*IP +NODE(?: +NOMINATED NODE(?: +READINESS GATES)?)?\s*$")
+_SCALAR: Final = re.compile(r"^(?P<indent>\s*(?:- )?)(?P<field>[A-Za-z][\w.-]*: +)(?P<text>[>|][+-]?|'.*|\".*)$")
+"""Field of YAML whose text is quoted, or stands in the lines below it."""
+_MAX_SCALAR_LINES: Final = 40
 
 
 def unwrap_lines(lines: Sequence[str]) -> list[str]:
@@ -51,3 +58,50 @@ def _join(lines: Sequence[str], breaks: set[int], between: str) -> Iterator[str]
             joined = ""
         elif not joined.endswith(" "):
             joined += between
+
+
+def join_table_rows(lines: Sequence[str]) -> list[str]:
+    """Join each row of a wide table of pods with its later columns, which a narrow terminal has put below it."""
+    joined: list[str] = []
+    position, is_split = 0, False
+    while position < len(lines):
+        following = lines[position + 1] if position + 1 < len(lines) else ""
+        begins = bool(_TABLE.match(lines[position]) and _LATER_COLUMNS.match(following))
+        is_split = begins or (is_split and bool(lines[position].strip()) and following[:1].isspace())
+        joined.append(f"{lines[position].rstrip()}   {following.strip()}" if is_split else lines[position])
+        position += 1 + is_split
+    return joined
+
+
+def join_scalars(lines: Sequence[str]) -> list[str]:
+    """Join the lines of quoted and folded texts of YAML that stand between prose, without their quotation marks."""
+    joined: list[str] = []
+    position = 0
+    while position < len(lines):
+        match = _SCALAR.match(lines[position])
+        scalar, count = _read_scalar(lines, position, match) if match else (None, 1)
+        joined.append(lines[position] if scalar is None or match is None else match["indent"] + match["field"] + scalar)
+        position += count
+    return joined
+
+
+def _read_scalar(lines: Sequence[str], start: int, match: re.Match[str]) -> tuple[str | None, int]:
+    """Read the text that begins in a line, and count its lines; None for one that does not end."""
+    text = match["text"].rstrip()
+    if text[0] in ">|":
+        margin = len(match["indent"])
+        end = start + 1
+        while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > margin:
+            end += 1
+        return " ".join(line.strip() for line in lines[start + 1 : end]) or None, max(end - start, 1)
+    mark = text[0]
+    for end in range(start, min(start + _MAX_SCALAR_LINES, len(lines))):
+        if end > start:
+            text = f"{text} {lines[end].strip()}"
+        has_pairs = len(text) > 1 and text.count(mark) % 2 == 0
+        is_closed = has_pairs and text.endswith(mark) and not text.endswith("\\" + mark)
+        if is_closed and (end > start or mark == "'"):
+            return text[1:-1].replace(mark * 2, mark), end - start + 1
+        if is_closed:
+            break
+    return None, 1

@@ -34,7 +34,7 @@ def test_a_device_plugin_that_does_not_run_is_why_nodes_lack_its_resource(search
     header = "" if search else "NAME                   READY   STATUS             RESTARTS       AGE\n"
     row = "card-device-plugin-x7   0/1     CrashLoopBackOff   12 (40s ago)   31m\n"
     diagnosis = diagnose_text(
-        f"$ kubectl get pods -n card-system{search}\n{header}{row}{a_refusal(REFUSED)}", "default/fit-0"
+        f"$ kubectl get pods -n card-system{search}\n{header}{row}{a_refusal(REFUSED)}", "nlp/fit-0"
     )
     assert get_obstacle(diagnosis).code == "DevicePluginDown"
     assert "card-system/card-device-plugin-x7" in diagnosis.sentence.en
@@ -45,7 +45,7 @@ def test_a_device_plugin_that_does_not_run_is_why_nodes_lack_its_resource(search
 def test_a_device_plugin_does_not_matter_to_a_pod_that_lacks_memory() -> None:
     row = "card-device-plugin-x7   0/1     CrashLoopBackOff   12 (40s ago)   31m\n"
     words = "0/2 nodes are available: 2 Insufficient memory."
-    diagnosis = diagnose_text(f"$ kubectl get pods -n card-system\n{row}{a_refusal(words)}", "default/fit-0")
+    diagnosis = diagnose_text(f"$ kubectl get pods -n card-system\n{row}{a_refusal(words)}", "nlp/fit-0")
     assert get_obstacle(diagnosis).code == "InsufficientResource"
 
 
@@ -56,7 +56,7 @@ def test_a_plugin_whose_daemons_select_no_node_is_named_with_its_label() -> None
         "card-device-plugin   0         0         0       0            0           cards=yes       17m\n"
         "other                2         2         2       2            2           <none>          17m\n"
     )
-    diagnosis = diagnose_text(table + "\n" + a_refusal(REFUSED), "default/fit-0")
+    diagnosis = diagnose_text(table + "\n" + a_refusal(REFUSED), "nlp/fit-0")
     assert get_obstacle(diagnosis).code == "DevicePluginWithoutNode"
     assert diagnosis.sentence.en.endswith(": it selects nodes with the label cards=yes.")
 
@@ -76,7 +76,7 @@ def test_a_scheduler_without_its_image_is_not_called_silent() -> None:
 def test_an_extender_that_does_not_answer_is_explained_by_its_pod() -> None:
     words = 'Post "http://127.0.0.1:8080/filter": dial tcp 127.0.0.1:8080: connect: connection refused'
     row = "card-scheduler-7b-jk   1/2     CrashLoopBackOff   8 (2m ago)   31m\n"
-    diagnosis = diagnose_text(f"$ kubectl get po -n card-system\n{row}{a_refusal(words)}", "default/fit-0")
+    diagnosis = diagnose_text(f"$ kubectl get po -n card-system\n{row}{a_refusal(words)}", "nlp/fit-0")
     assert get_obstacle(diagnosis).code == "SchedulerDown"
     assert "could not ask its extender" in diagnosis.sentence.en
     assert "connection refused" in diagnosis.sentence.en
@@ -85,7 +85,7 @@ def test_an_extender_that_does_not_answer_is_explained_by_its_pod() -> None:
 def test_healthy_and_waiting_rows_are_no_pods_to_answer_about() -> None:
     rows = "fit-0   1/1     Running   0          5m\nfit-1   0/1     Pending   0          5m\n"
     case = read_case_text(f"$ kubectl get po\n{rows}{a_refusal(REFUSED).replace('fit-0', 'fit-2')}")
-    assert list(list_pod_names(case)) == ["default/fit-2"]
+    assert list(list_pod_names(case)) == ["nlp/fit-2"]
 
 
 NODES = """\
@@ -126,7 +126,7 @@ def test_a_counted_resource_that_no_node_offers_is_not_waited_for() -> None:
 
 def test_a_taint_is_quoted_without_the_rest_of_its_sentence() -> None:
     words = "0/1 nodes are available: 1 node(s) had taint {team: blue}, that the pod didn't tolerate."
-    diagnosis = diagnose_text(a_refusal(words), "default/fit-0")
+    diagnosis = diagnose_text(a_refusal(words), "nlp/fit-0")
     assert diagnosis.sentence.en.endswith(": {team: blue}.")
 
 
@@ -237,7 +237,7 @@ def test_a_queue_in_the_wrong_place_is_named(field: str, key: str) -> None:
 def test_a_node_that_the_cloud_does_not_launch_is_why_the_pod_waits() -> None:
     line = '{"level":"ERROR","message":"failed launching","NodeClaim":{"name":"gpu-x"},"error":"no capacity left"}'
     rows = "8s          Normal    Nominated          pod/fit-0   Pod should schedule on: nodeclaim/gpu-x\n"
-    diagnosis = diagnose_text(f"{a_refusal(REFUSED)}{rows}\n{line}\n", "default/fit-0")
+    diagnosis = diagnose_text(f"{a_refusal(REFUSED)}{rows}\n{line}\n", "nlp/fit-0")
     assert get_obstacle(diagnosis).code == "NodeNotLaunched"
     assert "claim gpu-x" in diagnosis.sentence.en
     assert "no capacity left" in diagnosis.sentence.en
@@ -252,9 +252,9 @@ def test_the_log_of_a_plugin_without_its_driver_names_the_node() -> None:
 
 
 def test_a_refusal_whose_nodes_were_not_read_does_not_advise_to_wait() -> None:
-    obstacle = get_obstacle(diagnose_text(a_refusal(REFUSED), "default/fit-0"))
+    obstacle = get_obstacle(diagnose_text(a_refusal(REFUSED), "nlp/fit-0"))
     assert obstacle.code == "ResourceShortOrMissing"
     assert obstacle.who_acts == ["you", "administrator"]
     assert "Allocatable" in obstacle.remedy.en
-    memory = get_obstacle(diagnose_text(a_refusal("0/2 nodes are available: 2 Insufficient memory."), "default/fit-0"))
+    memory = get_obstacle(diagnose_text(a_refusal("0/2 nodes are available: 2 Insufficient memory."), "nlp/fit-0"))
     assert memory.code == "InsufficientResource"

@@ -1,0 +1,58 @@
+"""Words of the cluster autoscaler's log that only make sense together: a pod's namespace, a cached check, a node group.
+
+The autoscaler checks equal pods once per node group, and names their namespace in another line.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ingest.cases.stated_sentences import PastedEvent
+
+REPORTER: Final = "cluster-autoscaler"
+_UNPLACED: Final = re.compile(r"\] Pod (?P<namespace>[^\s/]+)/(?P<name>\S+) is unschedulable$")
+_GROUP: Final = re.compile(r"can't be scheduled on (?P<group>[^\s,]+?)(?P<why>,.*|\. Used cached .*)$")
+_CACHED: Final = ". Used cached "
+_GROUP_OUT: Final = re.compile(
+    r"\] (?P<note>(?:Skipping node group|Node group) \S+ (?:is not ready for scaleup - |- ).*)$"
+)
+
+
+class ScalerLog:
+    """Remembers what the lines of one log say of each other."""
+
+    def __init__(self) -> None:
+        self._namespaces: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
+        self._out: dict[str, None] = {}
+        """Lines about node groups that can't grow now."""
+
+    def note_line(self, line: str) -> None:
+        if unplaced := _UNPLACED.search(line.rstrip()):
+            self._namespaces[unplaced["name"]] = unplaced["namespace"]
+        if out := _GROUP_OUT.search(line.rstrip()):
+            self._out[out["note"]] = None
+
+    def complete(self, event: PastedEvent) -> PastedEvent:
+        """Write the reason of an earlier check into a line that refers to it."""
+        match = _GROUP.search(event.note) if event.reporter == REPORTER else None
+        if match is None:
+            return event
+        if not match["why"].startswith(_CACHED):
+            self._reasons[match["group"]] = match["why"]
+            return event
+        known = self._reasons.get(match["group"], match["why"])
+        return replace(event, note=event.note.removesuffix(match["why"]) + known)
+
+    def name_pods(self, events: Sequence[PastedEvent]) -> Iterator[PastedEvent]:
+        """Yield the events with the namespaces of their pods, and for each pod the groups that can't grow."""
+        pods: dict[tuple[str, str], PastedEvent] = {}
+        for event in events:
+            if event.reporter == REPORTER and event.name in self._namespaces and not event.namespace:
+                event = replace(event, namespace=self._namespaces[event.name])
+            if event.reporter == REPORTER and event.name in self._namespaces:
+                pods[event.namespace, event.name] = event
+            yield event
+        for event in pods.values():
+            yield from (replace(event, note=note) for note in self._out)

@@ -1,0 +1,37 @@
+"""The pod that an author names in prose, or the only one that waits in a table, for events that name none."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ingest.cases.kubectl_tables import find_waiting_pod
+from ingest.cases.pasted_objects import PROMPT
+
+_QUOTED: Final = re.compile(
+    r"\b[Pp]ods?(?:'s name)?(?: (?:is|was|of|for|named|called|by the name of))*[ :=]*(?P<mark>[`\"'*]{1,2})"
+    r"(?P<name>[a-z0-9][a-z0-9.-]{1,250}[a-z0-9])(?P=mark)"
+)
+_BARE: Final = re.compile(
+    r"(?:^|[^\w\"'./`-])(?:[Pp]ods?|[Pp]od name)(?: (?:is|was|of|for|named|called))*[ :=]+"
+    r"(?P<name>[a-z](?=[a-z0-9.]*-)(?=[a-z.-]*[0-9])[a-z0-9.-]{1,250}[a-z0-9])(?![\w/=:\"]*[=/\"])"
+)
+"""A name without marks: only a dash and a digit tell it from a word."""
+_REPORTS: Final = re.compile(
+    r"^\s*(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)+) (?:reports|says|shows|is stuck|is (?:still )?[Pp]ending|stays)\b"
+)
+_COMPONENT: Final = re.compile(
+    r"(?:scheduler|autoscaler|controller|manager|operator|webhook|plugin|kubelet|extender|api|server)$"
+)
+
+
+def list_stated_pods(lines: Iterable[str], scope: str) -> set[tuple[str, str]]:
+    """List the pods, each as namespace and name, that prose and tables name; the namespace is often not stated."""
+    return {named for line in lines for named in _iterate_names(line, scope)}
+
+
+def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
+    if waiting := find_waiting_pod(line, scope):
+        yield waiting
+    elif not PROMPT.match(line):
+        matches = (*_QUOTED.finditer(line), *_BARE.finditer(line), *_REPORTS.finditer(line))
+        yield from (("", match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
