@@ -80,7 +80,7 @@ def test_a_pause_of_coscheduling_leaves_the_answer_to_the_refusal_before() -> No
     assert "(group w)" in diagnosis.sentence.en
 
 
-def test_a_name_that_nobody_gives_is_not_written_as_a_question_mark() -> None:
+def test_an_unknown_node_is_not_written_as_a_question_mark() -> None:
     words = "Node didn't have enough resource: cpu, requested: 4000, used: 61000, capacity: 64000"
     (diagnosis,) = diagnose_text(f"The pod fit-9 ended with\n\nMessage: Pod was rejected: {words}\n").values()
     assert diagnosis.obstacle
