@@ -42,8 +42,8 @@ class ScalerLog:
         if not match["why"].startswith(_CACHED):
             self._reasons[match["group"]] = match["why"]
             return event
-        known = self._reasons.get(match["group"], match["why"])
-        return replace(event, note=event.note.removesuffix(match["why"]) + known)
+        earlier_reason = self._reasons.get(match["group"], match["why"])
+        return replace(event, note=event.note.removesuffix(match["why"]) + earlier_reason)
 
     def name_pods(self, events: Sequence[PastedEvent]) -> Iterator[PastedEvent]:
         """Yield the events with the namespaces of their pods, and for each pod the groups that can't grow."""

@@ -187,10 +187,8 @@ def test_words_of_older_and_other_schedulers_are_known(words: str, code: str) ->
 
 def test_nodes_in_no_count_are_named_next_to_the_counted_ones() -> None:
     preemption = "preemption: 0/7 nodes are available: 7 No preemption victims found for incoming pod."
-    whole = (
-        f"Warning  FailedScheduling  9s  hami-scheduler  0/7 nodes are available: 5 Insufficient cpu. {preemption}\n"
-    )
-    (diagnosis,) = diagnose_text(whole).values()
+    text = f"Warning  FailedScheduling  9s  hami-scheduler  0/7 nodes are available: 5 Insufficient cpu. {preemption}\n"
+    (diagnosis,) = diagnose_text(text).values()
     assert any("2 of 7 nodes are in no count" in other.sentence.en for other in diagnosis.other_obstacles)
     cut = (
         "Warning  FailedScheduling  9s  hami-scheduler  0/7 nodes are available: 5 Insufficient cpu, 1 node(s) d ...\n"
