@@ -83,8 +83,13 @@ def list_holders(objects: CaseObjects) -> list[CaseWorkload]:
 
 def _waits(holder: Fields) -> bool:
     states = {condition.type: condition.status for condition in list_conditions(holder)}
-    is_over = "True" in (states.get("Admitted"), states.get("Finished"))
-    return not is_over and ("False" in states.values() or states.get("Unschedulable") == "True")
+    if states.get("Finished") == "True":
+        return False
+    # Kueue may leave the condition Admitted of a Workload that it has taken back.
+    if states.get("Evicted") == "True" and states.get("Requeued") != "True":
+        return True
+    is_held = "False" in states.values() or states.get("Unschedulable") == "True"
+    return states.get("Admitted") != "True" and (is_held or get_text(holder, "status", "phase") == "Pending")
 
 
 def _wants_pods(objects: CaseObjects, key: CaseWorkload, entry: Fields) -> bool:

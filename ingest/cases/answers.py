@@ -13,6 +13,7 @@ from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import AttemptInLog, PodInLog
+from ingest.cases.queue_answers import iterate_queue_answers
 from ingest.cases.read_case import UNDATED, ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog, NodeLog
@@ -296,6 +297,8 @@ def explain_emptiness(source: str, case: ClusterCase) -> str:
         for event in case.objects.list_events()
         if event.is_warning or event.reason in _GROUP_REASONS
     ]
+    if queues := list(iterate_queue_answers(case.objects)):
+        return f"{source} has no pod. {' '.join(queues)}"
     if not words:
         return f"{source} has no pod, and no event about one. {_GIVE_OBJECTS}"
     listed = "\n  ".join(words[:MAX_SHOWN_EVENTS])

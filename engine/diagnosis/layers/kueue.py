@@ -31,7 +31,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import join_phrases, quote, shorten_list
 from engine.snapshot import kinds
-from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, list_conditions
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import Condition
 
@@ -107,6 +107,8 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
         return FoundObstacle("KueueAdmittedSuspended", {"owners": shorten_list(suspended)}) if suspended else _ADMITTED
     if not workload.is_active:
         return _explain_deactivated(workload)
+    if _is_taken_back(workload) and (eviction := _explain_eviction(workload)):
+        return eviction
     if reserved and reserved.status == "True":
         return _explain_checks(workload)
     if obstacle := _explain_queue(workload, reserved) or _explain_eviction(workload):
@@ -202,18 +204,25 @@ def _explain_queue(workload: Workload, reserved: Condition | None) -> FoundObsta
         return obstacle
     candidates = (("ClusterQueue", workload.queue), ("LocalQueue", workload.local_queue))
     for kind, queue in candidates if not find_shortages(message) else ():
-        active = next((entry for entry in list_conditions(queue or {}) if entry.type == "Active"), None)
-        policy = get_text(queue, "spec", "stopPolicy")
-        if (active and active.status == "False") or policy not in ("", "None"):
-            why = quote(f"{active.reason}: {active.message}" if active else f"stopPolicy: {policy}")
-            names: dict[str, Word] = {"kind": kind, "stopped": get_text(queue, "metadata", "name"), "why": why}
-            is_broken = active is not None and policy in ("", "None") and active.reason not in _STOPPED
-            clauses = ["why", *(["policy"] if active and policy not in ("", "None") else [])]
-            names["policy"] = write_phrase(f"stop_policy_{policy}") if policy in _STOP_POLICIES else quote(policy)
-            return FoundObstacle("KueueQueueBroken" if is_broken else "KueueQueueStopped", names, clauses=clauses)
+        if obstacle := explain_inactive_queue(kind, queue or {}):
+            return obstacle
     if match := _INACTIVE.search(message):
         return FoundObstacle("KueueQueueStopped", {"kind": match["kind"], "stopped": match["queue"]})
     return None
+
+
+def explain_inactive_queue(kind: str, queue: Fields) -> FoundObstacle | None:
+    """Explain why a queue takes no workloads, by its condition Active and its policy; None for one that does."""
+    active = next((entry for entry in list_conditions(queue) if entry.type == "Active"), None)
+    policy = get_text(queue, "spec", "stopPolicy")
+    if not (active and active.status == "False") and policy in ("", "None"):
+        return None
+    why = quote(f"{active.reason}: {active.message}" if active else f"stopPolicy: {policy}")
+    names: dict[str, Word] = {"kind": kind, "stopped": get_text(queue, "metadata", "name"), "why": why}
+    is_broken = active is not None and policy in ("", "None") and active.reason not in _STOPPED
+    clauses = ["why", *(["policy"] if active and policy not in ("", "None") else [])]
+    names["policy"] = write_phrase(f"stop_policy_{policy}") if policy in _STOP_POLICIES else quote(policy)
+    return FoundObstacle("KueueQueueBroken" if is_broken else "KueueQueueStopped", names, clauses=clauses)
 
 
 def _explain_missing_queue(workload: Workload) -> FoundObstacle | None:
