@@ -17,7 +17,10 @@ from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
 from engine.claims.reasons import DeviceReason
 from engine.claims.slices import DeviceId, SliceDevice
+from engine.diagnosis.judged_nodes import derive_judged_obstacles
 from engine.diagnosis.judged_steps import sum_by_obstacle
+from engine.diagnosis.outcome import FoundObstacle
+from engine.diagnosis.tree import rank_obstacles
 from engine.filters import dynamic_resources
 from engine.filters.judge import compose_outside_reason
 from engine.filters.judgement import Judgement, count_reasons
@@ -95,6 +98,8 @@ class RefusedPod:
     """Words of a refusal before any node is looked at; empty otherwise."""
     missing_kinds: frozenset[str]
     """Kinds (`engine.snapshot.kinds`) without which some verdict is open."""
+    obstacle: FoundObstacle | None
+    """Main obstacle; None if a node takes the pod, or if no node was looked at."""
 
     def is_counted_by(self, counts: Mapping[str, int]) -> bool:
         """Tell whether the scheduler's counts are those of these verdicts.
@@ -168,7 +173,9 @@ def judge_refused_pod(
     cluster: ClusterToJudge, pod: Mapping[str, Any], now: datetime | None = None
 ) -> RefusedPod | None:
     """Judge a pod that waits; None for a malformed one, which no API server stores."""
-    judgement = judge_pod(cluster.snapshot, pod, release=cluster.release, inventory=cluster.inventory, now=now)
+    judgement = judge_pod(
+        cluster.snapshot, pod, release=cluster.release, inventory=cluster.inventory, now=now, alone=True
+    )
     if isinstance(judgement, RejectedObject):
         return None
     shares = refuse_shares(cluster.snapshot, pod, judgement.fitting, judgement.total)
@@ -177,18 +184,27 @@ def judge_refused_pod(
     outside = dict.fromkeys(judgement.outside, (outside_words,))
     reasons = {name: refusal.reasons for name, refusal in refused.items()} | outside
     before_nodes = judgement.prefilter or next(iter(judgement.pre_enqueue), None)
+    passing = tuple(name for name in judgement.fitting if name not in refused)
     return RefusedPod(
         total=judgement.total,
         reasons=reasons,
         shortages=dict(_iterate_shortages(cluster, judgement)),
         shares=shares,
-        passing=tuple(name for name in judgement.fitting if name not in refused),
+        passing=passing,
         counts=count_reasons(refused, len(outside), compose_outside_reason(cluster.release))
         if shares
         else judgement.counts,
         error=", ".join(before_nodes.reasons) if before_nodes else "",
         missing_kinds=frozenset(_iterate_missing_kinds(judgement)),
+        obstacle=None if passing or before_nodes else _find_obstacle(cluster, judgement, shares),
     )
+
+
+def _find_obstacle(cluster: ClusterToJudge, judgement: Judgement, shares: SharesRefused | None) -> FoundObstacle | None:
+    obstacles = derive_judged_obstacles(
+        cluster.snapshot, judgement, release=cluster.release, inventory=cluster.inventory
+    )
+    return next(iter(rank_obstacles([*obstacles, *([shares.describe()] if shares else [])])), None)
 
 
 def _iterate_missing_kinds(judgement: Judgement) -> Iterator[str]:

@@ -14,10 +14,12 @@ from engine.diagnosis.tree import diagnose, find_main_obstacle
 from engine.diagnosis.wording import count_devices
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.diagnosis import InBothLanguages, Layer
-from schemas.events import AttemptSummarized, PodObserved, PodWait, Refusal, Request
+from schemas.events import AttemptSummarized, JudgedObstacle, PodObserved, PodWait, Refusal, Request
 
 MAX_NEAREST: Final = 8
 """Limit of the nodes: the nearest of them by device amounts is determined when a list is requested."""
+_NODES: Final = "nodes"
+"""Layer of pods that their scheduler tries."""
 NOT_TRIED: Final = "NotTried"
 """Code of a pod that no scheduler has tried, and of which no obstacle is known."""
 
@@ -31,6 +33,9 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
     words = write_sentence(obstacle) if obstacle else None
     near = find_nearest_nodes(summary)
     code = obstacle.code if obstacle else ""
+    if find_layer_of_code(code) == _NODES and (judged := _get_judged(summary)):
+        # The same nodes by the cluster's objects, as the diagnosis of the pod names them.
+        code, words = judged.code, InBothLanguages(en=judged.sentence_en, zh=judged.sentence_zh)
     return PodWait.model_construct(
         code=code,
         layer=find_layer_of_code(code) or "",
@@ -44,6 +49,10 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
         asked=near.request if near else find_refused_request(summary, Refusal(), -1),
         missing_devices=near.missing_devices if near else None,
     )
+
+
+def _get_judged(summary: AttemptSummarized) -> JudgedObstacle | None:
+    return summary.reconstruction.obstacle if summary.reconstruction else None
 
 
 def derive_wait_without_attempt(event: PodObserved) -> PodWait | None:
@@ -73,6 +82,15 @@ def derive_wait_by_objects(facts: DiagnosisFacts) -> PodWait:
         en=hide_other_pods(sentence.en, facts.namespace), zh=hide_other_pods(sentence.zh, facts.namespace)
     )
     return _build_wait(obstacle.code if obstacle else NOT_TRIED, diagnosis.layer, words, requests)
+
+
+def derive_wait_on_nodes(facts: DiagnosisFacts, obstacle: FoundObstacle) -> PodWait:
+    """Derive the fields of a waiting pod that all nodes refuse, by the obstacle that the objects prove."""
+    sentence = write_sentence(obstacle)
+    words = InBothLanguages(
+        en=hide_other_pods(sentence.en, facts.namespace), zh=hide_other_pods(sentence.zh, facts.namespace)
+    )
+    return _build_wait(obstacle.code, _NODES, words, facts.pod.requests or () if facts.pod else ())
 
 
 def _build_wait(code: str, layer: Layer | None, words: InBothLanguages, requests: Sequence[Request]) -> PodWait:

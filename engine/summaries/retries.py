@@ -53,6 +53,9 @@ def derive_digests(summary: AttemptSummarized) -> Digests:
     shared = {
         name: value for name, value in summary.__dict__.items() if name not in _ATTEMPT_FIELDS and name not in without
     }
+    if summary.reconstruction:
+        # Its numbers change with every pod that comes or goes; a repetition has them in ``wait``.
+        shared["reconstruction"] = summary.reconstruction.model_copy(update={"obstacle": None})
     # The verdicts' digest covers the node columns except the scores.
     detail = encode_value(shared) + verdicts.encode() + summary.score.astype("<f4").tobytes()
     return Digests(verdicts, _digest(detail), _digest(_encode_added(summary)) if len(summary.reports) > 1 else "")

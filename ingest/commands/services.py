@@ -102,12 +102,13 @@ async def work_on_cluster(
 ) -> None:
     """Watch the cluster until ``until()`` is true, then publish what is still open."""
     objects, reporters = JudgedObjects(), TrustedReporters(settings.event_reporters)
-    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, RefusalJudge(objects))
+    judge = RefusalJudge(objects)
+    reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, judge)
     checks = HamiNodeChecks(settings.cluster_name, settings.handshake_timeout)
     waiting = WorkloadObjects()
     workloads = WorkloadWatches(
         WaitObserver(waiting, settings.cluster_name),
-        PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels),
+        PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels, judge.find_obstacle),
     )
     metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
     with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):

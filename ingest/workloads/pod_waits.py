@@ -2,10 +2,10 @@
 
 The reader observes a pod when the pod itself changes. What holds it begins, changes or ends without that: a claim is
 made, a member of its group comes, its queue has room. Each look diagnoses the pod on all objects around it, except the
-nodes, on which its attempts have the verdicts.
+nodes, on which its attempts have the verdicts, unless the last one was too old to be judged when it was read.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
@@ -13,15 +13,19 @@ from typing import Final
 
 from engine.cases.pod_facts import CaseFacts
 from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.outcome import FoundObstacle
 from engine.diagnosis.tree import find_main_obstacle
-from engine.diagnosis.waiting import derive_wait_by_objects
+from engine.diagnosis.waiting import derive_wait_by_objects, derive_wait_on_nodes
 from engine.snapshot.case_objects import Key
 from ingest.readers.kube.objects import observe_pod
+from ingest.readers.kube.refusal_judge import MAX_AGE
 from ingest.workloads.object_store import WorkloadObjects
 from ingest.workloads.pod_store import StoredPod
 from runtime.kubernetes.object_fields import get_text
 from schemas.events import DEFAULT_CLUSTER, Event, PodObserved, PodWait
 
+FindObstacle = Callable[[str, str, datetime], FoundObstacle | None]
+"""Finds by namespace, name and time what keeps a waiting pod from all nodes."""
 SETTLE_SECONDS: Final = 3.0
 """Age from which a pod is looked at: its scheduler and the other members of its group come a moment after it."""
 LOOK_SECONDS: Final = 300.0
@@ -44,6 +48,8 @@ class _Look:
 
     uid: str
     seen_at: float
+    seen: datetime
+    """Time of the first look."""
     looked_at: float = float("-inf")
     wait: PodWait | None = None
     published_at: float = float("-inf")
@@ -54,9 +60,19 @@ class _Look:
 class PodWaitObserver:
     """Finds what holds the waiting pods. ``now`` is in seconds on any clock that never goes back."""
 
-    def __init__(self, objects: WorkloadObjects, cluster: str = DEFAULT_CLUSTER, labels: Collection[str] = ()) -> None:
-        """Start without pods. ``labels``: labels of pods that observations have."""
+    def __init__(
+        self,
+        objects: WorkloadObjects,
+        cluster: str = DEFAULT_CLUSTER,
+        labels: Collection[str] = (),
+        find_obstacle: FindObstacle | None = None,
+    ) -> None:
+        """Start without pods.
+
+        ``labels``: labels of pods that observations have. ``find_obstacle``: finds what keeps a pod from all nodes.
+        """
         self._objects, self._pods = objects, objects.pods
+        self._find_obstacle = find_obstacle
         self._cluster, self._labels = cluster, labels
         self._looks: dict[Key, _Look] = {}
         self._due: dict[Key, None] = {}
@@ -64,7 +80,7 @@ class PodWaitObserver:
 
     def observe(self, moment: datetime, now: float) -> list[PodObserved]:
         """Observe the pods whose obstacle has changed, as far as the turn's time goes."""
-        self._note_changed(now)
+        self._note_changed(moment, now)
         if now - self._passed_at >= _PASS_SECONDS:
             self._note_old(now)
         events: list[PodObserved] = []
@@ -85,14 +101,14 @@ class PodWaitObserver:
             return event
         return event.model_copy(update={"wait": look.wait})
 
-    def _note_changed(self, now: float) -> None:
+    def _note_changed(self, moment: datetime, now: float) -> None:
         """Note the pods that something has concerned, once they are old enough."""
         young = set()
         for key in sorted(self._pods.changed):
             uid = get_text(self._pods.waiting[key].fields, "metadata", "uid")
             look = self._looks.get(key)
             if look is None or look.uid != uid:
-                look = self._looks[key] = _Look(uid, now)
+                look = self._looks[key] = _Look(uid, now, moment)
             if now - look.seen_at < SETTLE_SECONDS:
                 young.add(key)
             else:
@@ -111,7 +127,10 @@ class PodWaitObserver:
         look.looked_at = now
         facts = CaseFacts(self._objects.build_pod_case(key, pod), moment).build(*key)
         wait = derive_wait_by_objects(facts)
-        held = wait if _is_held(wait, pod, facts) else None
+        if wait.layer in ("", _OF_ATTEMPTS):
+            held = self._judge_nodes(key, pod, look, facts)
+        else:
+            held = wait if _is_held(wait, pod, facts) else None
         if held is None and look.wait is None:
             return
         if held is not None and not _is_due(look, held, pod, now):
@@ -120,7 +139,15 @@ class PodWaitObserver:
         is_recorded = bool(pod.decided_at and look.observed_at and pod.decided_at > look.observed_at)
         # Where nothing holds the pod any more, the record of a later attempt takes the place of the obstacle.
         if held is not None or not is_recorded:
-            yield from self._observe(pod, look, wait, now)
+            yield from self._observe(pod, look, held or wait, now)
+
+    def _judge_nodes(self, key: Key, pod: StoredPod, look: _Look, facts: DiagnosisFacts) -> PodWait | None:
+        """Judge a pod whose attempt was too old for verdicts when it was read; None where the attempt says more."""
+        is_old = pod.decided_at is not None and look.seen - pod.decided_at > MAX_AGE
+        if not is_old or self._find_obstacle is None or facts.pod is None or facts.pod.gates:
+            return None
+        obstacle = self._find_obstacle(*key, facts.now)
+        return derive_wait_on_nodes(facts, obstacle) if obstacle else None
 
     def _observe(self, pod: StoredPod, look: _Look, wait: PodWait, now: float) -> Iterator[PodObserved]:
         look.published_at = now
@@ -132,8 +159,6 @@ class PodWaitObserver:
 
 def _is_held(wait: PodWait, pod: StoredPod, facts: DiagnosisFacts) -> bool:
     """Tell whether something holds the pod that its attempts do not tell of."""
-    if wait.layer in ("", _OF_ATTEMPTS):
-        return False
     worded = find_main_obstacle(_reduce_to_words(facts)) if pod.is_tried else None
     return worded is None or worded.code != wait.code
 

@@ -152,7 +152,8 @@ class BatchBuilder:
     def _derive_wait(self, summary: AttemptSummarized, repeated: AttemptSummarized | None) -> PodWait | None:
         """Derive why the pod waits; reuse the answer of the repeated attempt as long as the texts are the same."""
         # Making it takes as long as a fifth of all else about a refused attempt, and most attempts are retries.
-        if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in ADDED):
+        texts = (*ADDED, "reconstruction")
+        if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in texts):
             return repeated.wait
         return derive_wait(summary, self._pool_of)
 

@@ -60,6 +60,14 @@ class NodesJudged(AttemptEvent):
         return self.__dict__ | write_node_columns(self)
 
 
+class JudgedObstacle(Model):
+    """The main obstacle that the objects prove, as the pod's diagnosis names it, without pods of other namespaces."""
+
+    code: str
+    sentence_en: str
+    sentence_zh: str
+
+
 class Reconstruction(Model):
     """Verdicts that the reader worked out on the cluster's objects, because the scheduler only counts nodes.
 
@@ -80,6 +88,9 @@ class Reconstruction(Model):
     unread: Words = Field(default_factory=list)
     """Kinds of objects without which some verdict is open, as a right names them:
     ``persistentvolumes``, ``resourceslices.resource.k8s.io``."""
+    obstacle: JudgedObstacle | None = None
+    """The main obstacle of the nodes, with what the scheduler's words lack, such as the largest node or who holds it.
+    Null unless the scheduler's counts are equal."""
 
 
 class AttemptConcluded(AttemptEvent):

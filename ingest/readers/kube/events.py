@@ -92,7 +92,7 @@ def _build_judged_attempt(
     """Build an attempt with verdicts that were worked out on the cluster's objects."""
     yield from judged.iterate_records(head)
     conclusion = _build_conclusion(head, group, nodes, facts, len(judged.nodes))
-    reconstruction = judged.to_reconstruction(nodes.counts, nodes.message)
+    reconstruction = judged.to_reconstruction(nodes.counts, nodes.message, head["pod"].namespace)
     judged_nodes = len(judged.verdicts.reasons)
     is_proved = reconstruction.agreement == "equal" and judged_nodes >= nodes.known_total
     gaps = [gap for gap in _list_gaps(nodes, group) if gap != _WHICH_NODES or not is_proved]

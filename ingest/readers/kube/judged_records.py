@@ -12,6 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from engine.cases.refused_pods import RefusedPod, compare_counts
+from engine.diagnosis.outcome import FoundObstacle
+from engine.diagnosis.texts import write_sentence
+from engine.summaries.named_pods import hide_other_pods
 from ingest.readers.kube.device_rows import Containers, DeviceRows, build_device_rows, read_containers
 from ingest.readers.kube.judged_kinds import RIGHTS
 from ingest.readers.node_states import LoggedState, build_logged_state
@@ -21,6 +24,7 @@ from schemas.events import (
     REFUSED,
     AttemptEvent,
     DevicesJudged,
+    JudgedObstacle,
     NodesJudged,
     PodRef,
     Reconstruction,
@@ -73,16 +77,32 @@ class JudgedRefusal:
         """Tell whether the scheduler counted what these verdicts count."""
         return compare_counts(self.verdicts, counts, message) == "equal"
 
-    def to_reconstruction(self, counts: Mapping[str, int], message: str) -> Reconstruction:
+    def to_reconstruction(self, counts: Mapping[str, int], message: str, namespace: str) -> Reconstruction:
         """Convert to the origin of the verdicts, held against the scheduler's counts, or its words without any."""
         verdicts = self.verdicts
+        agreement = compare_counts(verdicts, counts, message)
         return Reconstruction(
-            agreement=compare_counts(verdicts, counts, message),
+            agreement=agreement,
             counts=dict(verdicts.counts),
             passing_nodes=len(verdicts.passing),
             passing=sorted(verdicts.passing)[:MAX_PASSING],
             unread=sorted(RIGHTS.get(kind, kind) for kind in verdicts.missing_kinds),
+            obstacle=_to_judged_obstacle(verdicts.obstacle, namespace)
+            if verdicts.obstacle and agreement == "equal"
+            else None,
         )
+
+
+def _to_judged_obstacle(obstacle: FoundObstacle | None, namespace: str) -> JudgedObstacle | None:
+    if obstacle is None:
+        return None
+    # The sentence is shown to everybody who may see the pod.
+    sentence = write_sentence(obstacle)
+    return JudgedObstacle(
+        code=obstacle.code,
+        sentence_en=hide_other_pods(sentence.en, namespace),
+        sentence_zh=hide_other_pods(sentence.zh, namespace),
+    )
 
 
 def build_refusal(verdicts: RefusedPod, pod: Json) -> JudgedRefusal:

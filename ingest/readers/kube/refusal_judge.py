@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from engine.cases.refused_pods import assume_pods, judge_refused_pod
+from engine.diagnosis.outcome import FoundObstacle
 from engine.snapshot import kinds
 from engine.snapshot.snapshot import Snapshot
 from ingest.readers.kube.judged_objects import ClusterMoment, JudgedObjects
@@ -93,6 +94,14 @@ class RefusalJudge:
             return judged
         judged_later = self._judge_gang(later, refusal.time, counts, message)
         return judged_later if judged_later and judged_later.is_proved_by(counts, message) else judged
+
+    def find_obstacle(self, namespace: str, name: str, now: datetime) -> FoundObstacle | None:
+        """Find what keeps a waiting pod from all nodes now; None if a node takes it, or if it can't be judged."""
+        pod = self._objects.find_waiting(namespace, name)
+        if pod is None or self._objects.find_problem():
+            return None
+        judged = self._judge(_Refusal(self._objects.take_moment(), pod, ()), now, ())
+        return judged.verdicts.obstacle if judged and not judged.verdicts.missing_kinds else None
 
     def _judge_gang(
         self, refusal: _Refusal, now: datetime, counts: Mapping[str, int], message: str

@@ -75,9 +75,6 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "job/refused": ("QuotaExceeded", "queue"),
 }
 """Obstacle and layer by the name in the list."""
-OF_ATTEMPTS: Final = {"large": "ResourceBeyondNodes"}
-"""Obstacles in the API's list of pods that their scheduler refused for the nodes: by its counts, where the direct mode
-judges the pod on the nodes themselves."""
 
 
 def to_stamp() -> str:
@@ -292,7 +289,7 @@ def has_settled(items: list[Json]) -> bool:
     """Tell whether every subject that stays is listed with what its system has written by now."""
     codes = {item["name"]: item["obstacle"] and item["obstacle"]["code"] for item in items}
     expected = {name: code for name, (code, _) in EXPECTED.items() if name != "rejected"}
-    return codes.items() >= (expected | OF_ATTEMPTS).items()
+    return codes.items() >= expected.items()
 
 
 def test_the_api_lists_what_the_cluster_itself_lists(listed: list[Json], items: list[Json]) -> None:
@@ -303,7 +300,7 @@ def test_the_api_lists_what_the_cluster_itself_lists(listed: list[Json], items: 
 def test_the_api_lists_each_subject_with_its_obstacle_and_layer(listed: list[Json], name: str) -> None:
     (item,) = [item for item in listed if item["name"] == name]
     code, layer = EXPECTED[name]
-    assert (item["obstacle"]["code"], item["layer"]) == (OF_ATTEMPTS.get(name, code), layer), item["obstacle"]
+    assert (item["obstacle"]["code"], item["layer"]) == (code, layer), item["obstacle"]
 
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if "/" in name])

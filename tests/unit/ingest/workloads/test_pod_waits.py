@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from engine.snapshot import kinds
+from ingest.readers.kube.judged_objects import JudgedObjects
+from ingest.readers.kube.refusal_judge import RefusalJudge
 from ingest.workloads.object_store import WorkloadObjects
 from ingest.workloads.pod_waits import ATTEMPT_SECONDS, LOOK_SECONDS, REPEAT_SECONDS, SETTLE_SECONDS, PodWaitObserver
 from schemas.documents.pod_states import derive_state_after_observation
@@ -58,7 +60,9 @@ class Watched:
         self.objects = WorkloadObjects()
         self.objects.listed = frozenset((kinds.RESOURCE_CLAIM, kinds.CLAIM_TEMPLATE, kinds.DEVICE_CLASS))
         self.objects.unread -= self.objects.listed
-        self.waiting = PodWaitObserver(self.objects)
+        self.judged = JudgedObjects()
+        self.judged.find_problem = str
+        self.waiting = PodWaitObserver(self.objects, find_obstacle=RefusalJudge(self.judged).find_obstacle)
         self.seconds = 0.0
 
     def look(self, seconds: float = SETTLE_SECONDS) -> list[PodObserved]:
@@ -107,6 +111,28 @@ def test_the_end_of_an_obstacle_is_left_to_a_later_attempt() -> None:
     watched.put_claim()
     watched.objects.put_event(an_event("2026-01-01T12:10:04Z", "0/2 nodes are available: 2 Insufficient cpu."))
     assert watched.look() == []
+
+
+def test_a_refusal_that_is_older_than_the_watch_is_judged_on_the_nodes_of_now() -> None:
+    """Its record has the scheduler's counts alone, and kube-scheduler tries a pod again after minutes."""
+    watched = Watched()
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": amounts, "capacity": amounts}}
+    resources = {"requests": {"cpu": "64"}}
+    pod = a_pod(
+        refusal="0/1 nodes are available: 1 Insufficient cpu.", containers=[{"name": "c", "resources": resources}]
+    )
+    watched.judged.put(kinds.NODE, "v1", node)
+    watched.judged.put(kinds.POD, "v1", pod)
+    (judged,) = watched.begin(pod)
+    assert list_codes([judged]) == [("train-0", "ResourceNeverEnough", "nodes")]
+    assert judged.wait
+    assert "the largest node, n1, has 4" in judged.wait.sentence_en
+    assert watched.look(LOOK_SECONDS) == [], "nothing has changed"
+    # A new try is judged when it is read: its record says the rest.
+    watched.objects.put_event(an_event("2026-01-01T12:15:10Z", "0/1 nodes are available: 1 Insufficient cpu."))
+    assert watched.look() == []
+    assert watched.look(LOOK_SECONDS) == []
 
 
 def test_a_member_that_comes_or_goes_concerns_the_others_of_its_gang() -> None:
