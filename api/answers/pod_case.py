@@ -11,6 +11,7 @@ from typing import Final
 
 from api.answers.object_api import Objects
 from api.answers.object_lists import ObjectList, ObjectLists
+from engine.cases.held_devices import holds_shares
 from engine.diagnosis.facts import Cause, Unknown
 from engine.diagnosis.layers.group_members import has_group
 from engine.diagnosis.layers.reservations import RESERVATIONS
@@ -29,6 +30,8 @@ from engine.snapshot.needed_kinds import (
     list_node,
     list_own,
     list_queues,
+    list_shared_devices,
+    list_webhooks,
 )
 from runtime.kubernetes import resources
 from runtime.kubernetes.errors import NO_ANSWER, KubeApiError
@@ -40,6 +43,7 @@ _SUBJECTS: Final = {
     EVENTS: "events", kinds.VOLUME_CLAIM: "claims", kinds.RESOURCE_QUOTA: "quotas", kinds.NODE: "nodes",
     kinds.POD: "pods", kinds.NAMESPACE: "pods", kinds.RESOURCE_CLAIM: "device claims",
     kinds.CLAIM_TEMPLATE: "device claims", kinds.RESOURCE_SLICE: "device claims", kinds.DEVICE_CLASS: "device claims",
+    kinds.MUTATING_WEBHOOKS: "webhooks",
     **{listed.kind: "volumes" for listed in STORAGE},
 }  # fmt: skip
 """Subject of what is unknown without a kind; "queues" and "owner object" for the others."""
@@ -97,11 +101,12 @@ def _list_needed(pod: Json | None, namespace: str, versions: GroupVersions, *, i
         return
     yield from list_queues(namespace, versions)
     spec = get_object(pod, "spec")
-    if (node := get_text(spec, "nodeName")) and list_allocations(pod):
-        # It has the models of the pod's devices.
+    if (node := get_text(spec, "nodeName")) and (list_allocations(pod) or holds_shares(pod)):
+        # They have the models of the pod's devices.
         yield list_node(node)
+        yield from list_shared_devices(versions)
     if is_judged:
-        yield from list_for_verdict(spec, versions)
+        yield from (*list_for_verdict(spec, versions), *list_shared_devices(versions), *list_webhooks(pod))
         # HAMi's quotas are counted over all pods of a namespace, in the cluster's state that all verdicts share.
         yield ListedKind(kinds.RESOURCE_QUOTA, resources.QUOTAS.build_collection_path())
         return

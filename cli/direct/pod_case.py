@@ -12,6 +12,7 @@ from urllib.parse import quote
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
 from cli.direct.scheduler_logs import MAX_AGE, LogReading, read_scheduler_log
+from engine.cases.held_devices import holds_shares
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import collect_objects
@@ -20,6 +21,7 @@ from engine.snapshot.needed_kinds import (
     NODES,
     PODS,
     STORAGE,
+    WEBHOOKS,
     GroupVersions,
     ListedKind,
     build_collection_path,
@@ -30,7 +32,9 @@ from engine.snapshot.needed_kinds import (
     list_node,
     list_own,
     list_queues,
+    list_shared_devices,
     list_simulated,
+    list_webhooks,
 )
 from ingest.cases.read_case import ClusterCase, build_case
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
@@ -63,10 +67,11 @@ def read_pod_case(reader: ObjectReader, namespace: str, name: str) -> LiveCase |
     listed = [*list_own(namespace), *owners]
     node = get_text(pod, "spec", "nodeName")
     if node:
-        listed.append(list_node(node))
+        listed += [list_node(node), *(list_shared_devices(read_versions(reader)) if holds_shares(pod) else [])]
     else:
         versions = read_versions(reader)
         listed += [*list_for_verdict(get_object(pod, "spec"), versions), *list_queues(namespace, versions)]
+        listed += [*list_shared_devices(versions), *list_webhooks(pod)]
     read = reader.list_kinds(listed)
     if node:
         # Without it only the models of the pod's devices are unknown.
@@ -95,8 +100,11 @@ def read_simulated_case(reader: ObjectReader) -> LiveCase:
 
 def read_pending_case(reader: ObjectReader, namespace: str = "") -> LiveCase:
     """Read a case about everything that waits: also queues, groups, workloads without pods, and pods that failed."""
-    listed = _list_pending(read_versions(reader), namespace)
-    return build_live_case(reader, reader.list_kinds(listed), None, namespace)
+    read = reader.list_kinds([*_list_pending(read_versions(reader), namespace), *WEBHOOKS])
+    # Without them only the cause of a missing call is unknown.
+    for kind, *_ in WEBHOOKS:
+        read.problems.pop(kind, None)
+    return build_live_case(reader, read, None, namespace)
 
 
 def read_purchase_case(reader: ObjectReader) -> LiveCase:
@@ -111,7 +119,8 @@ def _list_pending(versions: GroupVersions, namespace: str) -> list[ListedKind]:
     root = build_root("/api/v1", namespace) if namespace else "/api/v1"
     failed = ListedKind(kinds.POD, f"{root}/pods", {"fieldSelector": "status.phase=Failed"})
     workloads = list_makers(namespace, versions)
-    return [*_list_basics(namespace), failed, *list_devices(versions), *list_queues(namespace, versions), *workloads]
+    devices = [*list_devices(versions), *list_shared_devices(versions)]
+    return [*_list_basics(namespace), failed, *devices, *list_queues(namespace, versions), *workloads]
 
 
 def _list_basics(namespace: str) -> list[ListedKind]:
@@ -130,7 +139,8 @@ def list_makers(namespace: str, versions: GroupVersions) -> Iterator[ListedKind]
 
 def read_nodes_case(reader: ObjectReader) -> LiveCase:
     """Read a case about the nodes, and the pods that hold something of them."""
-    return build_live_case(reader, reader.list_kinds([NODES, PODS]), None, "")
+    listed = [NODES, PODS, *list_shared_devices(read_versions(reader))]
+    return build_live_case(reader, reader.list_kinds(listed), None, "")
 
 
 def build_live_case(reader: ObjectReader, read: ReadObjects, pod: Json | None, namespace: str) -> LiveCase:

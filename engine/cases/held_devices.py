@@ -1,7 +1,9 @@
-"""Devices that a placed pod holds: those of HAMi's annotations with their models, and those of its resource claims."""
+"""Devices that a placed pod holds: those of its annotations (HAMi, Koordinator, Volcano), and those of its claims."""
 
 from collections.abc import Iterator, Mapping
 
+from engine.device_parts.koordinator import DEVICE
+from engine.device_parts.node_devices import list_node_devices, list_part_allocations
 from engine.hami.allocation import list_allocations
 from engine.hami.node_registration import read_node
 from engine.hami.vendor_catalog import list_vendors
@@ -15,7 +17,32 @@ def list_held_devices(pod: Fields, objects: CaseObjects) -> list[PickedDevice]:
     """List the devices of a pod on a node; none of a pod without a node, whose annotations may be those of a decision
     that was given up."""
     node = get_text(pod, "spec", "nodeName")
-    return [*_list_booked(pod, objects.find(kinds.NODE, node)), *_iterate_claimed(pod, objects)] if node else []
+    if not node:
+        return []
+    return [
+        *_list_booked(pod, objects.find(kinds.NODE, node)),
+        *_iterate_claimed(pod, objects),
+        *_iterate_parts(pod, objects),
+    ]
+
+
+def holds_shares(pod: Fields) -> bool:
+    """Tell whether the pod holds parts of devices that objects of another kind describe."""
+    return bool(list_part_allocations(pod))
+
+
+def _iterate_parts(pod: Fields, objects: CaseObjects) -> Iterator[PickedDevice]:
+    """Iterate over the devices of Koordinator or Volcano that the pod holds parts of."""
+    name = get_text(pod, "spec", "nodeName")
+    devices = list_node_devices(objects.find(kinds.NODE, name) or {}, objects.find(DEVICE, name), [pod])
+    observed = {device.id: device for device in devices if device.shares}
+    for share in list_part_allocations(pod):
+        device = observed.get(share.uuid)
+        memory = sum(held.memory_mib for held in device.shares) if device else share.memory_mib
+        yield PickedDevice(
+            container=0, uuid=share.uuid, model=device.model if device else "", memory_mib=memory or None,
+            cores_percent=share.cores_percent or 0,
+        )  # fmt: skip
 
 
 def _list_booked(pod: Fields, node: Fields | None) -> list[PickedDevice]:

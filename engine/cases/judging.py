@@ -117,6 +117,7 @@ class CaseJudge:
             return []
         judgement, attempt = verdict.judgement, verdict.attempt
         rows = {name: "; ".join(map(cut_first_line, refusal.reasons)) for name, refusal in judgement.refused.items()}
+        rows |= {name: f"{rows[name]}: {words}" for name, words in verdict.details.items()}
         rows |= dict.fromkeys(judgement.outside, node_affinity.REASON)
         logs = {name: _to_refused(name, reason) for name, reason in rows.items()}
         if attempt:

@@ -1,7 +1,8 @@
 """Nodes of a case with what pods hold of their devices: the answers of the API's ``/nodes`` and ``/occupancy``.
 
-A node that registers devices with HAMi is answered by them, and what a pod holds by its annotations. Of others only
-whole devices are counted, by the resource that their device plugin offers: nobody records who holds which.
+A node that registers devices with HAMi or Volcano, or has Koordinator's object Device, is answered by them, and what a
+pod holds by its annotations. Of others only whole devices are counted, by the resource that their device plugin offers:
+nobody records who holds which.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from engine.capacity.fleet import add_devices
+from engine.device_parts.device import WHOLE_DEVICE, DivisibleDevice
+from engine.device_parts.koordinator import DEVICE
+from engine.device_parts.node_devices import list_node_devices
 from engine.diagnosis.facts import NodeFacts
 from engine.diagnosis.objects import to_node_facts
 from engine.fit.devices.pod_usage import PodUse, has_ended, read_pod_use
@@ -139,7 +143,10 @@ class CaseNodes:
         annotations = get_object(node, "metadata", "annotations")
         vendors = list_vendors(annotations)
         registered = read_node(node, vendors).combine_devices(vendors)
-        pods = self._pods.get(get_text(node, "metadata", "name"), ())
+        name = get_text(node, "metadata", "name")
+        pods = self._pods.get(name, ())
+        if registered is None and (divisible := list_node_devices(node, self._objects.find(DEVICE, name), pods)):
+            return [_build_shared(device, pods) for device in divisible]
         if registered is None and self._is_unregistered(node):
             # Its resource counts shares of devices that nobody can get.
             return []
@@ -240,6 +247,20 @@ def _is_cordoned(node: Fields) -> bool:
 def _build_device(device: Device, *, is_cordoned: bool) -> _HeldDevice:
     return _HeldDevice(
         device.uuid, device.model, device.memory_mib, device.cores, device.slots, device.is_healthy, is_cordoned
+    )
+
+
+def _build_shared(device: DivisibleDevice, pods: Sequence[Fields]) -> _HeldDevice:
+    by_name = {(get_text(pod, "metadata", "namespace"), get_text(pod, "metadata", "name")): pod for pod in pods}
+    has_memory = device.memory_mib is not None
+    shares = [
+        _Share(
+            by_name[share.namespace, share.pod], share.memory_mib if has_memory else None, share.cores_percent, slots=1
+        )
+        for share in device.shares
+    ]
+    return _HeldDevice(
+        device.id, device.model, device.memory_mib, WHOLE_DEVICE, device.slots, device.is_healthy, None, shares=shares
     )
 
 

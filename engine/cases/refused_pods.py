@@ -26,6 +26,7 @@ from engine.filters.judge import compose_outside_reason
 from engine.filters.judgement import Judgement, count_reasons
 from engine.filters.release import LATEST, SchedulerRelease
 from engine.judging import judge_pod
+from engine.simulation.device_parts import PartsRefused, refuse_parts
 from engine.simulation.held_claims import hold_existing_claims
 from engine.simulation.kai_shares import NO_DEVICES as NO_GPUS
 from engine.simulation.kai_shares import SharesRefused, asks_kai_share, hold_share, refuse_shares
@@ -179,7 +180,9 @@ def judge_refused_pod(
     if isinstance(judgement, RejectedObject):
         return None
     shares = refuse_shares(cluster.snapshot, pod, judgement.fitting, judgement.total)
-    refused = {**judgement.refused, **(shares.nodes if shares else {})}
+    devices = None if shares else refuse_parts(cluster.snapshot, pod, judgement.fitting, judgement.total)
+    parts = shares or devices
+    refused = {**judgement.refused, **(parts.nodes if parts else {})}
     outside_words = compose_outside_reason(cluster.release)
     outside = dict.fromkeys(judgement.outside, (outside_words,))
     reasons = {name: refusal.reasons for name, refusal in refused.items()} | outside
@@ -192,19 +195,21 @@ def judge_refused_pod(
         shares=shares,
         passing=passing,
         counts=count_reasons(refused, len(outside), compose_outside_reason(cluster.release))
-        if shares
+        if parts
         else judgement.counts,
         error=", ".join(before_nodes.reasons) if before_nodes else "",
         missing_kinds=frozenset(_iterate_missing_kinds(judgement)),
-        obstacle=None if passing or before_nodes else _find_obstacle(cluster, judgement, shares),
+        obstacle=None if passing or before_nodes else _find_obstacle(cluster, judgement, parts),
     )
 
 
-def _find_obstacle(cluster: ClusterToJudge, judgement: Judgement, shares: SharesRefused | None) -> FoundObstacle | None:
+def _find_obstacle(
+    cluster: ClusterToJudge, judgement: Judgement, parts: SharesRefused | PartsRefused | None
+) -> FoundObstacle | None:
     obstacles = derive_judged_obstacles(
         cluster.snapshot, judgement, release=cluster.release, inventory=cluster.inventory
     )
-    return next(iter(rank_obstacles([*obstacles, *([shares.describe()] if shares else [])])), None)
+    return next(iter(rank_obstacles([*obstacles, *([parts.describe()] if parts else [])])), None)
 
 
 def _iterate_missing_kinds(judgement: Judgement) -> Iterator[str]:

@@ -7,8 +7,9 @@ reads it.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from engine.device_parts.volcano import REGISTER
 from engine.diagnosis.facts import DiagnosisFacts
-from engine.diagnosis.layers.koordinator_devices import add_devices
+from engine.diagnosis.layers.webhooks import OF_HAMI, explain_missing_call
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.wording import shorten_list
 from engine.hami.reason_codes import ReasonCode
@@ -34,6 +35,8 @@ _OF_AMOUNTS: Final = frozenset(
 """Obstacles of amounts, which are those of a complete device where the pod names none."""
 
 
+_UNREADY: Final = "DeviceShareUnready"
+"""Obstacle of nodes whose devices Volcano does not know."""
 _COUNTED: Final = "InsufficientResource"
 """Obstacle of nodes that a scheduler counted and that the judge lets the pod alone have."""
 
@@ -41,20 +44,32 @@ _COUNTED: Final = "InsufficientResource"
 def add_pod_clauses(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObstacle:
     """Add the clauses that the pod's object gives an obstacle."""
     pod = facts.pod
-    obstacle = add_devices(obstacle, facts)
     if pod is None:
         return obstacle
     if obstacle.code == _COUNTED and facts.gang and facts.gang.fitting:
         holds: dict[str, Word] = {"members": facts.gang.members, "members_that_fit": facts.gang.fitting}
         obstacle = obstacle._replace(words={**obstacle.words, **holds}, clauses=[*obstacle.clauses, "gang_holds"])
     words: dict[str, Word] = {}
+    if obstacle.code == _UNREADY and (nodes := _list_unregistered(facts)):
+        words["unregistered"] = shorten_list(nodes)
     if obstacle.code in _BY_WEBHOOK and (names := list(_iterate_privileged(pod.spec or {}))):
         words["privileged"] = shorten_list(names)
+    elif obstacle.code in _BY_WEBHOOK and (gap := explain_missing_call(facts, OF_HAMI, "HAMi")):
+        words["webhook"] = gap
     if obstacle.code in _OF_AMOUNTS and (keys := sorted(key for key in pod.annotations if is_share_resource(key))):
         words["annotated"] = shorten_list(keys)
     if not words:
         return obstacle
     return obstacle._replace(words={**obstacle.words, **words}, clauses=[*obstacle.clauses, *words])
+
+
+def _list_unregistered(facts: DiagnosisFacts) -> list[str]:
+    """List the nodes that were read and have no registration of Volcano's vGPU devices."""
+    return [
+        state.name
+        for state in facts.nodes or ()
+        if state.node and not get_text(state.node, "metadata", "annotations", REGISTER)
+    ]
 
 
 def _iterate_privileged(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ do not count it for a pod of HAMi's scheduler. For any other pod they count ever
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -24,11 +24,13 @@ from engine.simulation.admission import AdmittedPod, admit_pod
 from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.creation import create_pod, find_refusal
+from engine.simulation.device_parts import PartsRefused, refuse_parts
 from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
 from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
+from engine.snapshot.snapshot import Snapshot
 from engine.summaries.fold import summarize
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.events import AttemptEvent, AttemptSummarized
@@ -70,6 +72,8 @@ class PodVerdict:
     """True if HAMi's scheduler counts a device for the pod."""
     vendors: Vendors = ()
     """Device table of the cluster."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """By node, the reasons of its devices, where Koordinator or Volcano gives parts of them."""
 
     @property
     def attempt(self) -> AttemptSummarized | None:
@@ -174,7 +178,7 @@ def judge_admitted(
         return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())
     if admitted.is_hamis:
         return _ask_fit(cluster, verdict, identity, policy, now)
-    return _refuse_shares(verdict, refuse_shares(snapshot, pod, verdict.fitting, cluster.node_count))
+    return _refuse_shares(verdict, find_refused_shares(snapshot, pod, verdict.fitting, cluster.node_count))
 
 
 def list_passing(judgement: Judgement) -> tuple[str, ...]:
@@ -196,8 +200,15 @@ def _classify(judgement: Judgement, passing: Sequence[str]) -> PodOutcome:
     return PodOutcome.FITS if passing else PodOutcome.REFUSED
 
 
-def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | None) -> PodVerdict:
-    """Take the nodes away on which KAI finds no device for the pod's share."""
+def find_refused_shares(
+    snapshot: Snapshot, pod: Mapping[str, Any], offered: Sequence[str], total: int
+) -> SharesRefused | PartsRefused | None:
+    """Find the ``offered`` nodes on which KAI, Koordinator or Volcano finds no device for the pod's part of one."""
+    return refuse_shares(snapshot, pod, offered, total) or refuse_parts(snapshot, pod, offered, total)
+
+
+def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | PartsRefused | None) -> PodVerdict:
+    """Take the nodes away on which a scheduler finds no device for the pod's part of one."""
     judgement = verdict.judgement
     if shares is None or judgement is None:
         return verdict
@@ -216,6 +227,7 @@ def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | None) -> PodVerd
         outcome=PodOutcome.REFUSED if is_refused else verdict.outcome,
         node=fitting[0] if len(fitting) == 1 else None,
         obstacles=(*verdict.obstacles, shares.describe()),
+        details=shares.describe_nodes() if isinstance(shares, PartsRefused) else {},
     )
 
 

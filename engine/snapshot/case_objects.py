@@ -28,6 +28,7 @@ _UNNAMESPACED: Final = frozenset(
         kinds.DEVICE_CLASS,
         kinds.PRIORITY_CLASS,
         kinds.RUNTIME_CLASS,
+        kinds.MUTATING_WEBHOOKS,
     )
 )
 _LISTED: Final = _UNNAMESPACED - {kinds.NODE} | {kinds.VOLUME_CLAIM, kinds.DISRUPTION_BUDGET}

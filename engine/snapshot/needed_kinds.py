@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from engine.hami.vendor_catalog import is_share_resource
 from engine.snapshot import kinds
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
@@ -41,6 +42,13 @@ CREATION: Final = (
 )
 """Kinds by which the API server completes or refuses a new pod."""
 BUDGETS: Final = ListedKind(kinds.DISRUPTION_BUDGET, "/apis/policy/v1/poddisruptionbudgets")
+WEBHOOKS: Final = (
+    ListedKind(kinds.MUTATING_WEBHOOKS, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
+    ListedKind(kinds.NAMESPACE, "/api/v1/namespaces"),
+)
+"""Kinds that say why a webhook was not called."""
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""Label by which a pod or a Job names a queue of Kueue."""
 _CREATION_IN_NAMESPACE: Final = (kinds.RESOURCE_QUOTA, kinds.LIMIT_RANGE)
 NODES: Final = ListedKind(kinds.NODE, "/api/v1/nodes")
 PODS: Final = ListedKind(kinds.POD, "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
@@ -74,11 +82,11 @@ _QUEUES: Final = (
     _GroupKind("scheduling.x-k8s.io", "PodGroup", "podgroups"),
     _GroupKind("scheduling.sigs.k8s.io", "PodGroup", "podgroups"),
     _GroupKind("scheduling.sigs.k8s.io", "ElasticQuota", "elasticquotas"),
-    _GroupKind("scheduling.koordinator.sh", "Device", "devices", is_namespaced=False),
     _GroupKind("scheduling.run.ai", "PodGroup", "podgroups"),
     _GroupKind("scheduling.run.ai", "Queue", "queues", is_namespaced=False),
 )
 """Queues and groups of the systems that ``engine.diagnosis.layers`` reads; to read another one, add its kinds."""
+_SHARED_DEVICES: Final = _GroupKind("scheduling.koordinator.sh", "Device", "devices", is_namespaced=False)
 _NATIVE: Final = (
     _GroupKind(_NATIVE_GROUP, "PodGroup", "podgroups"), _GroupKind(_NATIVE_GROUP, "Workload", "workloads"),
 )  # fmt: skip
@@ -138,7 +146,7 @@ def list_simulated(versions: GroupVersions) -> list[ListedKind]:
         ListedKind(kinds.VOLUME_CLAIM, "/api/v1/persistentvolumeclaims"),
         ListedKind(kinds.NAMESPACE, "/api/v1/namespaces"),
     )
-    return [NODES, PODS, *STORAGE, *others, *CREATION, BUDGETS, *list_devices(versions)]
+    return [NODES, PODS, *STORAGE, *others, *CREATION, BUDGETS, *list_devices(versions), *list_shared_devices(versions)]
 
 
 def list_node(name: str) -> ListedKind:
@@ -191,6 +199,22 @@ def list_queues(namespace: str, versions: GroupVersions) -> Iterator[ListedKind]
     for version in versions.list_others(_NATIVE_GROUP):
         for entry in _NATIVE:
             yield _build_collection(entry, version, namespace)
+
+
+def list_shared_devices(versions: GroupVersions) -> list[ListedKind]:
+    """List the kinds of objects that name the devices of nodes and that the cluster has."""
+    version = versions.find_preferred(_SHARED_DEVICES.group)
+    return [_build_collection(_SHARED_DEVICES, version, "")] if version else []
+
+
+def list_webhooks(pod: Fields) -> list[ListedKind]:
+    """List the kinds that say why a webhook was not called for a pod that lacks what it writes.
+
+    Empty for a pod that neither asks for parts of devices nor names a queue of Kueue.
+    """
+    labels = get_object(pod, "metadata", "labels")
+    names = _list_extended(get_object(pod, "spec"))
+    return list(WEBHOOKS) if KUEUE_QUEUE in labels or any(map(is_share_resource, names)) else []
 
 
 def _build_collection(entry: _GroupKind, version: str, namespace: str) -> ListedKind:

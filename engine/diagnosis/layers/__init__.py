@@ -7,7 +7,8 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
   behind them, the words about it, its quota
 - ``queues``, ``yunikorn``, ``volcano_queues``: quotas of Koordinator, the capacity plugin, KAI, YuniKorn and Volcano
 - ``gangs``, ``group_members``, ``pod_makers``: pods that start only together, and what makes them
-- ``kai_pools``, ``koordinator_devices``: nodes of a pool of KAI, and devices of Koordinator's nodes
+- ``kai_pools``: nodes of a pool of KAI
+- ``webhooks``: webhooks of HAMi and Kueue that were not called for the pod
 - ``volumes``, ``device_claims``: PersistentVolumeClaims and ResourceClaims
 - ``components``: pods of schedulers and device plugins that do not run
 - ``slurm``, ``chosen_nodes``, ``reservations``: failures after a node was chosen

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
+from engine.device_parts.volcano import ASSIGNED
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.evictions import describe_next_pod, find_loss, find_loss_of_missing
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
@@ -40,7 +41,7 @@ _SAME_MOMENT: Final = timedelta(seconds=5)
 _PREFIX: Final = "Pod was rejected: "
 _CHOICE_MATTERS: Final = frozenset(
     (
-        _LACKS, "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed",
+        _LACKS, "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed", "KubeletVgpuUnbound",
         "KubeletOutOfResource", "KubeletOffersNone", "KubeletUnregistered", "KubeletRefusedPod", "KubeletTopology",
     )
 )  # fmt: skip
@@ -55,6 +56,7 @@ _UNREGISTERED: Final = re.compile(r"can't allocate unregistered device (?P<resou
 _UNBOUND: Final = re.compile(
     r"no binding pod found on node|binding pod not found|no pod (?:is )?in (?:phase )?allocating"
 )
+_VGPU_UNBOUND: Final = re.compile(r"no pending pod found on node")
 _PLUGIN: Final = re.compile(
     # Plugins of other vendors leave the space out.
     r"Allocate failed due to ?(?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
@@ -220,6 +222,12 @@ def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> E
     )
 
 
+def _explain_vgpu_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:
+    """Explain the words of Volcano's vGPU device plugin, which serves only pods that Volcano has given devices."""
+    words: dict[str, Word] = {"scheduler": pod.scheduler or "?"}
+    return "KubeletVgpuUnbound", words, [] if ASSIGNED in pod.annotations else ["unmarked"]
+
+
 def _explain_shared(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
     return "KubeletSharedRequest", match.groupdict(), []
 
@@ -267,6 +275,7 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_UNHEALTHY, _explain_unhealthy),
     (_UNREGISTERED, _explain_unregistered),
     (_UNBOUND, _explain_unbound),
+    (_VGPU_UNBOUND, _explain_vgpu_unbound),
     (_OUT_OF, _explain_out_of),
     (_LOCALITY, _explain_topology),
     (_LOW, _explain_low),

@@ -15,6 +15,7 @@ from engine.diagnosis.layers.queues import check_queues
 from engine.diagnosis.layers.reservations import check_reservation
 from engine.diagnosis.layers.slurm import check_slurm
 from engine.diagnosis.layers.volumes import NOT_AVAILABLE, OUT_OF_REACH, check_claims
+from engine.diagnosis.layers.webhooks import NOT_TAKEN, check_kueue_webhook
 from engine.diagnosis.outcome import TreeStep
 
 Check = Callable[[DiagnosisFacts], Iterator[TreeStep]]
@@ -27,10 +28,11 @@ _BEFORE_NODES: Final[tuple[Check, ...]] = (
     check_pool,
     check_flavor,
     check_components,
+    check_kueue_webhook,
 )
 _AFTER_CHOICE: Final[tuple[Check, ...]] = (check_reservation, check_slurm, check_choice)
 _NEXT_TO_NODES: Final = frozenset(
-    (OUT_OF_REACH, NOT_AVAILABLE, "ClaimUnbound", ELSEWHERE, PLUGIN_DOWN, PLUGIN_WITHOUT_NODE)
+    (OUT_OF_REACH, NOT_AVAILABLE, "ClaimUnbound", ELSEWHERE, PLUGIN_DOWN, PLUGIN_WITHOUT_NODE, NOT_TAKEN)
 )
 """Obstacles after which the scheduler's verdicts on nodes still say more."""
 

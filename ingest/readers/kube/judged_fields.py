@@ -7,6 +7,7 @@ holds.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from engine.device_parts import koordinator, volcano
 from engine.diagnosis.layers.group_members import GROUP_ANNOTATIONS
 from engine.simulation.kai_shares import SHARE_ANNOTATIONS
 from engine.snapshot import kinds
@@ -18,7 +19,7 @@ _METADATA: Final = (
     "name", "namespace", "uid", "labels", "annotations", "deletionTimestamp", "creationTimestamp", "ownerReferences",
 )  # fmt: skip
 _POD_METADATA: Final = ("name", "namespace", "uid", "labels", "deletionTimestamp", "creationTimestamp")
-_ANNOTATIONS: Final = (*SHARE_ANNOTATIONS, *GROUP_ANNOTATIONS)
+_ANNOTATIONS: Final = (*SHARE_ANNOTATIONS, *GROUP_ANNOTATIONS, koordinator.ALLOCATED, *volcano.ANNOTATIONS)
 _WAITING_SPEC: Final = (
     "schedulerName", "priority", "preemptionPolicy", "overhead", "resources", "nodeSelector", "affinity", "tolerations",
     "topologySpreadConstraints", "schedulingGates", "resourceClaims", "hostNetwork", "hostUsers", "schedulingGroup",
@@ -84,6 +85,8 @@ def _reduce_volumes(spec: JsonView) -> Json:
 
 def _reduce_node(node: JsonView) -> Json:
     metadata = _pick(get_object(node, "metadata"), ("name", "uid", "labels"))
+    if annotations := _pick(get_object(node, "metadata", "annotations"), (volcano.REGISTER,)):
+        metadata["annotations"] = annotations
     spec = _pick(get_object(node, "spec"), ("taints", "unschedulable"))
     status = _pick(get_object(node, "status"), ("allocatable", "capacity", "declaredFeatures"))
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}

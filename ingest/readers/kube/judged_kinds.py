@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from engine.device_parts import koordinator
 from engine.snapshot import kinds
 from runtime.kubernetes.resources import NODES, PODS, Resource
 
@@ -25,6 +26,7 @@ class JudgedKind(NamedTuple):
 _CORE: Final = "/api/v1"
 _STORAGE: Final = "/apis/storage.k8s.io/v1"
 _DEVICES: Final = "/apis/resource.k8s.io/v1"
+_KOORDINATOR: Final = "/apis/scheduling.koordinator.sh/v1alpha1"
 WATCHED_ANYWAY: Final = {
     "pod": JudgedKind(kinds.POD, PODS),
     "node": JudgedKind(kinds.NODE, NODES),
@@ -42,6 +44,7 @@ WATCHED_TO_JUDGE: Final = (
     JudgedKind(kinds.VOLUME_ATTACHMENT, Resource(_STORAGE, "volumeattachments", is_namespaced=False)),
     JudgedKind(kinds.RESOURCE_SLICE, Resource(_DEVICES, "resourceslices", is_namespaced=False)),
     JudgedKind(kinds.DEVICE_CLASS, Resource(_DEVICES, "deviceclasses", is_namespaced=False)),
+    JudgedKind(koordinator.DEVICE, Resource(_KOORDINATOR, "devices", is_namespaced=False)),
 )
 """Kinds that are watched only to judge refused pods."""
 RIGHTS: Final = {entry.kind: entry.right for entry in (*WATCHED_ANYWAY.values(), *WATCHED_TO_JUDGE)}

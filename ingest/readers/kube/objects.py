@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
+from engine.device_parts.node_devices import list_node_devices, list_part_allocations, to_registration
 from engine.diagnosis.vendor_words import KAI_MEMORY
 from engine.hami.allocation import list_allocations
 from engine.hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
@@ -59,7 +60,7 @@ def observe_pod(pod: JsonView, cluster: str, label_names: Collection[str] = ()) 
         node=(node := get_text(pod, "spec", "nodeName")), conditions=list_conditions(pod),
         scheduler=get_text(pod, "spec", "schedulerName"), description=describe_pod(pod, label_names),
         # Without a node they may be those of a decision that was given up.
-        allocations=[*list_allocations(pod), *read_kai_allocations(pod)] if node else [],
+        allocations=[*list_allocations(pod), *read_kai_allocations(pod), *list_part_allocations(pod)] if node else [],
         gates=gates, requests=[] if node else [request for request in list_requests(pod) if request.count],
         started_at=find_start(pod), problems=list_problems(pod),
         bind_phase=get_text(pod, "metadata", "annotations", BIND_PHASE),
@@ -100,6 +101,8 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
     """
     name, observed = get_text(node, "metadata", "name"), derive_change_time(node)
     annotations = get_object(node, "metadata", "annotations")
+    if name and observed and (divisible := list_node_devices(node, None)):
+        return to_node_registered(cluster, name, observed, to_registration(divisible))
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
     devices = reading.combine_devices(vendors)
@@ -110,6 +113,15 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
         cause=str(reading.problem or ""), handshake=get_text(annotations, HANDSHAKE),
         cordoned=list_cordoned_devices(annotations),
     )  # fmt: skip
+
+
+def observe_shared_devices(device: JsonView, cluster: str) -> NodeRegistered | None:
+    """Observe the devices of a node in Koordinator's object of them; None if it lists none."""
+    name, observed = get_text(device, "metadata", "name"), derive_change_time(device)
+    devices = list_node_devices({}, device)
+    return (
+        to_node_registered(cluster, name, observed, to_registration(devices)) if name and observed and devices else None
+    )
 
 
 def list_requests(pod: JsonView) -> list[Request]:

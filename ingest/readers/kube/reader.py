@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ingest.readers.kube.judged_records import JudgedRefusal
     from ingest.readers.kube.refusal_judge import RefusalJudge
 
-ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]
+ObjectKind = Literal["pod", "node", "event", "pod group", "claim", "device"]
 Outcome = Literal["event", "noise", "unknown", "untrusted"]
 Observation = PodObserved | NodeObserved | NodeRegistered
 
@@ -106,7 +106,7 @@ class KubeEvents:
             "event": self._read_event,
             "pod group": self._read_pod_group,
         }
-        read["claim"] = self._read_claim
+        read |= {"claim": self._read_claim, "device": self._read_device}
         return self._count_events(list(read[kind](resource, now)))
 
     def forget_pod(self, ref: PodRef, deleted_at: datetime) -> list[Event]:
@@ -177,6 +177,12 @@ class KubeEvents:
         if registered := objects.observe_registration(node, self._cluster):
             observations[f"devices {observed.node}"] = registered
         yield from self._observe_changes("node", node, observations)
+
+    def _read_device(self, device: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        registered = objects.observe_shared_devices(device, self._cluster)
+        yield from self._observe_changes(
+            "device", device, {f"cards {registered.node}": registered} if registered else {}
+        )
 
     def _observe_changes(
         self, kind: ObjectKind, resource: Mapping[str, Any], observations: Mapping[str, Observation]

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Protocol
 
+from engine.device_parts.koordinator import DEVICE
 from ingest.readers.kube.judged_kinds import CLAIMS, WATCHED_ANYWAY
 from ingest.readers.kube.judged_objects import JudgedObjects
 from ingest.readers.kube.judged_watches import (
@@ -157,7 +158,7 @@ async def watch(
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
         create_handler = partial(_create_handler, checks, reader, events, workloads)
-        takers = workloads.judged_feeds if workloads else {}
+        takers = {DEVICE: create_handler("device", None), **(workloads.judged_feeds if workloads else {})}
         watches = await _build_watches(client, create_handler, None if namespace else objects, takers, namespace)
         if workloads:
             watches = replace(watches, others=await workloads.build_reflectors(client, namespace, TIMEOUTS))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from engine.cases.node_answers import CaseNodes
 from engine.snapshot.case_objects import collect_objects
 from schemas.json_types import Json
+from tests.support.builders import divisible_devices
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DEVICES = [
@@ -86,3 +87,36 @@ def test_a_node_that_lost_its_registration_has_no_devices_where_others_register(
     # Without HAMi no node registers anything, and that is no problem.
     (alone,) = read(lost).list_nodes().items
     assert (alone.devices, alone.problems) == (80, [])
+
+
+def test_koordinators_devices_have_their_holders_by_minor_number() -> None:
+    nodes = read(
+        divisible_devices.a_node("n0", divisible_devices.OF_KOORDINATOR), divisible_devices.a_device("n0", sick=1),
+        divisible_devices.a_koordinator_holder("train", "n0", 0, 50),
+    )  # fmt: skip
+    occupancy = nodes.build_occupancy("n0")
+    assert occupancy
+    rows = [
+        (row.uuid, row.model, row.memory_total_mib, row.memory_held_mib, row.cores_held_percent, row.healthy)
+        for row in occupancy.devices
+    ]
+    # Half of 80 GiB; the pod's annotation has it in percent.
+    assert rows == [
+        ("n0/gpu-0", "A100-SXM4-80GB", 81920, 40960, 50, True),
+        ("n0/gpu-1", "A100-SXM4-80GB", 81920, 0, 0, False),
+        ("n0/rdma-0", "rdma", None, None, 0, True),
+    ]
+    assert [holder.name for holder in occupancy.devices[0].held_by] == ["train"]
+    assert [(other.name, other.devices) for other in occupancy.pods] == [("train", ["n0/gpu-0"])]
+
+
+def test_volcanos_vgpu_devices_have_their_holders() -> None:
+    held = "v0-a,NVIDIA,16000,30:;v0-b,NVIDIA,2000,0:;"
+    nodes = read(divisible_devices.a_vgpu_node("v0"), divisible_devices.a_volcano_holder("serve", "v0", held))
+    occupancy = nodes.build_occupancy("v0")
+    assert occupancy
+    rows = [(row.uuid, row.memory_held_mib, row.cores_held_percent, row.slots_total) for row in occupancy.devices]
+    assert rows == [("v0-a", 16000, 30, 10), ("v0-b", 2000, 0, 10)]
+    (listed,) = nodes.list_nodes().items
+    assert (listed.devices, listed.free_devices, listed.largest_free_mib) == (2, 0, 30768)
+    assert listed.problems == []

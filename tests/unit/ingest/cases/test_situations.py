@@ -1,6 +1,9 @@
 """Situations of queues, gangs, kubelets, makers of pods and autoscalers, each a file that states its answer first.
 
-``# Subject:`` is what is asked about, ``# Says:`` words that the sentence must have, or that of another obstacle.
+``# Subject:`` is what is asked about, ``# Says:`` words that the sentence must have, or that of another obstacle,
+``# Never:`` words that none of them has. Texts and objects of devices and webhooks are built from their sources:
+Volcano's ``pkg/scheduler/api/devices/nvidia/vgpu``, Koordinator's ``apis/extension/device_share.go``, the webhooks of
+HAMi's chart and of Kueue's ``config/components/webhook``.
 """
 
 from datetime import UTC, datetime
@@ -41,8 +44,19 @@ def test_a_situation_is_answered_with_the_words_stated_first(path: Path) -> None
     sentence = explain(text, subject)
     assert words
     assert [part for part in words if part not in sentence] == [], sentence
+    assert [part for part in read_head(text, "Never") if part in sentence] == [], sentence
 
 
 def test_there_are_situations_of_every_layer() -> None:
     names = {path.stem.partition("-")[0] for path in FILES}
-    assert names >= {"kueue", "volcano", "kai", "koordinator", "kubelet", "statefulset", "deployment", "karpenter"}
+    assert names >= {
+        "kueue",
+        "volcano",
+        "kai",
+        "koordinator",
+        "kubelet",
+        "statefulset",
+        "deployment",
+        "karpenter",
+        "webhook",
+    }
