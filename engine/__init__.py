@@ -7,7 +7,7 @@ filters      kube-scheduler's own filters on a snapshot: verdicts per node, and 
 claims       resource claims (DRA) on a snapshot: verdicts and devices per node, reasons per device
 judging      filters and claims together: one pod on a snapshot
 hami         wire format of HAMi: annotations, registrations, allocations, reason codes
-devices        devices that Koordinator or Volcano shares out, with what pods hold of them
+device_parts devices that Koordinator or Volcano gives parts of, with what pods hold of them
 fit          the decision about one pod: fit, scores, choice, and its events
 summaries    decisions folded into summaries, messages, episodes, placements
 diagnosis    the reason why a pod waits, as a walk over facts

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from engine.capacity.fleet import add_devices
-from engine.device_parts.device import WHOLE_DEVICE, DivisibleDevice
+from engine.device_parts.divisible import WHOLE_DEVICE, DivisibleDevice
 from engine.device_parts.koordinator import DEVICE
 from engine.device_parts.node_devices import list_node_devices
 from engine.diagnosis.facts import NodeFacts

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from engine.device_parts.device import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount, read_mib
+from engine.device_parts.divisible import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount, read_mib
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
 DEVICE: Final = "Device.scheduling.koordinator.sh"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from engine.device_parts import koordinator, volcano
-from engine.device_parts.device import WHOLE_DEVICE, DevicePart, DivisibleDevice, HeldPart
+from engine.device_parts.divisible import WHOLE_DEVICE, DevicePart, DivisibleDevice, HeldPart
 from engine.hami.registration import Device, Registration
 from runtime.kubernetes.object_fields import Fields, get_text
 from schemas.events import DeviceAllocation

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from engine.device_parts.device import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount
+from engine.device_parts.divisible import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 

@@ -16,7 +16,7 @@ requests        amounts that HAMi does not count as they are written
 ignored_words   annotations, models, resources and quotas that no scheduler reads
 verdict         one pod judged: filters first, then the fit on the nodes that pass
 kai_shares      parts of devices that KAI gives, next to what other pods have of them
-card_shares     parts of devices that Koordinator or Volcano gives
+device_parts    parts of devices that Koordinator or Volcano gives
 picked_devices  devices of the chosen node with their state before and the verdict on each
 several         several pods, placed one after the other
 proved_changes  the smallest changes of the pod's requests and of the cluster after which the pod fits, each proved

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.device_parts import koordinator, volcano
-from engine.device_parts.device import DivisibleDevice, PartRequest
+from engine.device_parts.divisible import DivisibleDevice, PartRequest
 from engine.device_parts.node_devices import list_node_devices
 from engine.diagnosis.facts import Evidence
 from engine.diagnosis.outcome import FoundObstacle, Word
@@ -136,7 +136,7 @@ def refuse_parts(snapshot: Snapshot, pod: Mapping[str, Any], offered: Iterable[s
     system, requests = _read_requests(snapshot, pod)
     nodes, devices = dict[str, PluginRefusal](), dict[str, LackingNode]()
     for name in offered if requests else ():
-        if lacking := _find_lacking(snapshot, name, requests):
+        if lacking := _find_lacking(snapshot, name, system, requests):
             words = f"Insufficient {lacking.request.kind} devices" if system == _KOORDINATOR else volcano.REFUSAL
             nodes[name] = PluginRefusal(_PLUGIN, StatusCode.UNSCHEDULABLE, (words,))
             devices[name] = lacking
@@ -154,12 +154,12 @@ def _read_requests(snapshot: Snapshot, pod: Mapping[str, Any]) -> tuple[str, lis
     return _VOLCANO, volcano.list_requests(pod)
 
 
-def _find_lacking(snapshot: Snapshot, name: str, requests: Sequence[PartRequest]) -> LackingNode | None:
+def _find_lacking(snapshot: Snapshot, name: str, system: str, requests: Sequence[PartRequest]) -> LackingNode | None:
     """Find the first request that a node does not meet, each by itself."""
     info = snapshot.nodes.get(name)
     if info is None:
         return None
-    device = snapshot.get_objects(koordinator.DEVICE).get(("", name))
+    device = snapshot.get_objects(koordinator.DEVICE).get(("", name)) if system == _KOORDINATOR else None
     devices = list_node_devices(info.node.object, device, (held.object for held in info.pods))
     for request in requests if devices else ():
         of_kind = [device for device in devices if device.kind == request.kind]

@@ -30,7 +30,6 @@ from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
 from engine.simulation.setting import Note
 from engine.snapshot.fields import RejectedObject
-from engine.snapshot.snapshot import Snapshot
 from engine.summaries.fold import summarize
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
 from schemas.events import AttemptEvent, AttemptSummarized
@@ -178,7 +177,8 @@ def judge_admitted(
         return replace(verdict, outcome=PodOutcome.REFUSED, node=None, fitting=())
     if admitted.is_hamis:
         return _ask_fit(cluster, verdict, identity, policy, now)
-    return _refuse_shares(verdict, find_refused_shares(snapshot, pod, verdict.fitting, cluster.node_count))
+    offered = snapshot, pod, verdict.fitting, cluster.node_count
+    return _refuse_shares(verdict, refuse_shares(*offered) or refuse_parts(*offered))
 
 
 def list_passing(judgement: Judgement) -> tuple[str, ...]:
@@ -198,13 +198,6 @@ def _classify(judgement: Judgement, passing: Sequence[str]) -> PodOutcome:
     if judgement.outcome is JudgedOutcome.OPEN:
         return PodOutcome.OPEN
     return PodOutcome.FITS if passing else PodOutcome.REFUSED
-
-
-def find_refused_shares(
-    snapshot: Snapshot, pod: Mapping[str, Any], offered: Sequence[str], total: int
-) -> SharesRefused | PartsRefused | None:
-    """Find the ``offered`` nodes on which KAI, Koordinator or Volcano finds no device for the pod's part of one."""
-    return refuse_shares(snapshot, pod, offered, total) or refuse_parts(snapshot, pod, offered, total)
 
 
 def _refuse_shares(verdict: PodVerdict, shares: SharesRefused | PartsRefused | None) -> PodVerdict:

@@ -20,14 +20,13 @@ from schemas.topics import ALERTS
 from tests.support.chromium import chromium
 from tests.support.control_plane.objects import create, created_namespace
 from tests.support.control_plane.queue_systems import SIBLING_GROUPS, create_custom, created_kinds
+from tests.support.control_plane.waiting_systems import Systems, a_pod
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.reused_backends import reused_backends
 from tests.support.visitor import Visitor
 from tests.support.waiting import until
-
-from .test_waiting_layers import Systems, a_pod
 
 RULES: Final = """
 rules:

@@ -37,8 +37,10 @@ VOLCANO_GROUPS: Final = CustomKind("scheduling.volcano.sh", "v1beta1", "PodGroup
 VOLCANO_QUEUES: Final = CustomKind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", is_namespaced=False)
 KAI_GROUPS: Final = CustomKind("scheduling.run.ai", "v2alpha2", "PodGroup", "podgroups")
 SIBLING_GROUPS: Final = CustomKind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
+DEVICES: Final = CustomKind("scheduling.koordinator.sh", "v1alpha1", "Device", "devices", is_namespaced=False)
 KINDS: Final = (
     WORKLOADS, LOCAL_QUEUES, CLUSTER_QUEUES, VOLCANO_JOBS, VOLCANO_GROUPS, VOLCANO_QUEUES, KAI_GROUPS, SIBLING_GROUPS,
+    DEVICES,
 )  # fmt: skip
 
 
