@@ -1,12 +1,13 @@
 """CopiesByNode for a pod: the number of its copies that each node takes, by kube-scheduler's filters and HAMi's fit."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.fit.judge.copies import CopyCounter
 from engine.simulation.cluster import SimulationCluster
+from engine.simulation.counted import judge_for_counting
 from engine.simulation.kai_shares import asks_kai_share, count_share_copies
 from engine.simulation.pod_placer import placing_pods
 from engine.simulation.setting import SimulationSetting
@@ -43,6 +44,12 @@ class CopiesByNode:
 def measure_capacity(cluster: SimulationCluster, template: PodTemplate, setting: SimulationSetting) -> CopiesByNode:
     """Measure the room for copies of a pod; nothing of the cluster changes. Raises `PodRejectedError`."""
     pod = template.build_pod(0, MAX_COPIES)
+    if (counted := judge_for_counting(cluster, pod, setting)) and not has_rules(counted):
+        taken = count_by_node(cluster, counted, CopyCounter(cluster.columns, setting.policy))
+        if taken:
+            return CopiesByNode(counted, taken)
+        if taken is not None:
+            return CopiesByNode(replace(counted, outcome=PodOutcome.REFUSED, fitting=()), {})
     verdict = judge_simulated(cluster, pod, setting.identity, setting.policy, setting.now)
     if verdict.outcome is not PodOutcome.FITS:
         return CopiesByNode(verdict, {})
@@ -58,17 +65,26 @@ def count_by_node(cluster: SimulationCluster, verdict: PodVerdict, counter: Copy
     if has_rules(verdict):
         return None
     names = verdict.decision.node_names if verdict.decision else verdict.fitting
-    limits = {name: count_by_resources(verdict, cluster.snapshot.nodes.get(name)) for name in names}
+    limits = _count_limits(cluster, verdict, names)
     if not all(limits.values()):
         # A node that passes without the amount offers it in another way, such as by a DeviceClass.
         return None
-    if verdict.decision is None:
+    if not verdict.asks_devices:
         return limits
     counts = counter.count_copies(verdict.pod, names, max(limits.values(), default=0))
     if counts is None:
         return None
     taken = {name: min(limits[name], count) for name, count in zip(names, counts.tolist(), strict=True)}
     return {name: count for name, count in taken.items() if count}
+
+
+def _count_limits(cluster: SimulationCluster, verdict: PodVerdict, names: Sequence[str]) -> dict[str, int]:
+    """Count the copies for which each node has amounts, once for equal nodes."""
+    nodes, kinds = cluster.snapshot.nodes, cluster.node_kinds.read(cluster.snapshot)
+    if kinds is None or asks_kai_share(verdict.pod):
+        return {name: count_by_resources(verdict, nodes.get(name)) for name in names}
+    counts = {first: count_by_resources(verdict, nodes[first]) for first in kinds.snapshot.nodes}
+    return {name: counts[kinds.first[name]] if name in kinds.first else MAX_COPIES for name in names}
 
 
 def has_rules(verdict: PodVerdict) -> bool:

@@ -15,6 +15,8 @@ object_quotas   quotas that count the workload itself, or the claim that a bind 
 requests        amounts that HAMi does not count as they are written
 ignored_words   annotations, models, resources and quotas that no scheduler reads
 verdict         one pod judged: filters first, then the fit on the nodes that pass
+counted         a pod judged by the filters alone, for counting its copies
+equal_nodes     nodes that are equal to every filter
 kai_shares      parts of devices that KAI gives, next to what other pods have of them
 device_parts    parts of devices that Koordinator or Volcano gives
 picked_devices  devices of the chosen node with their state before and the verdict on each

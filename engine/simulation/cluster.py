@@ -14,6 +14,7 @@ from engine.hami.node_checks import is_deleted
 from engine.hami.releases import HamiRelease
 from engine.hami.vendors import Form, Vendors
 from engine.simulation.completion import Assumptions, complete_objects
+from engine.simulation.equal_nodes import NodeKindReader
 from engine.snapshot import kinds
 from engine.snapshot.reading import change_snapshot, read_snapshot
 from engine.snapshot.snapshot import Snapshot
@@ -33,6 +34,12 @@ class DescribedObjects(tuple[Json, ...]):  # noqa: SLOT001 - it keeps its tables
         for item in self:
             tables.setdefault(str(item.get("kind")), []).append(item)
         return tables
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Names of the kinds (`engine.snapshot.kinds`)."""
+        pairs = {(get_text(item, "apiVersion"), get_text(item, "kind")) for item in self}
+        return frozenset(kinds.identify(*pair) for pair in pairs)
 
     @cached_property
     def pod_keys(self) -> frozenset[tuple[str, str]]:
@@ -77,6 +84,7 @@ class SimulationCluster:
     listed: frozenset[str] = frozenset()
     """Kinds of which all objects are known, also if there is none."""
     devices: DeviceReader = field(default_factory=DeviceReader)
+    node_kinds: NodeKindReader = field(default_factory=NodeKindReader)
 
     @property
     def node_count(self) -> int:
@@ -176,7 +184,7 @@ def _has_hami(objects: Sequence[Json], columns: ClusterColumns, vendors: Vendors
 
 def find_unread_kinds(
     pod: Mapping[str, Any],
-    objects: Sequence[Mapping[str, Any]],
+    objects: "DescribedObjects",
     listed: frozenset[str] = frozenset(),
     *,
     has_pods: bool = True,
@@ -186,11 +194,6 @@ def find_unread_kinds(
     A file without pods describes empty nodes; its pods are not unread. Where the pods could not be read (has_pods),
     only rules about other pods make them unread: what they hold of CPU and memory counts as free.
     """
-    present = {
-        kinds.identify(get_text(item, "apiVersion"), get_text(item, "kind"))
-        for item in objects
-        if isinstance(item, Mapping)
-    }
     needed: set[str] = set()
     if any(volume.get("persistentVolumeClaim") for volume in iterate_objects(pod, "spec", "volumes")):
         needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, *([kinds.STORAGE_CLASS] if _has_unbound_claim(objects) else [])}
@@ -198,7 +201,7 @@ def find_unread_kinds(
         needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
     if _selects_namespaces(pod):
         needed.add(kinds.NAMESPACE)
-    unread = needed - present - listed
+    unread = needed - objects.kinds - listed
     return frozenset(unread | {kinds.POD} if not has_pods and _looks_at_pods(pod) else unread)
 
 

@@ -29,6 +29,7 @@ from engine.simulation.ignored_words import is_mig_resource, list_unknown_resour
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
 from engine.simulation.setting import Note
+from engine.snapshot import kinds
 from engine.snapshot.fields import RejectedObject
 from engine.summaries.fold import summarize
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects
@@ -148,14 +149,15 @@ def judge_admitted(
     pod, claims = make_claims(admitted.pod, cluster.objects)
     here = cluster.with_objects(claims) if claims else cluster
     judged = without_resources(pod, cluster.managed_resources) if admitted.is_hamis else pod
-    unread = find_unread_kinds(judged, [*cluster.objects, *claims], cluster.listed, has_pods=cluster.has_pods)
+    listed = cluster.listed | {kinds.RESOURCE_CLAIM} if claims else cluster.listed
+    unread = find_unread_kinds(judged, cluster.objects, listed, has_pods=cluster.has_pods)
     snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
     inventory = here.devices.read(snapshot)
     judgement = judge_pod(snapshot, judged, inventory=inventory, now=now, alone=True)
     if isinstance(judgement, RejectedObject):
         raise PodRejectedError(judgement.to_sentence())
     # What the pod asks for under names of another table is unknown, and not missing.
-    renamed = _find_table_obstacles(cluster, pod, admitted)
+    renamed = find_table_obstacles(cluster, pod, admitted)
     obstacles = renamed or tuple(derive_judged_obstacles(snapshot, judgement))
     passing = (*list_passing(judgement), *_list_unfiltered(cluster, judgement))
     verdict = PodVerdict(
@@ -302,7 +304,7 @@ def _drop_amounts(container: Mapping[str, Any], names: frozenset[str]) -> Json:
 TABLE_UNKNOWN: Final = "ResourceNotInTable"
 
 
-def _find_table_obstacles(
+def find_table_obstacles(
     cluster: SimulationCluster, pod: Mapping[str, Any], admitted: AdmittedPod
 ) -> tuple[FoundObstacle, ...]:
     """Find resources that a device table which fits the cluster would know.
