@@ -1,7 +1,7 @@
 """Handlers of plans on the cluster's own objects: the drain of a node, and the moves after which a pod starts."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import Field
@@ -37,6 +37,8 @@ class MovesQuery(Query):
 class PlanHandlers:
     lists: ObjectLists
     simulation: SimulationHandlers
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Lock of plans: one of a large cluster takes seconds of CPU."""
 
     async def plan_drain(self, request: Request, cluster: Cluster, node: NodeInPath, _: NoQuery) -> Response:
         """Plan the drain of a node: where each of its pods goes, which wait, and which disruption budgets keep.
@@ -48,7 +50,8 @@ class PlanHandlers:
         described = await self._read_cluster(request, cluster)
         setting = SimulationSetting(datetime.now(UTC), cluster.name)
         try:
-            plan = await asyncio.to_thread(plan_drain, described, node, setting)
+            async with self.lock:
+                plan = await asyncio.to_thread(plan_drain, described, node, setting)
         except NodeMissingError:
             raise NotFoundError(
                 f"the node {node} does not exist", f"GET {cluster.base}/nodes lists the nodes."
@@ -67,9 +70,10 @@ class PlanHandlers:
         described = await self._read_cluster(request, cluster)
         (template,), setting = workloads, SimulationSetting(datetime.now(UTC), cluster.name)
         try:
-            plan = await asyncio.to_thread(
-                plan_defragmentation, described, template, query.count or template.replicas, setting
-            )
+            async with self.lock:
+                plan = await asyncio.to_thread(
+                    plan_defragmentation, described, template, query.count or template.replicas, setting
+                )
         except PodRejectedError as error:
             raise BadRequestError(f"body: {error}", POD_EXAMPLE) from None
         return to_json_response(200, plan)

@@ -16,6 +16,7 @@ from engine.capacity.budgets import Budgets
 from engine.capacity.moves import (
     build_cordoned,
     count_devices,
+    describe_shape,
     explain_wait,
     find_owner,
     is_left_by_drain,
@@ -23,16 +24,18 @@ from engine.capacity.moves import (
     move_pod,
     name_pod,
     rank_pod,
+    read_written,
 )
 from engine.capacity.per_node import has_rules
 from engine.capacity.releases import count_on_node, ending_pods
 from engine.diagnosis.layers.reservations import RESERVATIONS
 from engine.diagnosis.texts import write_phrase
 from engine.filters import node_resources
+from engine.fit.manifests import ManifestError
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.setting import SimulationSetting
-from engine.simulation.verdict import PodOutcome, PodVerdict, judge_simulated, list_passing
+from engine.simulation.verdict import PodOutcome, PodRejectedError, PodVerdict, judge_simulated, list_passing
 from engine.simulation.workloads import PodTemplate
 from runtime.kubernetes.object_fields import get_object, get_text
 from schemas.answers.capacity import Defragmentation, MovedPod, OpenedNode
@@ -44,7 +47,7 @@ MAX_MOVES: Final = 4
 MAX_SETS: Final = 3_000
 """Limit of the sets of pods for which room is counted, for one waiting pod."""
 MAX_VERDICTS: Final = 100_000
-"""Limit of the verdicts on nodes by which plans for one waiting pod are proved."""
+"""Limit of the verdicts on nodes for one waiting pod: which pods fit elsewhere, and proofs of plans."""
 MAX_WANTED: Final = 50
 _PROVED_MOVES: Final = 2
 """Number of moves up to which no chain over several nodes can be shorter."""
@@ -66,8 +69,8 @@ def plan_defragmentation(
                 search = _Search(placer.cluster, verdict, budgets, setting)
                 if leaving := search.find():
                     is_fewest &= search.is_complete and len(leaving.pods) <= _PROVED_MOVES
-                    moves, verdict = _carry_out(placer, leaving, pod, budgets, setting)
-                    source = leaving.node
+                    moves, after = _carry_out(placer, leaving, pod, budgets, setting)
+                    verdict, source = after or verdict, leaving.node
             if verdict.outcome is not PodOutcome.FITS:
                 obstacle = explain_wait(verdict, setting)
                 break
@@ -105,8 +108,9 @@ class _Search:
         self, cluster: SimulationCluster, verdict: PodVerdict, budgets: Budgets, setting: SimulationSetting
     ) -> None:
         self._cluster, self._verdict, self._budgets, self._setting = cluster, verdict, budgets, setting
-        self._sets, self._proofs = 0, 0
-        self._max_proofs = max(10, MAX_VERDICTS // max(1, cluster.node_count))
+        self._sets, self._judgements = MAX_SETS, max(10, MAX_VERDICTS // max(1, cluster.node_count))
+        self._fitting: dict[bytes, frozenset[str]] = {}
+        """Nodes that take a pod as things are, by what a scheduler reads of it."""
         self.is_complete = not has_rules(verdict)
         """False where a limit was reached, or where pods decide about other nodes than their own."""
 
@@ -115,13 +119,48 @@ class _Search:
         movable = {node: self._list_movable(node) for node in _list_candidates(self._verdict)}
         for size in range(1, MAX_MOVES + 1):
             for leaving in sorted(self._iterate_sets(movable, size), key=_rank_leaving):
-                if self._proofs == self._max_proofs:
+                if not all(self._try_elsewhere(pod, leaving.node) for pod in leaving.pods):
+                    continue
+                if self._judgements <= 0:
                     self.is_complete = False
                     return None
-                self._proofs += 1
+                self._judgements -= len(leaving.pods) + 1
                 if self._is_proved(leaving):
                     return leaving
         return None
+
+    def _try_elsewhere(self, pod: Json, node: str) -> bool:
+        """Try whether another node takes the pod as things are: pods that leave its node give the others nothing.
+
+        True where the limit of verdicts is reached: then nothing is known.
+        """
+        try:
+            written = read_written(pod)
+        except ManifestError:
+            return False
+        shape = describe_shape(written)
+        if shape not in self._fitting:
+            if self._judgements <= 0:
+                return True
+            self._judgements -= 1
+            self._fitting[shape] = self._find_fitting(pod, written)
+        return not self._fitting[shape] <= {node}
+
+    def _find_fitting(self, pod: Json, written: Json) -> frozenset[str]:
+        """Find the nodes that take the pod once it has left its own."""
+        setting = self._setting
+        try:
+            with placing_pods(self._cluster) as placer:
+                placer.end(pod)
+                verdict = judge_simulated(
+                    placer.cluster, written, setting.identity, setting.policy, setting.now, explains=False
+                )
+        except PodRejectedError:
+            return frozenset()
+        if verdict.outcome is PodOutcome.REFUSED and has_rules(verdict):
+            # Its rules may be about pods that leave with it.
+            return frozenset(self._cluster.snapshot.nodes)
+        return frozenset(verdict.fitting)
 
     def _list_movable(self, node: str) -> list[Json]:
         """List the pods of a node that something makes again and that may be evicted now."""
@@ -139,10 +178,10 @@ class _Search:
         """Iterate over the sets of this size that leave room for the pod by its amounts."""
         for node, pods in movable.items():
             for leaving in itertools.combinations(pods, size):
-                if self._sets == MAX_SETS:
+                if not self._sets:
                     self.is_complete = False
                     return
-                self._sets += 1
+                self._sets -= 1
                 if self._leaves_enough(node, leaving):
                     devices = sum(count_devices(self._cluster, pod) for pod in leaving)
                     yield _Leaving(devices, tuple(map(name_pod, leaving)), node, leaving)
@@ -160,7 +199,7 @@ class _Search:
         with placing_pods(self._cluster) as placer:
             moves, verdict = _carry_out(placer, leaving, self._verdict.pod, self._budgets.copy(), self._setting)
         is_moved = all(move.state == "moves" and move.node != leaving.node for move in moves)
-        return is_moved and verdict.outcome is PodOutcome.FITS
+        return is_moved and verdict is not None and verdict.outcome is PodOutcome.FITS
 
 
 def _list_candidates(verdict: PodVerdict) -> list[str]:
@@ -178,14 +217,19 @@ def _list_candidates(verdict: PodVerdict) -> list[str]:
 
 def _carry_out(
     placer: PodPlacer, leaving: _Leaving, pod: Json, budgets: Budgets, setting: SimulationSetting
-) -> tuple[list[MovedPod], PodVerdict]:
-    """Move the pods while their node is cordoned, and judge the waiting one afterwards."""
+) -> tuple[list[MovedPod], PodVerdict | None]:
+    """Move the pods while their node is cordoned, and judge the waiting one afterwards; None if a pod does not move."""
     node = placer.cluster.get_nodes()[leaving.node]
     placer.cluster = placer.cluster.with_objects([build_cordoned(node)])
     ranked = sorted(leaving.pods, key=lambda entry: rank_pod(placer.cluster, entry))
-    moves = [move_pod(placer, entry, budgets, setting) for entry in ranked]
+    moves: list[MovedPod] = []
+    for entry in ranked:
+        moves.append(move_pod(placer, entry, budgets, setting))
+        if moves[-1].state != "moves":
+            return moves, None
     placer.cluster = placer.cluster.with_objects([node])
-    return moves, judge_simulated(placer.cluster, pod, setting.identity, setting.policy, setting.now)
+    verdict = judge_simulated(placer.cluster, pod, setting.identity, setting.policy, setting.now, explains=False)
+    return moves, verdict
 
 
 def _rank_leaving(leaving: _Leaving) -> tuple[int, tuple[str, ...], str]:

@@ -73,6 +73,13 @@ def count_devices(cluster: SimulationCluster, pod: Mapping[str, Any]) -> int:
     return len(use.by_uuid) if use else 0
 
 
+def describe_shape(pod: Json) -> bytes:
+    """Describe what a scheduler reads of a pod, but its name."""
+    metadata = get_object(pod, "metadata")
+    fields = [metadata.get(name) for name in ("namespace", "labels", "annotations")]
+    return orjson.dumps([*fields, pod.get("spec")], option=orjson.OPT_SORT_KEYS)
+
+
 def move_pod(placer: PodPlacer, pod: Json, budgets: Budgets, setting: SimulationSetting) -> MovedPod:
     """Evict a pod if its budget allows it, and place it again on the nodes that take pods."""
     use = placer.cluster.columns.get_pod_use(get_text(pod, "metadata", "uid"))
@@ -99,7 +106,9 @@ def move_pod(placer: PodPlacer, pod: Json, budgets: Budgets, setting: Simulation
 def _try_placing_again(placer: PodPlacer, pod: Json, setting: SimulationSetting) -> dict[str, Any]:
     """Place a pod as its owner makes it again; returns its node, its state and the reason why it waits."""
     try:
-        verdict = judge_again(placer.cluster, pod, setting)
+        verdict = judge_again(placer.cluster, pod, setting, explains=False)
+        if verdict.outcome is not PodOutcome.FITS:
+            verdict = judge_again(placer.cluster, pod, setting)
     except (ManifestError, PodRejectedError) as error:
         return {"reason": InBothLanguages(en=str(error), zh=str(error))}
     state = _STATES[verdict.outcome]
@@ -109,10 +118,18 @@ def _try_placing_again(placer: PodPlacer, pod: Json, setting: SimulationSetting)
     return {"state": state, "node": verdict.node or verdict.fitting[0]}
 
 
-def judge_again(cluster: SimulationCluster, pod: Json, setting: SimulationSetting) -> PodVerdict:
-    """Judge a pod as its owner wrote it. Raises `ManifestError`, `PodRejectedError`."""
+def read_written(pod: Json) -> Json:
+    """Read a pod as its owner wrote it. Raises `ManifestError`."""
     (template,) = read_workloads(orjson.dumps(pod), _PATH)
-    return judge_simulated(cluster, template.pod, setting.identity, setting.policy, setting.now)
+    return template.pod
+
+
+def judge_again(
+    cluster: SimulationCluster, pod: Json, setting: SimulationSetting, *, explains: bool = True
+) -> PodVerdict:
+    """Judge a pod as its owner wrote it. Raises `ManifestError`, `PodRejectedError`."""
+    written = read_written(pod)
+    return judge_simulated(cluster, written, setting.identity, setting.policy, setting.now, explains=explains)
 
 
 def explain_wait(verdict: PodVerdict, setting: SimulationSetting) -> InBothLanguages | None:

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
-import orjson
-
 from engine.capacity.added_nodes import Addition, adding_nodes
-from engine.capacity.moves import explain_wait, judge_again, name_pod, rank_pod
+from engine.capacity.moves import describe_shape, explain_wait, judge_again, name_pod, rank_pod
 from engine.capacity.starts import iterate_kinds
 from engine.diagnosis.texts import write_phrase
 from engine.fit.manifests import ManifestError
@@ -20,7 +18,7 @@ from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import PodOutcome, PodRejectedError
 from engine.snapshot.snapshot import Key
-from runtime.kubernetes.object_fields import get_object, get_text
+from runtime.kubernetes.object_fields import get_text
 from schemas.answers.capacity import NodesToBuy, Purchase, UnhelpedPods
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.json_types import Json
@@ -99,7 +97,7 @@ def _fill(
     names, nodes, hopeless = list[str](), 0, set[bytes]()
     with ExitStack() as stack, placing_pods(cluster) as placer:
         for pod in pods:
-            shape = _describe_shape(pod)
+            shape = describe_shape(pod)
             if shape in hopeless:
                 continue
             verdict = judge_again(placer.cluster, pod, setting)
@@ -116,13 +114,6 @@ def _fill(
             else:
                 hopeless.add(shape)
     return NodesToBuy(like=like, models=models, nodes=nodes, pods=len(names), names=names)
-
-
-def _describe_shape(pod: Json) -> bytes:
-    """Describe what a scheduler reads of a pod, but its name."""
-    metadata = get_object(pod, "metadata")
-    fields = [metadata.get(name) for name in ("namespace", "labels", "annotations")]
-    return orjson.dumps([*fields, pod.get("spec")], option=orjson.OPT_SORT_KEYS)
 
 
 def _group(refused: Iterable[_Refused]) -> list[UnhelpedPods]:

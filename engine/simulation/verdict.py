@@ -96,9 +96,18 @@ class PodRejectedError(ValueError):
 
 
 def judge_simulated(
-    cluster: SimulationCluster, pod: Mapping[str, Any], identity: Identity, policy: SchedulingPolicy, now: datetime
+    cluster: SimulationCluster,
+    pod: Mapping[str, Any],
+    identity: Identity,
+    policy: SchedulingPolicy,
+    now: datetime,
+    *,
+    explains: bool = True,
 ) -> PodVerdict:
-    """Judge the pod as the whole cluster would; nothing of the cluster changes. Raises `PodRejectedError`."""
+    """Judge the pod as the whole cluster would; nothing of the cluster changes. Raises `PodRejectedError`.
+
+    explains: whether the verdict has the obstacles of refused nodes, which take most of the time.
+    """
     created = create_pod(cluster, pod)
     admitted = admit_pod(created.pod, cluster.vendors, cluster.columns.quotas, has_hami=serves(cluster, pod))
     admitted = replace(admitted, notes=(*created.notes, *admitted.notes))
@@ -108,16 +117,22 @@ def judge_simulated(
         namespace = get_text(admitted.pod, "metadata", "namespace")
         words: dict[str, Word] = {"words": admitted.denial, "namespace": namespace}
         return _build_denied(cluster, admitted, FoundObstacle("AdmissionDenied", words))
-    return judge_created(cluster, admitted, identity, policy, now)
+    return judge_created(cluster, admitted, identity, policy, now, explains=explains)
 
 
 def judge_created(
-    cluster: SimulationCluster, admitted: AdmittedPod, identity: Identity, policy: SchedulingPolicy, now: datetime
+    cluster: SimulationCluster,
+    admitted: AdmittedPod,
+    identity: Identity,
+    policy: SchedulingPolicy,
+    now: datetime,
+    *,
+    explains: bool = True,
 ) -> PodVerdict:
     """Judge a pod that webhooks have let in: bounds and quotas of its namespace first, unless it exists already."""
     if refusal := find_refusal(cluster, admitted.pod):
         return _build_denied(cluster, admitted, refusal.describe())
-    return judge_admitted(cluster, admitted, identity, policy, now)
+    return judge_admitted(cluster, admitted, identity, policy, now, explains=explains)
 
 
 def serves(cluster: SimulationCluster, pod: Mapping[str, Any]) -> bool:
@@ -143,7 +158,13 @@ def list_resources(pod: Mapping[str, Any]) -> set[str]:
 
 
 def judge_admitted(
-    cluster: SimulationCluster, admitted: AdmittedPod, identity: Identity, policy: SchedulingPolicy, now: datetime
+    cluster: SimulationCluster,
+    admitted: AdmittedPod,
+    identity: Identity,
+    policy: SchedulingPolicy,
+    now: datetime,
+    *,
+    explains: bool = True,
 ) -> PodVerdict:
     """Judge a pod that was admitted."""
     pod, claims = make_claims(admitted.pod, cluster.objects)
@@ -153,12 +174,12 @@ def judge_admitted(
     unread = find_unread_kinds(judged, cluster.objects, listed, has_pods=cluster.has_pods)
     snapshot = replace(here.snapshot, unread=here.snapshot.unread | unread)
     inventory = here.devices.read(snapshot)
-    judgement = judge_pod(snapshot, judged, inventory=inventory, now=now, alone=True)
+    judgement = judge_pod(snapshot, judged, inventory=inventory, now=now, alone=explains)
     if isinstance(judgement, RejectedObject):
         raise PodRejectedError(judgement.to_sentence())
     # What the pod asks for under names of another table is unknown, and not missing.
     renamed = find_table_obstacles(cluster, pod, admitted)
-    obstacles = renamed or tuple(derive_judged_obstacles(snapshot, judgement))
+    obstacles = renamed or (tuple(derive_judged_obstacles(snapshot, judgement)) if explains else ())
     passing = (*list_passing(judgement), *_list_unfiltered(cluster, judgement))
     verdict = PodVerdict(
         pod=pod,

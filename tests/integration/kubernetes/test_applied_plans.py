@@ -1,4 +1,4 @@
-"""Plans of a drain and of moves carried out on a real cluster by their own commands: it becomes what they predict."""
+"""Plans of a drain and of moves carried out on a real cluster by their commands: it becomes what they predict."""
 
 import os
 import subprocess
@@ -60,8 +60,8 @@ class World:
     def list_places(self, app_name: str) -> list[tuple[str, str]]:
         """List name and node of the pods of an app that run."""
         pods = [pod for pod in list_pods(self.client, self.namespace) if pod["status"].get("phase") == "Running"]
-        own = [pod for pod in pods if pod["metadata"].get("labels", {}).get("app") == app_name]
-        return sorted((pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in own)
+        pods_of_app = [pod for pod in pods if pod["metadata"].get("labels", {}).get("app") == app_name]
+        return sorted((pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in pods_of_app)
 
     def count_running(self, app_name: str) -> Callable[[], int]:
         return lambda: len(self.list_places(app_name))

@@ -38,7 +38,7 @@ def fleets(draw: st.DrawFn) -> SimulationCluster:
 
 @st.composite
 def templates(draw: st.DrawFn) -> PodTemplate:
-    """A pod of devices, perhaps with CPU, a toleration, or a rule that tells equal nodes apart."""
+    """A pod of devices, perhaps with CPU, a toleration, or a rule about one of equal nodes."""
     cluster = build_described(a_gpu_node("n0", 1))
     shape = Shape(draw(st.integers(1, 2)), draw(st.sampled_from([0, 9000, 20000])))
     template = build_template(shape, cluster.vendors)
