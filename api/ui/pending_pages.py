@@ -1,14 +1,16 @@
 """The page of pods that wait now: by obstacle, by workload or one by one, also as a table."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api.ui.answers import Answered
 from api.ui.page_shell import MENDED, PageShell, select_parameters, to_part
+from schemas.answers.diagnosis import Layer
 
 GROUPINGS: Final = ("obstacle", "layer", "workload", "pod")
 SORTS: Final = {
@@ -68,12 +70,17 @@ class PendingPages:
             "token": body.get("continue"),
             "problem": None if answered.is_right else body,
             "pods": counts.get("pods", 0),
-            "layers": counts.get("layers", {}),
+            "layers": sort_layers(counts.get("layers") or {}),
             "reasons": counts.get("reasons", {}),
             "blocked": counts.get("blocked", []),
             "path": answered.path,
         }
         return self.shell.show(request, "pending", view, answered.status)
+
+
+def sort_layers(counted: Mapping[str, Any]) -> dict[str, Any]:
+    """Sort what is counted by layer in the order of a pod's way."""
+    return {layer: counted[layer] for layer in get_args(Layer) if layer in counted}
 
 
 def _choose_grouping(request: Request) -> str:

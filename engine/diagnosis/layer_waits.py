@@ -105,7 +105,9 @@ def _iterate_spans(moments: Sequence[Moment], layer: Layer | None) -> Iterator[_
         yield _Span("gate", let_go, None if layer == "gate" else released)
     chosen, bound = times.get("chosen"), times.get("bound")
     if layer not in ("queue", "gate"):
-        yield _Span("nodes", _find_latest(let_go, released), None if layer == "nodes" else chosen or bound)
+        # Without the pod's object its first try is the earliest that is known.
+        begin = _find_latest(let_go, released) or times.get("tried")
+        yield _Span("nodes", begin, None if layer == "nodes" else chosen or bound)
     if chosen or layer == "bind":
         yield _Span(
             "bind", chosen or times.get("tried again") or times.get("tried"), None if layer == "bind" else bound

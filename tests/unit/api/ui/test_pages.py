@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
+from api.ui.pending_pages import sort_layers
 from tests.support.builders.events import a_refusal, a_request, a_summary
 from tests.support.harness.api_app import Caller, refuse
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
@@ -99,6 +100,19 @@ async def test_list_and_page_of_a_node_agree_that_nothing_is_free_on_a_cordoned_
     assert "(1 cordoned)" in pages[0]
     assert "0 of 4 devices free." in pages[1]
     assert " · cordoned" in pages[1]
+
+
+def test_layers_are_counted_in_the_order_of_a_pods_way() -> None:
+    counted = {"bind": 1, "gate": 2, "nodes": 3, "queue": 4, "start": 5}
+    assert list(sort_layers(counted)) == ["queue", "gate", "nodes", "bind", "start"]
+    assert sort_layers({"start": 1, "queue": 2}) == {"queue": 2, "start": 1}
+
+
+async def test_a_pod_with_an_attempt_has_the_time_of_its_last_try(api: Caller) -> None:
+    counted = (await api.get("/api/v1/pending?group_by=pod&limit=50")).json()
+    text = (await api.get("/ui/pending?by=pod")).text
+    cells = re.findall(r'data-label="Last tried">([^<]*)', text)
+    assert [cell != "–" for cell in cells] == [bool(item["attempt"]) for item in counted["items"]]
 
 
 async def test_a_node_that_was_chosen_shows_why_its_bind_failed() -> None:

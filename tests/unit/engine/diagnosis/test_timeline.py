@@ -118,6 +118,16 @@ def test_repeated_tries_are_the_first_and_the_last_with_their_number() -> None:
     assert (diagnosis.layer, list_waits_by_layer(diagnosis)) == ("nodes", [("nodes", 1800.0, True)])
 
 
+def test_a_pod_without_its_object_waits_for_a_node_from_its_first_try_on() -> None:
+    moments = [
+        Moment("tried", START, "a record"),
+        Moment("chosen", START + timedelta(seconds=36), "a record"),
+        Moment("bound", START + timedelta(seconds=37), "a record"),
+    ]
+    waits = [(wait.layer, wait.waited_seconds) for wait in list_waits(moments, None, NOW)]
+    assert waits == [("nodes", 36.0), ("bind", 1.0)]
+
+
 def test_a_pod_that_was_just_bound_waits_for_its_start() -> None:
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": a_stamp(100)}
     pod = a_pod(spec={"nodeName": "n1"}, status={"phase": "Pending", "conditions": [scheduled]})

@@ -1,4 +1,8 @@
-"""Workloads of operators: their pods through every maker between, and their own words without pods."""
+"""Workloads of operators: their pods through every maker between, and their own words without pods.
+
+Nothing here is recorded. The objects are built from the operators' API types: Argo's ``pkg/apis/workflow/v1alpha1``,
+Spark's ``api/v1beta2`` of the Kubeflow operator, Ray's ``ray-operator/apis/ray/v1``, ``api/leaderworkerset/v1``.
+"""
 
 from typing import Any
 

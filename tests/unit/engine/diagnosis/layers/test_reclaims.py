@@ -1,7 +1,8 @@
 """Places that schedulers of queues took from a pod, by the events of KAI, Volcano and YuniKorn.
 
-KAI's texts are those of a public run of 2026-08 and of its message builders; Volcano's are recorded
-(``samples/volcano`` 11 and 20).
+Recorded are KAI's reclaim with both queues' shares (a public run of 2026-08, other names) and Volcano's two actions.
+KAI's other actions are built from its message builders (``pkg/scheduler/api/eviction_info``), YuniKorn's from
+yunikorn-core (``pkg/scheduler/objects/preemption.go``).
 """
 
 from schemas.answers.diagnosis import Diagnosis

@@ -1,7 +1,16 @@
-"""YuniKorn's words on a pod: the latest decides, and each kind has its own answer."""
+"""YuniKorn's words on a pod: the latest decides, and each kind has its own answer.
+
+Recorded are the events of a placed pod (``RECORDED``: a public run of Spark of 2024, with other names). The others
+are built from the sources of yunikorn-k8shim (``pkg/cache/task.go``, ``application.go``, ``context.go``) and
+yunikorn-core (``pkg/scheduler/objects/events``): no recording of a full queue is at hand.
+"""
+
+from pathlib import Path
 
 import pytest
 
+from ingest.cases.answers import explain_pod
+from ingest.cases.read_case import read_case
 from schemas.answers.diagnosis import Diagnosis
 from schemas.json_types import Json
 from tests.support.builders.layer_objects import a_node, a_pod, an_event, diagnose_case, get_code
@@ -9,6 +18,32 @@ from tests.support.builders.layer_objects import a_node, a_pod, an_event, diagno
 
 def a_word(reason: str, note: str, minute: int = 1) -> Json:
     return an_event(reason, note, reporter="yunikorn", type="Normal", time=f"2026-11-24T08:{minute:02}:00Z")
+
+
+RECORDED = """\
+Name:         driver
+Namespace:    lab
+Node:         worker/172.18.0.3
+Status:       Running
+Events:
+  Type    Reason             Age   From      Message
+  ----    ------             ----  ----      -------
+  Normal  Scheduling         20s   yunikorn  lab/driver is queued and waiting for allocation
+  Normal  GangScheduling     20s   yunikorn  Pod belongs to the taskGroup driver, it will be scheduled as a gang member
+  Normal  Scheduled          19s   yunikorn  Successfully assigned lab/driver to node worker
+  Normal  PodBindSuccessful  19s   yunikorn  Pod lab/driver is successfully bound to node worker
+  Normal  TaskCompleted      4s    yunikorn  Task lab/driver is completed
+  Normal  Pulling            20s   kubelet   Pulling image "spark:3.5.2"
+"""
+
+
+def test_the_recorded_events_of_a_placed_pod_end_with_its_node(tmp_path: Path) -> None:
+    """A member of a task group that was bound, and whose words about its queue are older than its bind."""
+    file = tmp_path / "driver.txt"
+    file.write_text(RECORDED)
+    diagnosis = explain_pod(read_case([file]), "lab/driver").diagnosis
+    assert (diagnosis.state, diagnosis.obstacle) == ("placed", None)
+    assert "worker" in diagnosis.sentence.en
 
 
 def refuse(*events: Json) -> Diagnosis:
