@@ -4,6 +4,7 @@ ReadingError
 ├── MistakeError            the caller asked for something impossible: the line says what to change
 │   └── UnknownLogError     a file is not the log of a scheduler that is known
 ├── KafkaUnavailableError   Kafka did not take the events
+│   └── LeaseLostError      another process may read now (ingest.reading.lease)
 ├── UnreadableFileError     a log can't be read (ingest.sources.pieces)
 └── CheckpointError         a checkpoint can't be read or written (ingest.reading.checkpoint)
 """

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from deploy.helm_from_kustomize.branches import ABSENT, Branch, Expression, HelmLines, choose, edit
 from deploy.helm_from_kustomize.text import write_scalar
+from deploy.helm_from_kustomize.value_types import Replicated
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ def _list_process_edits(item: dict[str, Any]) -> Iterator[Filling]:
     for number, container in enumerate(pod["spec"]["containers"]):
         yield Filling(rf".* {_POD}\.spec\.containers\.{number}\.resources", _assign_resources(container["name"]))
     name = item["metadata"]["name"].removeprefix("schedulerlog-")
-    if name in {"worker", "index", "api", "placements", "alerts"}:
+    if name in get_args(Replicated):
         yield Filling(r".* spec\.replicas", _count(name))
 
 

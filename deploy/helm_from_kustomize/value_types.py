@@ -13,3 +13,8 @@ Process = Literal[
     "alertmanager", "mcp", "scheduler", "kube-scheduler", "provision", "retention", "certificate", "roles", "policies",
     "dashboards",
 ]  # fmt: skip
+Replicated = Literal[
+    "worker", "index", "placements", "alerts", "api", "kube-events", "hami-log", "kai-log", "raw-logs", "events",
+    "alertmanager",
+]  # fmt: skip
+"""Processes of which there may be several pods."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from deploy.helm_from_kustomize.value_types import Address, Name, OptionalName, Process, Quantity
+from deploy.helm_from_kustomize.value_types import Address, Name, OptionalName, Process, Quantity, Replicated
 from runtime.settings.variables import read_variable_names
 
 _BROKER: Final = r"(\[[0-9a-fA-F:.]+\]|[^\s,:/]+):[0-9]{1,5}"
@@ -318,8 +318,8 @@ class Values(ChartSection):
     resources: dict[Process, ResourcesValues] = {}
     """Requests and limits of single processes, over those of `size`: `api: {limits: {memory: 2Gi}}`."""
     high_availability: bool = False
-    """Three workers, index writers and APIs, two of what works alone; disruption budgets, spread over nodes."""
-    replicas: dict[Literal["worker", "index", "placements", "alerts", "api"], Annotated[int, Field(ge=0)]] = {}
+    """Three workers, index writers and APIs, two of all others; disruption budgets, spread over nodes."""
+    replicas: dict[Replicated, Annotated[int, Field(ge=0)]] = {}
     """Pods of single processes, over those of `highAvailability`."""
     image: ImageValues = ImageValues()
     kafka: KafkaValues = KafkaValues()

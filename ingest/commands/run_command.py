@@ -11,6 +11,7 @@ import typer
 from ingest.errors import MistakeError
 from ingest.reading.checkpoint import Checkpoint, CheckpointState
 from ingest.reading.kafka import KafkaSink
+from ingest.reading.lease import ReaderLease
 from ingest.reading.metrics import Metrics
 from ingest.reading.options import IngestSettings, LogOptions
 from ingest.reading.protocol import LogReader, collect_garbage_seldom, report_counts
@@ -73,7 +74,7 @@ def _publish_until_stopped(
 ) -> None:
     """Publish to the end of the log, or until Ctrl-C; raises ``typer.Exit`` if that comes before the end."""
     try:
-        asyncio.run(publish(name, settings, reader, checkpoint, read_lines(options, state)))
+        asyncio.run(publish(name, settings, reader, checkpoint, read_lines(options, state), group=options.lease))
     except KeyboardInterrupt:  # the way to end a log that is followed
         if options.follow or options.pod:
             return
@@ -90,12 +91,15 @@ async def publish(
     checkpoint: Checkpoint | None,
     source: AsyncIterator[LinesRead],
     serve_health: ServeHealth = serving,
+    group: str = "",
 ) -> None:
-    """Publish what the reader makes of the lines, to their end."""
-    metrics, sink = Metrics(name), KafkaSink(settings.kafka)
-    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
+    """Publish what the reader makes of the lines, to their end; ``group``: of the lease."""
+    metrics, sink, lease = Metrics(name), KafkaSink(settings.kafka), ReaderLease(settings.kafka, group)
+    with serve_health(
+        settings.metrics_address, metrics.registry, report_no_problem, lambda: sink.describe_wait() or lease.waiting
+    ):
         async with sink:
-            await run(source, reader, sink, metrics.note, checkpoint)
+            await lease.read(lambda: run(source, reader, sink, metrics.note, checkpoint))
 
 
 async def read_lines(options: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:

@@ -14,6 +14,7 @@ from ingest.readers.kube.refusal_judge import RefusalJudge
 from ingest.readers.kube.watch import watch
 from ingest.readers.sniffer.reader import SnifferLog
 from ingest.reading.kafka import KafkaSink
+from ingest.reading.lease import ReaderLease
 from ingest.reading.metrics import Metrics
 from ingest.reading.options import ClusterOptions, GrpcOptions, IngestSettings, RawLogsSettings, WatchSettings
 from ingest.reading.protocol import report_counts
@@ -86,11 +87,12 @@ async def _read_raw_logs(settings: RawLogsSettings, group: str) -> None:
 def watch_cluster(settings: WatchSettings, options: ClusterOptions) -> None:
     load = choose_loader(options.kubeconfig, options.context)
     logs.configure(settings)
-    asyncio.run(_watch_until_stopped(load, settings, options.namespace))
+    asyncio.run(_watch_until_stopped(load, settings, options))
 
 
-async def _watch_until_stopped(load: LoadConfiguration, settings: WatchSettings, namespace: str) -> None:
-    await work_on_cluster(load, settings, namespace, create_stop_event().is_set)
+async def _watch_until_stopped(load: LoadConfiguration, settings: WatchSettings, options: ClusterOptions) -> None:
+    until = create_stop_event().is_set
+    await work_on_cluster(load, settings, options.namespace, until, group=options.lease)
 
 
 async def work_on_cluster(
@@ -99,8 +101,9 @@ async def work_on_cluster(
     namespace: str,
     until: Callable[[], bool],
     serve_health: ServeHealth = serving,
+    group: str = "",
 ) -> None:
-    """Watch the cluster until ``until()`` is true, then publish what is still open."""
+    """Watch the cluster until ``until()`` is true, then publish what is still open; ``group``: of the lease."""
     objects, reporters = JudgedObjects(), TrustedReporters(settings.event_reporters)
     judge = RefusalJudge(objects)
     reader = KubeEvents(settings.cluster_name, settings.pod_labels, reporters, judge)
@@ -110,11 +113,17 @@ async def work_on_cluster(
         WaitObserver(waiting, settings.cluster_name),
         PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels, judge.find_obstacle),
     )
-    metrics, sink = Metrics("kube-events"), KafkaSink(settings.kafka)
-    with serve_health(settings.metrics_address, metrics.registry, report_no_problem, sink.describe_wait):
+    metrics, sink, lease = Metrics("kube-events"), KafkaSink(settings.kafka), ReaderLease(settings.kafka, group)
+
+    async def work() -> None:
+        await watch(
+            load, reader, sink, metrics, checks=checks, objects=objects, workloads=workloads, namespace=namespace,
+            until=until,
+        )  # fmt: skip
+
+    with serve_health(
+        settings.metrics_address, metrics.registry, report_no_problem, lambda: sink.describe_wait() or lease.waiting
+    ):
         async with sink:
-            await watch(
-                load, reader, sink, metrics, checks=checks, objects=objects, workloads=workloads, namespace=namespace,
-                until=until,
-            )  # fmt: skip
+            await lease.read(work, until)
     typer.echo(report_counts(reader.counts), err=True)

@@ -37,6 +37,16 @@ CheckpointFile = Annotated[
 ]
 
 
+LeaseGroup = Annotated[
+    str,
+    typer.Option(
+        "--lease",
+        metavar="GROUP",
+        help="Read only while no other process with this consumer group of Kafka does, and wait to take over.",
+    ),
+]
+
+
 def _parse_text(read: Callable[[str], tuple[str, ...]]) -> BeforeValidator:
     return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
@@ -119,6 +129,7 @@ class LogOptions(SourceOptions):
 
     pod: FromPod = None
     kubeconfig: Kubeconfig = None
+    lease: LeaseGroup = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +141,4 @@ class ClusterOptions:
     ] = None
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig; default: its current one.")] = None
     namespace: Annotated[str, typer.Option(help="Watch only pods and events of this namespace.")] = ""
+    lease: LeaseGroup = ""

@@ -20,7 +20,7 @@ from pipeline.sinks.metrics import TopicsMetrics
 from runtime.backoff import describe_first_wait
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
-from runtime.kafka.lease import WAITING, lease
+from runtime.kafka.lease import JOINING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import record_time
 from runtime.kafka.topics import administration, list_partitions, list_topic_names, require
@@ -69,27 +69,26 @@ async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
     clock = BrokerClock(topics)
     topics_metrics.watch_clock(clock)
 
-    waiting = WAITING
+    waiting = JOINING
+
+    def note_waiting(reason: str) -> None:
+        nonlocal waiting
+        waiting = reason
 
     async def run_session() -> None:
         """Wait until no other process evaluates the rules, then do so until another one takes over."""
-        nonlocal waiting
         require([CLOCK.name], await list_topic_names(settings.kafka))
-        async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
+        async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds, note_waiting) as held:
             connection.note_contact()
             await held.wait_until_held()
-            try:
-                await run_until_first_ends(held.wait_until_lost(), hold())
-            finally:
-                waiting = WAITING
+            await run_until_first_ends(held.wait_until_lost(), hold())
 
     async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
-        nonlocal waiting
         await clock.wait_until_right()
         async with followed(create_consumer(settings.kafka, group=settings.group), connection) as consumer:
             reader = await _Reader.open(settings, consumer)
-            waiting = ""
+            note_waiting("")
             await reader.work(topics, metrics, clock)
 
     def check_ready() -> str:

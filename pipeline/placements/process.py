@@ -29,7 +29,7 @@ from runtime.kafka.consumer import (
     keep_reconnecting,
     read_to_end,
 )
-from runtime.kafka.lease import WAITING, lease
+from runtime.kafka.lease import JOINING, lease
 from runtime.kafka.producer import TopicsSink
 from runtime.kafka.record import record_time
 from runtime.kafka.topics import administration, list_partitions
@@ -72,11 +72,14 @@ class _State:
     connection: Connection = field(default_factory=Connection)
     occupancy: OccupancyState = field(default_factory=OccupancyState)
     audited_until: datetime | None = None
-    not_ready: str = WAITING
+    not_ready: str = JOINING
 
     def measure_lag(self) -> float:
         """Measure how far audits are behind the clock; 0 before the first one."""
         return (datetime.now(UTC) - self.audited_until).total_seconds() if self.audited_until else 0.0
+
+    def note_waiting(self, reason: str) -> None:
+        self.not_ready = reason
 
     def check_ready(self) -> str:
         return describe_first_wait((self.index.waiting, self.clock.waiting, self.connection), self.not_ready)
@@ -126,14 +129,15 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
         async with administration(settings.kafka) as admin:
             partitions = await list_partitions(admin, [topic.name for topic in READ], written)
             findings = await list_partitions(admin, [FINDINGS.name])
-        async with lease(settings.kafka, f"{settings.group}-lease", settings.session_seconds) as held:
+        group = f"{settings.group}-lease"
+        async with lease(settings.kafka, group, settings.session_seconds, state.note_waiting) as held:
             state.connection.note_contact()
             await held.wait_until_held()
-            logger.info("this process holds the lease %s-lease: it works, others wait", settings.group)
+            logger.info("this process holds the lease %s: it works, others wait", group)
             try:
                 await run_until_first_ends(held.wait_until_lost(), hold(partitions, findings))
             finally:
-                state.not_ready, state.audited_until = WAITING, None
+                state.audited_until = None
 
     async def hold(partitions: Sequence[TopicPartition], findings: Sequence[TopicPartition]) -> None:
         # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index

@@ -5,7 +5,7 @@ that is killed or stopped loses it when its session ends. A stopped holder that 
 until then two processes work, so their work has to be safe to do twice.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -19,18 +19,21 @@ from schemas.topics import ALERTS
 _TOPIC: Final = ALERTS
 """Any topic of one partition that every cluster has."""
 _POLL_MS: Final = 200
+JOINING: Final = "waiting for Kafka to assign the lease"
 WAITING: Final = "waiting for the lease: another process works"
-"""Answer of a process that is not ready because another one holds the lease."""
+TAKING_OVER: Final = "has the lease, and reads how far the work is"
+"""Reasons of a process of a lease for not being ready, in their order."""
 
 
 class Lease:
     """Lease that one process holds at a time. A member has to await ``wait_until_held`` or ``wait_until_lost`` at any
-    time, or its group excludes it.
+    time, or its group excludes it. ``note`` takes the reason why the process is not ready.
     """
 
-    def __init__(self, consumer: Any) -> None:
-        self._consumer = consumer
+    def __init__(self, consumer: Any, note: Callable[[str], None]) -> None:
+        self._consumer, self._note = consumer, note
         self.is_held = False
+        note(JOINING)
 
     async def wait_until_held(self) -> None:
         """Wait until this process holds the lease. Raises ``KafkaError``."""
@@ -48,13 +51,18 @@ class Lease:
         partitions = self._consumer.assignment()
         # Only the owner of the partition matters: nobody reads it.
         self._consumer.pause(*partitions)
-        self.is_held = bool(partitions)
+        had_it, self.is_held = self.is_held, bool(partitions)
+        if not (had_it and self.is_held):
+            self._note(TAKING_OVER if self.is_held else WAITING)
 
 
 @asynccontextmanager
-async def lease(kafka: KafkaConnection, group: str, session_seconds: float) -> AsyncIterator[Lease]:
+async def lease(
+    kafka: KafkaConnection, group: str, session_seconds: float, note: Callable[[str], None]
+) -> AsyncIterator[Lease]:
     """The lease of the processes that name this consumer group. Within the context this process waits for it or holds
-    it, and gives it up at the end. Raises ``KafkaError``, ``NotProvisionedError``.
+    it, and gives it up at the end. ``note`` takes the reason why the process is not ready. Raises ``KafkaError``,
+    ``NotProvisionedError``.
     """
     require([_TOPIC.name], await list_topic_names(kafka))
     consumer = create_consumer(
@@ -64,7 +72,7 @@ async def lease(kafka: KafkaConnection, group: str, session_seconds: float) -> A
         # The client's default may move the partition each time that a process joins.
         partition_assignment_strategy=(StickyPartitionAssignor,),
     )
-    lease_of_group = Lease(consumer)
+    lease_of_group = Lease(consumer, note)
     consumer.subscribe([_TOPIC.name], listener=on_assignment(lease_of_group.note_assignment))
     async with connected(consumer):
         yield lease_of_group

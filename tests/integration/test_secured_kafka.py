@@ -57,6 +57,8 @@ API: Final = "schedulerlog-api"
 API_TOPICS: Final = {ATTEMPTS.name, PODS.name, NODE_STATES.name, ALERTS.name}
 """Topics that the API reads."""
 RIGHTS: Final = read_deployed_rights()
+LEASED: Final = ("kube-events", "hami-log", "kai-log")
+"""Readers of which one reads, and the others wait by the group of a lease."""
 BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
 REFUSED: Final = "invalid credentials with SASL mechanism SCRAM-SHA-512"
 SELDOM: Final = {
@@ -116,8 +118,9 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
     assert node in {item["name"] for item in answer.json()["filter"]["nodes"]}
     eventually(lambda: running.count_documents("schedulerlog-attempts", namespace))
     running.processes.run(
-        "hami-log", "ingest", "hami-log", str(PROPOSAL), *write_flags(running.get_settings("hami-log"))
-    )
+        "hami-log", "ingest", "hami-log", str(PROPOSAL), "--lease", f"schedulerlog-hami-log-{namespace}",
+        *write_flags(running.get_settings("hami-log")),
+    )  # fmt: skip
     asyncio.run(send_garbage(kafka))
     wait_until_used(kafka, "worker")
     wait_until_used(kafka, "index")
@@ -239,9 +242,12 @@ def test_the_user_of_a_process_sees_the_lag_that_keda_asks_for(
 
 
 def test_all_that_publish_what_they_read_have_the_same_rights() -> None:
-    sent = RIGHTS["schedulerlog-hami-log"]
-    assert RIGHTS["schedulerlog-scheduler"] == RIGHTS["schedulerlog-kube-events"] == RIGHTS["schedulerlog-kai-log"]
-    assert RIGHTS["schedulerlog-kai-log"] == sent
+    sent = RIGHTS["schedulerlog-scheduler"]
+    for name in LEASED:
+        assert RIGHTS[f"schedulerlog-{name}"] == sent | {
+            Right("topic", "schedulerlog.alerts", "Describe"),
+            Right("group", f"schedulerlog-{name}-", "Read", "prefix"),
+        }
     assert RIGHTS["schedulerlog-raw-logs"] - sent == {
         Right("topic", "schedulerlog.raw-logs", "Read"), Right("group", "schedulerlog-ingest-raw-logs", "Read"),
     }  # fmt: skip

@@ -40,3 +40,12 @@ def get_versions(running: Pipeline, query: dict[str, Any]) -> dict[str, tuple[in
         f"{hit['_index']}/{hit['_id']}": (0 if "-findings-" in hit["_index"] else hit["_version"], hit["_source"])
         for hit in hits
     }
+
+
+def read_readiness(port: str) -> tuple[int, str]:
+    """Read status and text of a process's readiness; 0 while it does not answer."""
+    try:
+        answer = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=5)
+    except httpx.TransportError:
+        return 0, ""
+    return answer.status_code, answer.text
