@@ -23,6 +23,7 @@ VERSION_PLACES = (
     ("runtime/cli/installation.py", r'(?<=^VERSION: Final = ")[^"]+(?="$)'),
     ("headlamp/package.json", r'(?<=^  "version": ")[^"]+(?=",$)'),
     ("deploy/kustomize/components/pods/kustomization.yaml", r"(?<=schedulerlog/schedulerlog, newTag: )[^}]+(?=\}$)"),
+    ("deploy/kustomize/components/labels/kustomization.yaml", r"(?<=~1version, value: )[^}]+(?=\}$)"),
     ("deploy/helm/Chart.yaml", r"(?<=^version: )\S+$"),
     ("deploy/helm/Chart.yaml", r"(?<=^appVersion: )\S+$"),
     ("deploy/kustomize/components/hami/deployment-in.yaml", r'(?<=ghcr.io/schedulerlog/schedulerlog:)[^"]+(?="\}$)'),

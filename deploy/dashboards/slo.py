@@ -13,7 +13,8 @@ import yaml
 
 from schemas.json_types import Json
 
-RUNBOOK: Final = "https://github.com/schedulerlog/schedulerlog/blob/main/docs/runbooks.md#"
+RUNBOOK: Final = "docs/runbooks.md#"
+"""Page of this repository; runbooks.yaml of deploy/kustomize and the chart put an address before the section."""
 _HEAD: Final = (
     "# Written by `make generate` from deploy/dashboards/slo.py; change it there.\n"
     "# docs/runbooks.md explains each objective, and what to do when one is missed.\n"

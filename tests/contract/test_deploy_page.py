@@ -14,7 +14,7 @@ from runtime.settings.variables import read_variable_names
 PAGE = Path("docs/deploy.md").read_text(encoding="utf-8")
 KUSTOMIZE = Path("deploy/kustomize")
 # Parts of overlays, and what is patched into HAMi's own Deployment.
-OF_OVERLAYS = {"pods", "scheduler", "hami", "hami-log", "kai-log", "kube-events"}
+OF_OVERLAYS = {"pods", "labels", "scheduler", "hami", "hami-log", "kai-log", "kube-events"}
 MANIFESTS = [
     manifest
     for path in sorted(KUSTOMIZE.rglob("*.yaml"))

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,23 @@ def list_mentions(file: str) -> Iterator[str]:
 def test_paths_in_scripts_exist(file: str) -> None:
     missing = [path for path in list_mentions(file) if path not in PATHS and not BUILT.match(path)]
     assert not missing
+
+
+IMPORTS = [
+    (file, module, name)
+    for file in FILES
+    if SCRIPT.search(file)
+    for module, name in re.findall(r"\bfrom ([\w.]+) import (\w+)", (ROOT / file).read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize(("file", "module", "name"), IMPORTS)
+def test_what_a_script_imports_exists(file: str, module: str, name: str) -> None:
+    assert hasattr(import_module(module), name), file
+
+
+def test_scripts_import_modules() -> None:
+    assert ".ci/image" in {file for file, _, _ in IMPORTS}
 
 
 def test_scripts_name_paths() -> None:

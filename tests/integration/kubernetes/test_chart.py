@@ -55,7 +55,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 def from_kustomize(objects: list[Json]) -> dict[tuple[str, str, str], Json]:
-    """Compare by what is not kustomize's own: the hash of a ConfigMap's name, and the Namespace."""
+    """Compare by what is not kustomize's own: labels, the hash of a ConfigMap's name, and the Namespace."""
     items = [item for item in objects if item["kind"] != "Namespace"]
     text = json.dumps(items)
     for name in (item["metadata"]["name"] for item in select_kinds(items, "ConfigMap")):
@@ -63,6 +63,9 @@ def from_kustomize(objects: list[Json]) -> dict[tuple[str, str, str], Json]:
     items = json.loads(text)
     for item in select_kinds(items, "ConfigMap"):
         item["metadata"].pop("annotations", None)
+    for item in items:
+        for label in ADDED_LABELS & item["metadata"]["labels"].keys():
+            del item["metadata"]["labels"][label]
     return {identify(item): item for item in items}
 
 

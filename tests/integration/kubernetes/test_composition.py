@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dev.embedded.control_plane import ControlPlane
+from runtime.cli.installation import VERSION
 from schemas.json_types import Json
 from tests.support.control_plane.deployed import (
     KUSTOMIZE,
@@ -29,7 +30,7 @@ from tests.support.stress import IS_STRESS
 ALTERNATIVES = ("tls/kafka-scram", "keda-tls/kafka-certificate", "keda-tls/kafka-scram", "keda-tls/strimzi")
 """Components that say the opposite of another one (`tls`, `strimzi`), users and passwords in place of certificates, or
 that have another one in them (`keda`)."""
-PARTS_OF_OTHERS = ("pods", "hami", "tls/kafka-certificate", "tls/opensearch")
+PARTS_OF_OTHERS = ("pods", "labels", "hami", "tls/kafka-certificate", "tls/opensearch")
 """Listed by other components, or (`hami`) for the manifests of HAMi."""
 COMPONENTS = tuple(
     name
@@ -42,6 +43,7 @@ OLD_NAMESPACE = re.compile(
     r"|serviceaccounts:' \+ 'schedulerlog'"
 )
 """The namespace in the name of a Service, of a Secret (`NAMESPACE/NAME`) and of the accounts in it."""
+COMPOSITION = (KUSTOMIZE.parents[1] / "docs/composition.md").read_text()
 _SET_SIZE = 8
 """Components of a set: few enough that a third one seldom hides what two of them lack."""
 
@@ -95,6 +97,56 @@ def test_the_order_of_components_changes_nothing(cluster: ControlPlane, overlay:
         assert to_comparable(objects) == to_comparable(first)
     jobs = {"Job", "CronJob"}
     apply(cluster, [item for item in first if item["kind"] not in jobs], "--dry-run=server", "--force-conflicts")
+
+
+@pytest.mark.parametrize("overlay", ["demo", "small", "production-scheduler"])
+def test_every_object_has_the_labels_that_kubernetes_recommends(
+    cluster: ControlPlane, overlay: str, tmp_path: Path
+) -> None:
+    """https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/"""
+    objects = build(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays" / overlay, list_addable(overlay)))
+    wanted = {
+        "app.kubernetes.io/instance": "schedulerlog", "app.kubernetes.io/version": VERSION,
+        "app.kubernetes.io/managed-by": "kustomize",
+    }  # fmt: skip
+    by_object = {identify(item): item["metadata"]["labels"] for item in objects}
+    assert [key for key, labels in by_object.items() if not wanted.items() <= labels.items()] == []
+    others = {"app.kubernetes.io/name", "app.kubernetes.io/part-of"}
+    assert [key for key, labels in by_object.items() if not others <= labels.keys()] == []
+    # Selectors can't be changed, and a version in a pod would replace it.
+    for item in objects:
+        spec = item.get("spec") or {}
+        assert "app.kubernetes.io/version" not in str((spec.get("selector"), spec.get("template")))
+
+
+def test_objects_of_others_keep_their_labels(cluster: ControlPlane, tmp_path: Path) -> None:
+    folder = combine(tmp_path / "mine", KUSTOMIZE / "overlays/observe", ["events", "prometheus"])
+    mine = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "labels": {"app": "other"}}}
+    (folder / "mine.yaml").write_text(yaml.safe_dump(mine))
+    path = folder / "kustomization.yaml"
+    document = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(document | {"resources": [*document["resources"], "mine.yaml"]}))
+    (unchanged,) = (item for item in build(cluster, folder) if item["metadata"]["name"] == "mine")
+    assert unchanged == mine
+
+
+def test_alerts_link_the_copy_of_the_runbooks_that_an_overlay_names(cluster: ControlPlane, tmp_path: Path) -> None:
+    folder = combine(tmp_path / "linked", KUSTOMIZE / "base", ["prometheus"])
+    path = folder / "kustomization.yaml"
+    (folder / "runbooks.yaml").write_text((KUSTOMIZE / "runbooks.yaml").read_text())
+    (block,) = re.findall(r"```yaml\n(configMapGenerator:.*?runbooks\.yaml.*?)```", COMPOSITION, re.DOTALL)
+    before = list_runbooks(build(cluster, folder))
+    path.write_text(path.read_text() + block)
+    after = list_runbooks(build(cluster, folder))
+    assert len(before) > 15
+    assert {link.partition("#")[0] for link in before} == {"docs/runbooks.md"}
+    pages = "https://git.example.com/gpu/schedulerlog/docs/runbooks.md"
+    assert after == [link.replace("docs/runbooks.md", pages) for link in before]
+
+
+def list_runbooks(objects: Sequence[Json]) -> list[str]:
+    groups = [group for item in objects if item["kind"] == "PrometheusRule" for group in item["spec"]["groups"]]
+    return [rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"] if "alert" in rule]
 
 
 def draw_sets(names: Sequence[str], generator: random.Random) -> Iterator[list[str]]:
