@@ -287,7 +287,10 @@ def _assign_resources(process: str) -> Callable[[Any], Any]:
 
 
 def _count(process: str) -> Callable[[Any], Any]:
-    def change(value: Branch) -> HelmLines:
+    def change(value: Branch | int) -> HelmLines:
+        if isinstance(value, int):
+            chosen = f'get .Values.replicas "{process}"'
+            return HelmLines(f'replicas: {{{{ ternary ({chosen}) {value} (hasKey .Values.replicas "{process}") }}}}')
         call = f'include "schedulerlog.replicas" (list . "{process}" {value.then})'
         return HelmLines(f"{{{{- with {call} }}}}\nreplicas: {{{{ . }}}}\n{{{{- end }}}}")
 

@@ -318,9 +318,9 @@ class Values(ChartSection):
     resources: dict[Process, ResourcesValues] = {}
     """Requests and limits of single processes, over those of `size`: `api: {limits: {memory: 2Gi}}`."""
     high_availability: bool = False
-    """Three workers, index writers and APIs, two of all others; disruption budgets, spread over nodes."""
+    """Three workers, index writers and APIs, two of placements and alerts; disruption budgets, spread over nodes."""
     replicas: dict[Replicated, Annotated[int, Field(ge=0)]] = {}
-    """Pods of single processes, over those of `highAvailability`."""
+    """Pods of single processes, over those of `highAvailability` and the two of each source."""
     image: ImageValues = ImageValues()
     kafka: KafkaValues = KafkaValues()
     opensearch: OpenSearchValues = OpenSearchValues()

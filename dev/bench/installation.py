@@ -66,7 +66,7 @@ class Layout:
 
 SMALL: Final = Layout("small", 4, services=1, workers=1, schedulers=1, kafka_copies=1, index_copies=1)
 PRODUCTION: Final = Layout(
-    "production-scheduler", 23, services=15, workers=3, schedulers=2, kafka_copies=3, index_copies=2
+    "production-scheduler", 25, services=17, workers=3, schedulers=2, kafka_copies=3, index_copies=2
 )
 ROWS: Final = ((10, SMALL), (100, SMALL), (1_000, PRODUCTION), (5_000, PRODUCTION))
 

@@ -35,9 +35,9 @@ def test_pods_that_wait_and_pods_that_start_make_the_attempts() -> None:
 
 
 def test_an_unused_installation_takes_what_was_measured_at_rest() -> None:
-    """20.7 % of a core in docs/measurements.md for everything in one process; 8 processes more than the seven there."""
+    """20.7 % of a core in docs/measurements.md for everything in one process; ten processes more than those seven."""
     assert derive_installation(build_model(), 10, NOTHING, SMALL).cores == pytest.approx(0.207)
-    assert derive_installation(build_model(), 10, NOTHING, PRODUCTION).cores == pytest.approx(0.218 + 8 * 0.013)
+    assert derive_installation(build_model(), 10, NOTHING, PRODUCTION).cores == pytest.approx(0.218 + 10 * 0.013)
     # 141 MiB for the services and 78 for the scheduler, and what ten nodes are to each.
     assert derive_installation(build_model(), 10, NOTHING, SMALL).memory_gib == pytest.approx(219 / 1024, rel=0.03)
 
