@@ -80,6 +80,11 @@ _ARGO_NODE: Final = re.compile(r"\bnamespace=(?P<namespace>\S+) .*\bnodeID=(?P<n
 """Node of a workflow of Argo, which has the name of its pod."""
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
+_GROUP_REFUSED: Final = re.compile(
+    r"\] (?P<note>[Rr]esource in cluster is overused), "
+    r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue"
+)
+"""Line of Volcano's plugin overcommit, which judges groups before any node is looked at."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
 _NODE_CLAIM: Final = "NodeClaim"
 
@@ -123,6 +128,15 @@ def parse_statement(line: str) -> PastedEvent | None:
     tagged = _TAGGED.search(line)
     stated = find_sentence(tagged["note"] if tagged else line)
     return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
+
+
+def parse_group_line(line: str) -> PastedEvent | None:
+    """Parse a line of Volcano's log that refuses a pod group as a whole, in the words of its event."""
+    match = _GROUP_REFUSED.search(line)
+    names = match.groupdict() if match else {}
+    return (
+        PastedEvent("Unschedulable", names.pop("note").lower(), "volcano", kind="PodGroup", **names) if names else None
+    )
 
 
 def _strip_markup(line: str) -> str:

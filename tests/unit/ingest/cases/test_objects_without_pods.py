@@ -72,3 +72,16 @@ def test_a_workload_that_was_taken_back_is_not_an_admitted_one() -> None:
     (answer,) = diagnose_workload(case, workload).groups
     assert answer.obstacle
     assert answer.obstacle.code == "KueuePodsNotReady"
+
+
+def test_a_group_that_volcanos_log_refuses_as_a_whole_is_named_with_the_reason() -> None:
+    text = """
+        I0811 07:17:34.064198 1 enqueue.go:79] Try to enqueue PodGroup to 1 Queues
+        I0811 07:17:34.064205 1 overcommit.go:114] Resource in cluster is overused, reject job <nlp/fit> to be inqueue
+        """
+    case = read_text(text)
+    (group,) = list_unmade(case.objects)
+    (answer,) = diagnose_workload(case, group).groups
+    assert (group.namespace, group.name) == ("nlp", "fit")
+    assert answer.obstacle
+    assert "resource in cluster is overused" in answer.obstacle.sentence.en
