@@ -15,8 +15,9 @@ from engine.diagnosis.layers import gangs, gates, queues
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
 from engine.diagnosis.layers.pod_makers import REFUSALS, extract_refusal
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
+from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.tree import build_diagnosis, diagnose
-from engine.diagnosis.wording import count_devices, quote
+from engine.diagnosis.wording import NOTHING, count_devices, quote
 from engine.fit.events.event_builder import to_request
 from engine.fit.judge.request.pod_request import list_requests
 from engine.hami.vendor_catalog import list_vendors
@@ -184,7 +185,8 @@ def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -
         "scheduler": "volcano",
         "group": group.name,
         "words": message,
-        "queue": queue or "default",
+        # A group of which only the log speaks has a queue that nobody names.
+        "of_queue": write_phrase("of_queue", queue=queue) if queue else NOTHING,
     }
     running = get_object(entry, "status").get("running")
     words |= {"running": running if isinstance(running, int) else 0}

@@ -85,3 +85,4 @@ def test_a_group_that_volcanos_log_refuses_as_a_whole_is_named_with_the_reason()
     assert (group.namespace, group.name) == ("nlp", "fit")
     assert answer.obstacle
     assert "resource in cluster is overused" in answer.obstacle.sentence.en
+    assert "queue" not in answer.obstacle.sentence.en
