@@ -133,10 +133,10 @@ def parse_statement(line: str) -> PastedEvent | None:
 def parse_group_line(line: str) -> PastedEvent | None:
     """Parse a line of Volcano's log that refuses a pod group as a whole, in the words of its event."""
     match = _GROUP_REFUSED.search(line)
-    names = match.groupdict() if match else {}
-    return (
-        PastedEvent("Unschedulable", names.pop("note").lower(), "volcano", kind="PodGroup", **names) if names else None
-    )
+    if match is None:
+        return None
+    note, namespace, name = match.groups()
+    return PastedEvent("Unschedulable", note.lower(), "volcano", kind="PodGroup", namespace=namespace, name=name)
 
 
 def _strip_markup(line: str) -> str:
