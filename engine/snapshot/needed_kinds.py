@@ -49,6 +49,8 @@ WEBHOOKS: Final = (
 """Kinds that say why a webhook was not called."""
 KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Label by which a pod or a Job names a queue of Kueue."""
+KUEUE_MANAGED: Final = "kueue.x-k8s.io/managed"
+"""Label that Kueue's webhook adds to a pod."""
 _CREATION_IN_NAMESPACE: Final = (kinds.RESOURCE_QUOTA, kinds.LIMIT_RANGE)
 NODES: Final = ListedKind(kinds.NODE, "/api/v1/nodes")
 PODS: Final = ListedKind(kinds.POD, "/api/v1/pods", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"})
@@ -210,11 +212,14 @@ def list_shared_devices(versions: GroupVersions) -> list[ListedKind]:
 def list_webhooks(pod: Fields) -> list[ListedKind]:
     """List the kinds that say why a webhook was not called for a pod that lacks what it writes.
 
-    Empty for a pod that neither asks for parts of devices nor names a queue of Kueue.
+    Empty for a pod that neither asks Kubernetes' own scheduler for parts of devices nor names a queue of Kueue that has
+    not taken it in.
     """
-    labels = get_object(pod, "metadata", "labels")
-    names = _list_extended(get_object(pod, "spec"))
-    return list(WEBHOOKS) if KUEUE_QUEUE in labels or any(map(is_share_resource, names)) else []
+    labels, spec = get_object(pod, "metadata", "labels"), get_object(pod, "spec")
+    is_hamis = get_text(spec, "schedulerName") not in ("", "default-scheduler")
+    lacks_scheduler = not is_hamis and any(map(is_share_resource, _list_extended(spec)))
+    lacks_gate = KUEUE_QUEUE in labels and KUEUE_MANAGED not in labels
+    return list(WEBHOOKS) if lacks_scheduler or lacks_gate else []
 
 
 def _build_collection(entry: _GroupKind, version: str, namespace: str) -> ListedKind:

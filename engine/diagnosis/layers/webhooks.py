@@ -12,6 +12,7 @@ from engine.diagnosis.layers.kueue_workloads import LOCAL_QUEUE, QUEUE_LABEL, is
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
 from engine.snapshot import kinds
+from engine.snapshot.needed_kinds import KUEUE_MANAGED
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
 from schemas.answers.diagnosis import InBothLanguages
 
@@ -19,7 +20,6 @@ OF_HAMI: Final = ("vgpu.hami.io",)
 OF_KUEUE: Final = ("mpod.kb.io",)
 """Webhook of Kueue's pod integration; controllers made with kubebuilder have the same name, in other configurations."""
 NOT_TAKEN: Final = "KueuePodNotTaken"
-_MANAGED: Final = "kueue.x-k8s.io/managed"
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """Label that Kubernetes gives each namespace: its name."""
 
@@ -91,7 +91,7 @@ def check_kueue_webhook(facts: DiagnosisFacts) -> Iterator[TreeStep]:
     pod, objects = facts.pod, facts.objects
     queue = pod.labels.get(QUEUE_LABEL, "") if pod else ""
     # A pod of a Job is let in with its Job.
-    if pod is None or not queue or pod.owners or pod.labels.get(_MANAGED) or any(map(is_gate, pod.gates or ())):
+    if pod is None or not queue or pod.owners or pod.labels.get(KUEUE_MANAGED) or any(map(is_gate, pod.gates or ())):
         return
     if objects is None or not (objects.select(LOCAL_QUEUE) or objects.select(kinds.MUTATING_WEBHOOKS)):
         return

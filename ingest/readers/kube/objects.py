@@ -101,13 +101,14 @@ def observe_registration(node: JsonView, cluster: str) -> NodeRegistered | None:
     """
     name, observed = get_text(node, "metadata", "name"), derive_change_time(node)
     annotations = get_object(node, "metadata", "annotations")
-    if name and observed and (divisible := list_node_devices(node, None)):
-        return to_node_registered(cluster, name, observed, to_registration(divisible))
     vendors = list_vendors(annotations)
     reading = read_node(node, vendors)
     devices = reading.combine_devices(vendors)
-    if not name or observed is None or (devices is None and reading.problem is None):
+    if not name or observed is None:
         return None
+    if devices is None and reading.problem is None:
+        divisible = list_node_devices(node, None)
+        return to_node_registered(cluster, name, observed, to_registration(divisible)) if divisible else None
     return to_node_registered(
         cluster, name, observed, devices.registration if devices else None,
         cause=str(reading.problem or ""), handshake=get_text(annotations, HANDSHAKE),
