@@ -19,6 +19,7 @@ plans          the plans of drains, of moves, and of nodes to add
 simulated_pod  pure: that simulation by the scheduler's own fit, with diagnosis and suggestions
 alerts         the alerts that fire
 watching       every change, over the ends of single watches, and a line for each
+notices        messages of a watch to a chat's webhook
 log_files      ``explain``: pods from a scheduler's log file, without any server
 progress       a line while a long file is read
 log_rows       the rows of ``explain``: a diagnosis each, with what helps, scores and findings

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,10 +13,14 @@ from cli.client.problems import Problem
 from cli.client.requests import build_pod_path
 from cli.client.transport import Transport
 from cli.terminal.answers import end_with
-from cli.terminal.exit_codes import INTERRUPTED, PLACED, WAITING
+from cli.terminal.exit_codes import INTERRUPTED, PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit
 from cli.terminal.values import to_status_word
+from runtime.cli.cli import fail
+
+if TYPE_CHECKING:
+    from cli.terminal.notices import Notices
 
 
 @with_api_options
@@ -24,6 +29,14 @@ def watch(
     pod: Annotated[str, typer.Argument(metavar="POD", help="NAME or NAMESPACE/NAME; default: all that wait.")] = "",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Pods of all namespaces.")] = False,
     until_placed: Annotated[bool, typer.Option("--until-placed", help="End with 0 when the pod is placed.")] = False,
+    webhook_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the address of a chat's webhook (Slack's form): gets a message when what decides about "
+            "the pod changes, and when it is placed.",
+        ),
+    ] = None,
 ) -> None:
     """Print a line for each decision about a pod, or about all pods that wait, as it happens. Ctrl-C ends it.
 
@@ -34,18 +47,35 @@ def watch(
       schedulerlog watch -n llm -o json
     """
     transport, code = asking.create_transport(), INTERRUPTED
+    if webhook_file and not pod:
+        fail("--webhook-file: is about one pod: name it", USAGE)
     if not pod:
         query = {"namespace": "" if all_namespaces else transport.get_namespace()}
         for change in _iterate_changes(follow(transport, "/pending", query)):
             show_change(asking, change)
             code = PLACED
         raise typer.Exit(code)
-    for change in _iterate_changes(follow(transport, build_pod_path(*asking.parse_pod(pod), "schedulerlog"), {})):
+    namespace, name = asking.parse_pod(pod)
+    notices = _create_notices(webhook_file, asking, namespace, name) if webhook_file else None
+    for change in _iterate_changes(follow(transport, build_pod_path(namespace, name, "schedulerlog"), {})):
         show_change(asking, change)
+        if notices:
+            diagnosis = transport.get(build_pod_path(namespace, name, "diagnosis"), {"changes": "false"})
+            if not isinstance(diagnosis, Problem):
+                notices.send_news(diagnosis)
         code = PLACED if change.object.get("status") == "succeeded" else WAITING
         if until_placed and code == PLACED:
             break
     raise typer.Exit(code)
+
+
+def _create_notices(file: Path, asking: Asking, namespace: str, name: str) -> "Notices":
+    """Create the messages about a pod, with the address of its page where that of the API is known."""
+    # Imported late: it brings a client of HTTP.
+    from cli.terminal.notices import Notices, read_webhook
+
+    page_url = f"{asking.api_url}/ui/pods/{namespace}/{name}" if asking.api_url else ""
+    return Notices(read_webhook(file), page_url)
 
 
 def follow_later(transport: Transport, path: str, query: Mapping[str, str]) -> Iterator[WatchedChange]:

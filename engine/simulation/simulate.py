@@ -23,10 +23,10 @@ from engine.simulation.ignored_words import (
 from engine.simulation.object_quotas import describe_object_quotas
 from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.proved_changes import ProvedChanges, find_changes
+from engine.simulation.renamed_resources import TABLE_UNKNOWN
 from engine.simulation.requests import describe_uncounted
 from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.verdict import (
-    TABLE_UNKNOWN,
     PodOutcome,
     PodRejectedError,
     PodVerdict,

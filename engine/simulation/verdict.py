@@ -25,9 +25,9 @@ from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.creation import create_pod, find_refusal
 from engine.simulation.device_parts import PartsRefused, refuse_parts
-from engine.simulation.ignored_words import is_mig_resource, list_unknown_resources
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
+from engine.simulation.renamed_resources import find_table_obstacles
 from engine.simulation.setting import Note
 from engine.snapshot import kinds
 from engine.snapshot.fields import RejectedObject
@@ -320,35 +320,6 @@ def _drop_amounts(container: Mapping[str, Any], names: frozenset[str]) -> Json:
         if field in resources
     }
     return {**container, "resources": {**resources, **cut}}
-
-
-TABLE_UNKNOWN: Final = "ResourceNotInTable"
-
-
-def find_table_obstacles(
-    cluster: SimulationCluster, pod: Mapping[str, Any], admitted: AdmittedPod
-) -> tuple[FoundObstacle, ...]:
-    """Find resources that a device table which fits the cluster would know.
-
-    Nodes that register devices and offer none under the table's name offer them under another: HAMi's resources are
-    renamed there, and nothing is known about what the pod asks for.
-    """
-    if not admitted.is_hamis or not cluster.has_hami:
-        return ()
-    unknown = [name for name in list_unknown_resources(pod, cluster.vendors) if not is_mig_resource(name)]
-    renamed = [name for name in unknown if _is_renamed(cluster, name)]
-    if not renamed:
-        return ()
-    words: dict[str, Word] = {"resources": shorten_list(renamed), "count": len(renamed)}
-    return (FoundObstacle(TABLE_UNKNOWN, words),)
-
-
-def _is_renamed(cluster: SimulationCluster, resource: str) -> bool:
-    domain = resource.partition("/")[0]
-    names = [vendor.resources.count for vendor in cluster.vendors]
-    counts = [name for name in names if name.partition("/")[0] == domain]
-    nodes = [cluster.snapshot.nodes[name].node for name in cluster.columns.node_names if name in cluster.snapshot.nodes]
-    return bool(nodes) and not any(node.allocatable.get(count, 0) for node in nodes for count in counts)
 
 
 def _build_denied(cluster: SimulationCluster, admitted: AdmittedPod, obstacle: FoundObstacle) -> PodVerdict:
