@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.layers.scale_ups import find_scale_up
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.texts import write_phrase
@@ -114,6 +115,14 @@ def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Wor
     time = event.evidence.time
     words |= {"groups": names, "at": time.strftime("%H:%M:%S UTC") if time else ""}
     clauses = ["at"] if time else []
+    if came := find_scale_up(facts, event):
+        reasons = InBothLanguages(
+            en="; ".join(reason.en.rstrip(".") for reason in came.reasons),
+            zh="；".join(reason.zh.rstrip("。") for reason in came.reasons),
+        )
+        words |= {"before": came.before, "after": came.after, "reasons": reasons}
+        evidence = [event.evidence, came.refusal.evidence]
+        return FoundObstacle("AutoscalerAdded", words, evidence=evidence, clauses=["reasons"] if came.reasons else [])
     if time and facts.now - time > _SOON:
         words["ago"] = describe_age(time, facts)
         return FoundObstacle("AutoscalerLate", words, evidence=[event.evidence])

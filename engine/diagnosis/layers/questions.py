@@ -58,6 +58,13 @@ def answer_layer_questions(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 def explains_wait(steps: Iterable[TreeStep]) -> bool:
     """Tell whether a layer explains the wait: then neither the scheduler nor its verdicts on nodes are in question."""
-    autoscaler = ("AutoscalerAdds", "AutoscalerLate", "AutoscalerCannot", "AutoscalerFailed", "NodeNotLaunched")
+    autoscaler = (
+        "AutoscalerAdds",
+        "AutoscalerAdded",
+        "AutoscalerLate",
+        "AutoscalerCannot",
+        "AutoscalerFailed",
+        "NodeNotLaunched",
+    )
     codes = {obstacle.code for step in steps for obstacle in step.obstacles}
     return bool(codes - _NEXT_TO_NODES - set(autoscaler))

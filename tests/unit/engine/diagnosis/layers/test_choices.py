@@ -118,6 +118,45 @@ def test_a_node_that_is_coming_makes_waiting_right() -> None:
     assert "AutoscalerLate" in [other.code for other in diagnosis.other_obstacles]
 
 
+@pytest.mark.parametrize(
+    ("later", "code"),
+    [
+        ("0/3 nodes are available: 1 node(s) had volume node affinity conflict, 2 Insufficient amd.com/gpu.", "Added"),
+        ("0/3 nodes are available: 3 Insufficient amd.com/gpu.", "Added"),
+        # The node is there and still starts: waiting is right.
+        (
+            "0/3 nodes are available: 2 Insufficient amd.com/gpu, 1 node(s) had untolerated taint {gpu-not-ready: }.",
+            "Adds",
+        ),
+        ("0/2 nodes are available: 2 Insufficient amd.com/gpu, 2 Insufficient cpu.", "Adds"),
+    ],
+)
+def test_a_node_that_came_and_does_not_take_the_pod_is_not_waited_for(later: str, code: str) -> None:
+    events = [
+        {
+            **an_event("FailedScheduling", FULL, time="2026-11-24T08:19:00Z"),
+            "metadata": {"namespace": "lab", "name": "job-0.earlier"},
+        },
+        an_event(
+            "TriggeredScaleUp",
+            "pod triggered scale-up: [{pool-x 2->3 (max: 9)}]",
+            reporter="cluster-autoscaler",
+            type="Normal",
+            time="2026-11-24T08:20:00Z",
+        ),
+        an_event("FailedScheduling", later, time="2026-11-24T08:26:00Z"),
+    ]
+    diagnosis = diagnose_case(a_pod(refusal=later), *events)
+    assert get_code(diagnosis) == f"Autoscaler{code}"
+    if "volume" in later:
+        assert diagnosis.sentence.en == (
+            "The cluster autoscaler has added a node (the scheduler counts 3, and 2 before), and the pod is still "
+            "refused; on more nodes than before: 1 of 3 nodes can't reach the pod's volumes."
+        )
+        assert diagnosis.obstacle
+        assert diagnosis.obstacle.who_acts == ["you", "administrator"]
+
+
 def test_an_autoscaler_that_cannot_help_counts_its_node_groups_by_reason() -> None:
     note = (
         "pod didn't trigger scale-up: 3 node(s) had untolerated taint {tier: spot}, 2 Insufficient "
