@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from engine.device_parts.divisible import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount, read_mib
+from engine.hami.annotations import GPU_COUNT
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
 DEVICE: Final = "Device.scheduling.koordinator.sh"
@@ -21,7 +22,7 @@ _DOMAIN: Final = "koordinator.sh/"
 _CORE, _MEMORY, _RATIO, _SHARED = "gpu-core", "gpu-memory", "gpu-memory-ratio", "gpu.shared"
 _PERCENT: Final = "koordinator.sh/gpu"
 """Compute and memory of GPUs together, in percent."""
-_COUNTED: Final = ("nvidia.com/gpu", "amd.com/gpu", "dcu.com/gpu")
+_COUNTED: Final = (GPU_COUNT, "amd.com/gpu", "dcu.com/gpu")
 _OTHERS: Final = ("rdma", "fpga")
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from engine.device_parts.divisible import WHOLE_DEVICE, DevicePart, DivisibleDevice, PartRequest, read_amount
+from engine.hami.annotations import NO_USE_TYPE, USE_TYPE
 from engine.hami.reason_codes import ReasonCode
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
@@ -24,9 +25,8 @@ _HELD_FIELDS: Final = 4
 ASSIGNED: Final = "volcano.sh/vgpu-node"
 """Annotation of a pod that Volcano has given devices: their node."""
 _MODE: Final = "volcano.sh/vgpu-mode"
-_USE_TYPE, _NO_USE_TYPE = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
 _USE_UUID, _NO_USE_UUID = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"
-ANNOTATIONS: Final = (IDS, _USE_TYPE, _NO_USE_TYPE, _USE_UUID, _NO_USE_UUID, _MODE)
+ANNOTATIONS: Final = (IDS, USE_TYPE, NO_USE_TYPE, _USE_UUID, _NO_USE_UUID, _MODE)
 """Annotations of pods that decide about devices."""
 
 
@@ -82,7 +82,7 @@ def _find_mismatch(annotations: Mapping[str, str], device: DivisibleDevice) -> R
     use, no_use = _split(annotations, _USE_UUID), _split(annotations, _NO_USE_UUID)
     if (use and device.name not in use) or device.name in no_use:
         return ReasonCode.CARD_UUID_MISMATCH
-    types, no_types = _split(annotations, _USE_TYPE), _split(annotations, _NO_USE_TYPE)
+    types, no_types = _split(annotations, USE_TYPE), _split(annotations, NO_USE_TYPE)
     if types and not _names_model(types, device.model):
         return ReasonCode.CARD_TYPE_MISMATCH
     # Volcano looks at the excluded models only where no models are named.

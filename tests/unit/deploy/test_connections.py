@@ -101,7 +101,7 @@ def test_a_budget_is_about_pods_that_there_are() -> None:
         get_component(template) for budget in budgets for template in iterate_templates()
         if matches(budget["spec"]["selector"], template["metadata"]["labels"])
     }  # fmt: skip
-    assert len(protected) == len(budgets) == 6
+    assert len(protected) == len(budgets) == 12
 
 
 def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process_for_each_partition() -> None:
@@ -154,7 +154,7 @@ def get_authentications(way: str) -> dict[str, dict[str, Any]]:
     documents = read_documents(f"components/keda-tls/{way}/*.yaml")
     specs = {item["metadata"]["name"]: item["spec"] for item in documents if item["kind"] == "TriggerAuthentication"}
     (kustomization,) = [item for item in documents if item["kind"] == "Component"]
-    assert kustomization["components"] == ["../../keda"]
+    assert kustomization["components"] == ["../../keda", "../../labels"]
     authentications = {}
     for patch in kustomization["patches"]:
         added = {operation["path"]: operation["value"] for operation in yaml.safe_load(patch["patch"])}

@@ -77,7 +77,7 @@ def test_a_right_is_about_one_topic_of_the_contract_or_one_group() -> None:
     resources = [rule["resource"] for rules in read_users().values() for rule in rules]
     assert {resource["name"] for resource in resources if resource["type"] == "topic"} <= names
     assert {resource["type"] for resource in resources} == {"topic", "group"}
-    # Of a process whose group has the cluster's name in it.
+    # Of processes whose group, or lease, has the cluster's name in it.
     assert {resource["name"] for resource in resources if resource["patternType"] != "literal"} == {
-        "schedulerlog-events-"
+        f"schedulerlog-{process}-" for process in ("events", "kube-events", "hami-log", "kai-log")
     }
