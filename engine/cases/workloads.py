@@ -88,7 +88,9 @@ def _waits(holder: Fields) -> bool:
     # Kueue may leave the condition Admitted of a Workload that it has taken back.
     if states.get("Evicted") == "True" and states.get("Requeued") != "True":
         return True
+    checks = iterate_objects(holder, "status", "admissionChecks")
     is_held = "False" in states.values() or states.get("Unschedulable") == "True"
+    is_held = is_held or any(get_text(check, "state") not in ("", "Ready") for check in checks)
     return states.get("Admitted") != "True" and (is_held or get_text(holder, "status", "phase") == "Pending")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from engine.diagnosis.layers.kueue import explain_inactive_queue
 from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, LOCAL_QUEUE
-from engine.diagnosis.texts import write_remedy, write_sentence
+from engine.diagnosis.texts import write_phrase, write_remedy, write_sentence
 from engine.snapshot.case_objects import CaseObjects
 
 
@@ -13,5 +13,7 @@ def iterate_queue_answers(objects: CaseObjects) -> Iterator[str]:
     for kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
         for (namespace, name), queue in objects.tables.get(kind, {}).items():
             if obstacle := explain_inactive_queue(kind.partition(".")[0], queue):
+                held = {"held": write_phrase("held_queue")}
+                obstacle = obstacle._replace(words={**obstacle.words, **held})
                 remedy = write_remedy(obstacle, namespace or "<namespace>", name)
                 yield f"{write_sentence(obstacle).en} {remedy.en}"

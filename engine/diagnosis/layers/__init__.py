@@ -3,8 +3,8 @@
 A waiting pod is most often not waiting for a device. Each module knows one layer, and finds its obstacles in the
 objects of the cluster, in what schedulers wrote on the pod, and in events:
 
-- ``gates``, ``kueue``, ``kueue_workloads``, ``kueue_messages``, ``kueue_quota``: scheduling gates, Kueue's Workload
-  behind them, the words about it, its quota
+- ``gates``, ``kueue``, ``kueue_workloads``, ``kueue_messages``, ``kueue_quota``, ``kueue_checks``: scheduling gates,
+  Kueue's Workload behind them, the words about it, its quota, its admission checks
 - ``queues``, ``yunikorn``, ``volcano_queues``: quotas of Koordinator, the capacity plugin, KAI, YuniKorn and Volcano
 - ``gangs``, ``group_members``, ``pod_makers``: pods that start only together, and what makes them
 - ``kai_pools``: nodes of a pool of KAI

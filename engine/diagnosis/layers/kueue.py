@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
+from engine.diagnosis.layers.kueue_checks import describe_checks, explain_checks, explain_rejection, explain_remote
 from engine.diagnosis.layers.kueue_messages import QuotaMaximum, choose_part, find_maxima, find_shortages, list_refusals
 from engine.diagnosis.layers.kueue_quota import (
     describe_place,
@@ -46,10 +47,6 @@ _LEVEL: Final = re.compile(r"no topology domains? at level:? \"?(?P<level>[^\s\"
 _MISSING: Final = re.compile(r"(?P<kind>LocalQueue|ClusterQueue) (?P<queue>\S+) doesn't exist")
 _UNREADY: Final = "all admitted workloads to be in PodsReady condition"
 _OVERTAKEN: Final = "no longer fits after processing another workload"
-_PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
-_NOT_PROVISIONED: Final = (("Failed", "True"), ("Provisioned", "False"))
-"""Conditions of a ProvisioningRequest, with the status in which they say that there are no nodes for it."""
-_REMOTE: Final = re.compile(r"got reservation on \"(?P<cluster>[^\"]+)\"")
 _STOPPED: Final = ("Stopped", "Terminating")
 """Reasons of a queue's condition Active that somebody has caused on purpose."""
 _STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
@@ -61,8 +58,11 @@ def explain_workload(facts: DiagnosisFacts, workload: Workload, gates: Sequence[
     reserved = workload.find_condition("QuotaReserved")
     path = f"/apis/{DOMAIN}/v1beta2/namespaces/{facts.namespace}/workloads/{workload.name}"
     message = reserved.message if reserved else ""
+    # The pod of a Workload that was read alone does not exist: it is made of the Workload's own template.
+    is_alone = facts.pod is not None and f"Workload/{workload.name}" in facts.pod.owners
     words: dict[str, Word] = {
         "workload": workload.name,
+        "held": write_phrase("held_workload" if is_alone else "held_pod", workload=workload.name),
         "local_queue": get_text(workload.object, "spec", "queueName"),
         "queue": workload.cluster_queue or "?",
         "namespace": facts.namespace,
@@ -98,9 +98,9 @@ def check_flavor(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 
 def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
-    if rejection := _explain_rejection(workload):
+    if rejection := explain_rejection(workload):
         return rejection
-    if remote := _explain_remote(workload):
+    if remote := explain_remote(workload):
         return remote
     if workload.is_admitted and not _is_taken_back(workload):
         suspended = _list_suspended(workload)
@@ -110,7 +110,7 @@ def _explain(workload: Workload, reserved: Condition | None) -> FoundObstacle:
     if _is_taken_back(workload) and (eviction := _explain_eviction(workload)):
         return eviction
     if reserved and reserved.status == "True":
-        return _explain_checks(workload)
+        return explain_checks(workload)
     if obstacle := _explain_queue(workload, reserved) or _explain_eviction(workload):
         return obstacle
     if reserved is None:
@@ -129,24 +129,6 @@ def _list_suspended(workload: Workload) -> list[str]:
     ]
 
 
-def _explain_rejection(workload: Workload) -> FoundObstacle | None:
-    """Explain a Workload that an admission check has rejected: Kueue does not ask the check again."""
-    for check in iterate_objects(workload.object, "status", "admissionChecks"):
-        if get_text(check, "state") == "Rejected":
-            why = quote(get_text(check, "message"))
-            words: dict[str, Word] = {"check": get_text(check, "name"), "why": why}
-            return FoundObstacle("KueueCheckRejected", words, clauses=["why"] if why else [])
-    return None
-
-
-def _explain_remote(workload: Workload) -> FoundObstacle | None:
-    """Explain a Workload that MultiKueue runs on another cluster: its pods are there, and none is made here."""
-    for check in iterate_objects(workload.object, "status", "admissionChecks"):
-        if match := _REMOTE.search(get_text(check, "message")):
-            return FoundObstacle("KueueElsewhere", {"cluster": match["cluster"], "check": get_text(check, "name")})
-    return None
-
-
 def _is_taken_back(workload: Workload) -> bool:
     """Tell whether Kueue has evicted the Workload after its admission, whose condition it may keep."""
     admitted, evicted = workload.find_condition("Admitted"), workload.find_condition("Evicted")
@@ -160,39 +142,6 @@ def _explain_deactivated(workload: Workload) -> FoundObstacle:
     evicted = workload.find_condition("Evicted")
     why = quote(f"{evicted.reason}: {evicted.message}") if evicted and evicted.status == "True" else ""
     return FoundObstacle("KueueDeactivated", {"why": why}, clauses=["why"] if why else [])
-
-
-def _explain_checks(workload: Workload) -> FoundObstacle:
-    """Explain a Workload that has its quota, and waits for admission checks or its topology."""
-    admitted = workload.find_condition("Admitted")
-    why = _describe_checks(workload) or (quote(f"{admitted.reason}: {admitted.message}") if admitted else "")
-    return FoundObstacle("KueueChecks", {"why": why}, clauses=["why"] if why else [])
-
-
-def _describe_checks(workload: Workload) -> str:
-    """Describe the admission checks that are not ready, with the words of a provisioner that one of them asks."""
-    return "; ".join(
-        f"{get_text(check, 'name')} is {get_text(check, 'state')}"
-        + (f" ({quote(why)})" if (why := get_text(check, "message")) else "")
-        + _describe_provisioning(workload, get_text(check, "name"))
-        for check in iterate_objects(workload.object, "status", "admissionChecks")
-        if get_text(check, "state") != "Ready"
-    )
-
-
-def _describe_provisioning(workload: Workload, check: str) -> str:
-    """Describe the latest ProvisioningRequest of a check: Kueue names it after the Workload, the check and a number."""
-    beginning = f"{workload.name}-{check}-"
-    entries = [
-        entry
-        for entry in workload.objects.select(_PROVISIONING, workload.namespace)
-        if get_text(entry, "metadata", "name").startswith(beginning)
-    ]
-    latest = max(entries, key=lambda entry: get_text(entry, "metadata", "name"), default=None)
-    conditions = [entry for entry in list_conditions(latest or {}) if entry.type in ("Failed", "Provisioned")]
-    failures = [entry for entry in conditions if (entry.type, entry.status) in _NOT_PROVISIONED]
-    words = quote(f"{failures[0].reason}: {failures[0].message}") if failures else ""
-    return f"; ProvisioningRequest {get_text(latest, 'metadata', 'name')}: {words}" if words else ""
 
 
 def _explain_queue(workload: Workload, reserved: Condition | None) -> FoundObstacle | None:
@@ -243,7 +192,7 @@ def _explain_eviction(workload: Workload) -> FoundObstacle | None:
     if evicted is None or evicted.status != "True" or is_back or is_preempted(workload):
         return None
     state = get_object(workload.object, "status", "requeueState")
-    checks = _describe_checks(workload) if evicted.reason == "AdmissionCheck" else ""
+    checks = describe_checks(workload) if evicted.reason == "AdmissionCheck" else ""
     words: dict[str, Word] = {
         "why": quote(f"{evicted.reason}: {evicted.message}"),
         "checks": checks,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.cases.unmade_causes import list_unmade
 from engine.cases.workloads import find_workloads
 from ingest.cases.answers import diagnose_pods
 from ingest.cases.read_case import list_pod_names, read_case_text
@@ -37,6 +38,42 @@ def test_a_workload_that_was_taken_back_is_not_admitted(state: str, code: str) -
     assert group.obstacle is not None
     assert group.obstacle.code == code
     assert "budget" in group.obstacle.sentence.en
+
+
+RESERVED = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata: {name: jobset-fold, namespace: bio, creationTimestamp: "2026-03-04T10:00:00Z"}
+spec: {active: true, queueName: lab, podSets: [{name: main, count: 2, template: {spec: {containers: [{name: c}]}}}]}
+status:
+  admissionChecks: [{name: zone-stock, state: STATE, message: "WORDS"}]
+  conditions:
+  - {type: QuotaReserved, status: "True", reason: QuotaReserved, message: "Quota reserved in ClusterQueue bio-cq"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "code"),
+    [
+        ("Retry", "no machine of this kind in zone b", "KueueCheckFails"),
+        ("Pending", "creating the request failed: quota of the project", "KueueCheckFails"),
+        ("Pending", "", "KueueChecks"),
+    ],
+)
+def test_a_workload_with_quota_is_about_its_admission_check(state: str, words: str, code: str) -> None:
+    case = read_case_text(RESERVED.replace("STATE", state).replace("WORDS", words))
+    (key,) = list_unmade(case.objects)
+    assert key.name == "jobset-fold"
+    answer = diagnose_workload(case, key)
+    (group,) = answer.groups
+    assert group.obstacle is not None
+    assert group.obstacle.code == code
+    assert "zone-stock" in group.obstacle.sentence.en
+    assert words in group.obstacle.sentence.en
+    # No pod exists that could be held.
+    assert "workload jobset-fold" in group.obstacle.sentence.en
+    assert "the pod" not in answer.sentence.en
+    assert not list_unmade(read_case_text(RESERVED.replace("STATE", "Ready")).objects)
 
 
 @pytest.mark.parametrize(

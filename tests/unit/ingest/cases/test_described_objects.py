@@ -97,5 +97,5 @@ Status:
     assert (done.exit_code, answer["state"], answer["wanted"]) == (1, "waiting", None)
     (group,) = answer["groups"]
     assert group["obstacle"]["code"] == "KueueResourceUncovered"
-    assert answer["sentence"]["en"].startswith("No pod was read: Kueue holds the pod, and it can never start")
+    assert answer["sentence"]["en"].startswith("No pod was read: Kueue holds workload job-eval-7f1aa, and it can never")
     assert "memory" in answer["sentence"]["en"]
