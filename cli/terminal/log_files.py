@@ -275,11 +275,15 @@ def _diagnose_unmade(case: "ClusterCase") -> list[Json]:
     """Diagnose workloads of which no pod exists: what keeps them lies before every scheduler."""
     if not case.objects.tables:
         return []
+    pods = case.objects.tables.get("Pod", {}).values()
+    has_pasted = any(not pod.get("metadata", {}).get("uid") for pod in pods)
     from engine.cases.unmade_causes import list_unmade
     from ingest.cases.workload_answers import diagnose_workload
 
     keys = list_unmade(case.objects)[:_MAX_UNMADE]
-    return [diagnose_workload(case, key).model_dump(mode="json") for key in keys]
+    answers = [diagnose_workload(case, key).model_dump(mode="json") for key in keys]
+    # A manifest next to the events of a pod is what the pod was made of, as far as anybody knows.
+    return [answer for answer in answers if not (has_pasted and _get_main_code(answer["groups"]) == "NotFromCluster")]
 
 
 def _show_unmade(screen: Screen, unmade: list[Json], source: str, *, is_wide: bool) -> None:
@@ -319,7 +323,7 @@ def _to_cells(row: Mapping[str, Any]) -> list[str]:
     return [
         f"{diagnosis['namespace']}/{diagnosis['name']}",
         diagnosis["state"],
-        row["node"],
+        "–" if row["node"] == "?" else row["node"],
         str(row["attempts"]),
         obstacle["code"] if obstacle else "",
         format_time(row["started_at"]) if row["started_at"] else "",

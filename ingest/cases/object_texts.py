@@ -34,10 +34,13 @@ def has_objects(head: bytes) -> bool:
 
 
 def _strip_fences(text: bytes) -> bytes:
-    """Return the blocks of a text that begins with a fence of Markdown, as pasted into an issue; else the text."""
-    if not text.lstrip().startswith(b"```"):
-        return text
-    return b"---\n".join(block[1] for block in _FENCED.finditer(text))
+    """Return the blocks of a text that begins with a fence of Markdown, as pasted into an issue; else the text.
+
+    Where one of the blocks holds no object, such as events, it is left as it is.
+    """
+    blocks = [block[1] for block in _FENCED.finditer(text)] if text.lstrip().startswith(b"```") else []
+    has_others = len(blocks) > 1 and not all(_YAML.search(block) or _JSON.match(block) for block in blocks)
+    return text if has_others or not blocks else b"---\n".join(blocks)
 
 
 def _is_one_object(text: bytes) -> bool:

@@ -111,3 +111,19 @@ def test_a_table_names_workloads_without_pods(run: Run, tmp_path: Path) -> None:
     assert f"Why one of them: schedulerlog explain {objects} job/train" in " ".join(outcome.output.split())
     (answer,) = json.loads(run("explain", str(objects), "-o", "json").output)["workloads"]
     assert (answer["name"], answer["waiting"]) == ("train", 2)
+
+
+def test_a_manifest_next_to_the_events_of_its_pod_is_no_question_of_its_own(run: Run, tmp_path: Path) -> None:
+    manifest = (
+        "```yaml\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: ranker}\nspec:\n  replicas: 1\n"
+        "  template:\n    spec:\n      containers:\n      - {name: c, image: x}\n```\n"
+    )
+    path = tmp_path / "issue.md"
+    path.write_text(manifest + "```\nEvents:\n  Warning  FailedMount  3s  kubelet  Unable to attach volumes\n```\n")
+    done = run("explain", str(path))
+    assert "NotFromCluster" not in done.stdout
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("default/pod"))
+    # The kubelet that reports is not named.
+    assert row[2] == "–"
+    path.write_text(manifest)
+    assert "NotFromCluster" in run("explain", str(path)).stdout
