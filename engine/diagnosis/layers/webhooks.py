@@ -11,6 +11,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.layers.kueue_workloads import LOCAL_QUEUE, QUEUE_LABEL, is_gate
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
+from engine.diagnosis.wording import shorten_list
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import KUEUE_MANAGED
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
@@ -33,24 +34,51 @@ def explain_missing_call(facts: DiagnosisFacts, names: Collection[str], system: 
     if not hooks:
         name = "webhook_of_kueue_absent" if names is OF_KUEUE else "webhook_absent"
         return write_phrase(name, system=system)
-    configuration, hook = hooks[0]
+    exclusions = [_explain_exclusion(facts, *entry) for entry in hooks]
+    # Each of them writes it: one that leaves the pod out explains nothing where another one selects it.
+    index = exclusions.index(None) if None in exclusions else 0
+    hook = hooks[index][1]
+    return _add_conditions(exclusions[index] or _explain_failure(facts, hook), hook)
+
+
+def _explain_exclusion(facts: DiagnosisFacts, configuration: Fields, hook: Fields) -> InBothLanguages | None:
+    """Explain by which selector, or by its age, a webhook leaves the pod out; None if it selects the pod."""
+    pod, namespace = facts.pod, _find_namespace(facts)
     words: dict[str, Word] = {"webhook": get_text(hook, "name"), "namespace": facts.namespace}
-    namespace = objects.find(kinds.NAMESPACE, facts.namespace)
     labels = {**get_object(namespace, "metadata", "labels"), _NAMESPACE_NAME: facts.namespace}
     # Of a namespace that was not read only the name is known.
     for mismatch in _list_mismatches(get_object(hook, "namespaceSelector"), labels):
         if namespace is not None or mismatch.startswith(_NAMESPACE_NAME):
             return write_phrase("webhook_leaves_namespace", **words, label=mismatch)
-    for mismatch in _list_mismatches(get_object(hook, "objectSelector"), pod.labels):
+    for mismatch in _list_mismatches(get_object(hook, "objectSelector"), pod.labels if pod else {}):
         return write_phrase("webhook_leaves_pod", **words, label=mismatch)
     created = parse_moment(get_text(configuration, "metadata", "creationTimestamp"))
-    if created and pod.created_at and created > pod.created_at:
+    if created and pod and pod.created_at and created > pod.created_at:
         return write_phrase("webhook_younger", **words, time=f"{created:%Y-%m-%d %H:%M:%S} UTC")
-    if get_text(hook, "failurePolicy") == "Ignore" and namespace is not None:
-        service = get_object(hook, "clientConfig", "service")
-        target = f"{get_text(service, 'namespace')}/{get_text(service, 'name')}" if service else "?"
-        return write_phrase("webhook_ignored", **words, service=target)
     return None
+
+
+def _find_namespace(facts: DiagnosisFacts) -> Fields | None:
+    return facts.objects.find(kinds.NAMESPACE, facts.namespace) if facts.objects else None
+
+
+def _explain_failure(facts: DiagnosisFacts, hook: Fields) -> InBothLanguages | None:
+    """Explain that a webhook that selects the pod may fail unseen; None if it may not, or if it may not select it."""
+    if get_text(hook, "failurePolicy") != "Ignore" or _find_namespace(facts) is None:
+        return None
+    service = get_object(hook, "clientConfig", "service")
+    target = f"{get_text(service, 'namespace')}/{get_text(service, 'name')}" if service else "?"
+    return write_phrase("webhook_ignored", webhook=get_text(hook, "name"), service=target)
+
+
+def _add_conditions(gap: InBothLanguages | None, hook: Fields) -> InBothLanguages | None:
+    """Add that a webhook's matchConditions (CEL) may leave the pod out as well: they are not evaluated here."""
+    names = [get_text(condition, "name") for condition in iterate_objects(hook, "matchConditions")]
+    if not names:
+        return gap
+    if gap is None:
+        return write_phrase("webhook_conditional", webhook=get_text(hook, "name"), conditions=shorten_list(names))
+    return write_phrase("webhook_conditions", gap=gap, conditions=shorten_list(names))
 
 
 def _iterate_hooks(
