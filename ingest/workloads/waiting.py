@@ -10,12 +10,12 @@ from typing import Final
 
 from engine.cases.unmade_answers import NOT_MADE, UnmadeWorkload, explain_unmade
 from engine.cases.unmade_causes import list_unmade
-from engine.cases.workloads import CaseWorkload, find_root
+from engine.cases.workloads import CaseWorkload, count_wanted, find_root, list_family
 from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.snapshot.case_objects import CaseObjects
 from engine.summaries.named_pods import hide_other_pods
 from ingest.workloads.object_store import WorkloadObjects
-from runtime.kubernetes.object_fields import get_text
+from runtime.kubernetes.object_fields import get_text, iterate_objects
 from schemas.events import DEFAULT_CLUSTER, ObjectProblem, Owner, PodWait, WorkloadObserved
 
 PASS_SECONDS: Final = 3.0
@@ -78,9 +78,10 @@ class WaitObserver:
         return ended
 
     def _explain(self, key: CaseWorkload, moment: datetime, now: float) -> list[WorkloadObserved]:
-        if self._case.find(key.kind, key.name, key.namespace) is None:
+        readable = _find_readable(self._case, key)
+        if readable is None:
             return []
-        event = _to_event(self._cluster, key, explain_unmade(self._case, moment, key), moment, self._case)
+        event = _to_event(self._cluster, key, explain_unmade(self._case, moment, readable), moment, self._case)
         before = self._waits.get(key)
         if before and before.event.wait == event.wait and now - before.observed_at < REPEAT_SECONDS:
             return []
@@ -90,6 +91,26 @@ class WaitObserver:
     def _end(self, key: CaseWorkload, moment: datetime) -> WorkloadObserved:
         event = self._waits.pop(key).event
         return event.model_copy(update={"observed_at": moment, "is_over": True, "wait": None})
+
+
+def _find_readable(objects: CaseObjects, key: CaseWorkload) -> CaseWorkload | None:
+    """Find the workload; or the latest of what it made that wants pods, where its kind is not watched (Deployments)."""
+    if objects.find(key.kind, key.name, key.namespace):
+        return key
+    wanting = [other for other in list_family(objects, key)[1:] if count_wanted(objects, other, ()) != 0]
+    return max(wanting, key=lambda other: _get_creation(objects, other), default=None)
+
+
+def _get_creation(objects: CaseObjects, key: CaseWorkload) -> str:
+    return get_text(objects.find(key.kind, key.name, key.namespace), "metadata", "creationTimestamp")
+
+
+def _find_version(objects: CaseObjects, key: CaseWorkload) -> str:
+    """Find the version of a workload, which those that it made name too."""
+    entries = [objects.find(other.kind, other.name, other.namespace) for other in list_family(objects, key)]
+    owners = [owner for entry in entries for owner in iterate_objects(entry, "metadata", "ownerReferences")]
+    named = (get_text(owner, "apiVersion") for owner in owners if get_text(owner, "name") == key.name)
+    return get_text(objects.find(key.kind, key.name, key.namespace), "apiVersion") or next(named, "")
 
 
 def _to_event(
@@ -107,10 +128,9 @@ def _to_event(
         code=code, layer=layer or "", sentence_en=english, sentence_zh=chinese, devices=unmade.devices,
         models=[], pools=[], nearest_nodes=[], reasons={},
     )  # fmt: skip
-    version = get_text(objects.find(key.kind, key.name, key.namespace), "apiVersion")
     return WorkloadObserved(
         cluster=cluster, namespace=key.namespace, observed_at=moment,
-        workload=Owner(kind=key.kind.partition(".")[0], name=key.name, api_version=version),
+        workload=Owner(kind=key.kind.partition(".")[0], name=key.name, api_version=_find_version(objects, key)),
         problem=ObjectProblem(reason=code, message=english, at=moment),
         wait=wait, queue=unmade.queue, created_at=unmade.created_at, pods=unmade.pods,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.cases.unmade_causes import list_unmade
+from engine.diagnosis.layer_waits import find_layer_of_code
 from ingest.cases.answers import diagnose_pods
 from ingest.cases.foreign_texts import find_advice
 from ingest.cases.read_case import list_pod_names, read_case_text
@@ -183,7 +184,7 @@ def test_the_words_that_refused_a_pod_have_a_remedy_of_their_own(words: str, cod
     (key,) = list_unmade(case.objects)
     (group,) = diagnose_workload(case, key).groups
     assert group.obstacle
-    assert group.obstacle.code == code
+    assert (group.obstacle.code, find_layer_of_code(code)) == (code, "queue")
 
 
 WORKLOAD = """\

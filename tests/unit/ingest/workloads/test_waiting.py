@@ -6,7 +6,7 @@ from typing import Any
 from ingest.workloads.object_store import WorkloadObjects, reduce_object
 from ingest.workloads.waiting import PASS_SECONDS, REPEAT_SECONDS, WaitObserver
 from schemas.documents.pod_states import derive_state_of_workload
-from schemas.events import WorkloadObserved
+from schemas.events import Owner, WorkloadObserved
 from schemas.json_types import Json
 
 NOW = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)
@@ -138,6 +138,37 @@ def test_words_that_refuse_the_pods_are_the_obstacle_of_their_owner() -> None:
     })  # fmt: skip
     events = [*watched.look(), *watched.look()]
     assert [event.wait.code for event in events if event.wait] == ["QuotaExceeded"]
+
+
+def a_replica_set(name: str, created: str, replicas: int) -> Json:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}
+    metadata = {"name": name, "namespace": "ml", "creationTimestamp": created, "ownerReferences": [owner]}
+    template = {"spec": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+    return {"metadata": metadata, "spec": {"replicas": replicas, "template": template}}
+
+
+def test_a_deployment_waits_by_the_replica_set_that_wants_its_pods() -> None:
+    """Deployments are not watched: their ReplicaSets name them."""
+    watched = Watched()
+    for replica_set in (
+        a_replica_set("web-1", "2026-01-01T12:00:00Z", 3),
+        a_replica_set("web-2", "2026-01-01T12:05:00Z", 0),
+    ):
+        watched.objects.put("ReplicaSet.apps", "apps/v1", replica_set)
+    watched.objects.put_event({
+        "metadata": {"name": "e", "namespace": "ml"}, "reason": "FailedCreate", "type": "Warning",
+        "regarding": {"kind": "ReplicaSet", "namespace": "ml", "name": "web-1"},
+        "reportingController": "replicaset-controller", "eventTime": "2026-01-01T12:01:00.000000Z",
+        "note": 'Error creating: admission webhook "rules.example.org" denied the request: no cost center',
+    })  # fmt: skip
+    (event,) = [*watched.look(), *watched.look()]
+    assert event.wait
+    assert (event.wait.code, event.wait.layer, event.wait.devices) == ("PodDeniedByRule", "queue", 3)
+    assert "no cost center" in event.wait.sentence_en
+    assert event.workload == Owner(kind="Deployment", name="web", api_version="apps/v1")
+    assert event.created_at == datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+    watched.objects.remove("ReplicaSet.apps", "ml", "web-1")
+    assert [event.is_over for event in watched.look()] == [True]
 
 
 def test_templates_are_kept_without_environments_and_not_at_all_where_pods_are_counted() -> None:
