@@ -52,7 +52,7 @@ _DEVICES: Final = re.compile(
     r"Requested: (?P<asked>\d+), Available: (?P<free>\d+)"
 )
 _UNHEALTHY: Final = re.compile(r"cannot allocate unhealthy devices (?P<resource>[^\s,]+)")
-_UNREGISTERED: Final = re.compile(r"can't allocate unregistered device (?P<resource>[^\s,]+)")
+_UNREGISTERED: Final = re.compile(r"can(?:'t|not) allocate unregistered device (?P<resource>[^\s,]+)")
 _UNBOUND: Final = re.compile(
     r"no binding pod found on node|binding pod not found|no pod (?:is )?in (?:phase )?allocating"
 )
@@ -205,12 +205,22 @@ def _explain_devices(match: re.Match[str], _words: str, _pod: PodOnCluster) -> E
     return _LACKS, match.groupdict(), []
 
 
-def _explain_unhealthy(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
-    return "KubeletUnhealthyDevices", match.groupdict(), []
+def _explain_unhealthy(match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:
+    code = "KubeletAskedForNone" if _asks_for_none(pod, match["resource"]) else "KubeletUnhealthyDevices"
+    return code, match.groupdict(), []
 
 
-def _explain_unregistered(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
-    return "KubeletUnregistered", match.groupdict(), []
+def _asks_for_none(pod: PodOnCluster, resource: str) -> bool:
+    """Tell whether the pod names the resource with an amount of 0, and nowhere with another."""
+    containers = (*iterate_objects(pod.spec, "initContainers"), *iterate_objects(pod.spec, "containers"))
+    lists = [get_object(container, "resources", name) for container in containers for name in ("limits", "requests")]
+    amounts = {str(amounts[resource]) for amounts in lists if resource in amounts}
+    return amounts == {"0"}
+
+
+def _explain_unregistered(match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:
+    code = "KubeletAskedForNone" if _asks_for_none(pod, match["resource"]) else "KubeletUnregistered"
+    return code, match.groupdict(), []
 
 
 def _explain_unbound(_match: re.Match[str], _words: str, pod: PodOnCluster) -> Explained:

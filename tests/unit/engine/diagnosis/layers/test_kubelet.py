@@ -207,3 +207,26 @@ def test_a_pod_that_its_node_cannot_start_has_the_words_of_its_container() -> No
     diagnosis = diagnose_case(a_pod(spec={"nodeName": "n-7"}, status=status))
     assert (diagnosis.state, get_code(diagnosis)) == ("placed", "RuntimeNotConfigured")
     assert 'CreateContainerError: container main: no runtime for "nvidia" is configured' in diagnosis.sentence.en
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("no healthy devices present; cannot allocate unhealthy devices amd.com/gpu", "KubeletUnhealthyDevices"),
+        ("cannot allocate unregistered device amd.com/gpu", "KubeletUnregistered"),
+    ],
+)
+def test_a_kubelet_refuses_an_amount_of_zero_where_the_node_has_no_device(words: str, code: str) -> None:
+    for amount, expected in (("0", "KubeletAskedForNone"), (0, "KubeletAskedForNone"), ("2", code)):
+        pod = a_pod(
+            spec={"nodeName": "n-7", "containers": [{"name": "c", "resources": {"limits": {"amd.com/gpu": amount}}}]},
+            status={
+                "phase": "Failed",
+                "reason": "UnexpectedAdmissionError",
+                "message": f"Pod was rejected: Allocate failed due to {words}, which is unexpected",
+            },
+        )
+        diagnosis = diagnose_case(pod)
+        assert get_code(diagnosis) == expected
+        assert diagnosis.obstacle
+        assert ("Leave amd.com/gpu out" in diagnosis.obstacle.remedy.en) == (amount != "2")
