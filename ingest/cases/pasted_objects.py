@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from ingest.cases.object_texts import has_objects, parse_objects
@@ -21,8 +22,27 @@ DESCRIBES: Final = re.compile(
 )
 """Command that prints one pod."""
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$|\[\{\"")
+_FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
+_COMMENT: Final = re.compile(r"^# ?")
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
 """Line at the margin that YAML or JSON of an object does not have."""
+
+
+def strip_comment_marks(lines: Sequence[str]) -> list[str]:
+    """Take the marks of comments off objects that stand behind them, where the text has no other object."""
+    if any(_FIRST_FIELD.match(line) for line in lines):
+        return list(lines)
+    bare: list[str] = []
+    for is_comment, run in groupby(lines, key=lambda line: line.startswith("#")):
+        block = list(run)
+        object_lines = [_COMMENT.sub("", line) for line in block] if is_comment else []
+        bare += object_lines if _has_heads(object_lines) else block
+    return bare
+
+
+def _has_heads(block: Sequence[str]) -> bool:
+    heads = {match["field"] for line in block if (match := _FIRST_FIELD.match(line))}
+    return len(heads) == len(("apiVersion", "kind"))
 
 
 def take_objects(lines: list[str]) -> list[Json]:

@@ -25,7 +25,7 @@ from ingest.cases.event_subjects import (
 )
 from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
-from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, take_objects
+from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_group_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent
@@ -80,7 +80,7 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
     lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
-    lines = unwrap_lines(join_table_rows(lines))
+    lines = unwrap_lines(join_table_rows(strip_comment_marks(lines)))
     objects = list(rename_unnamed(take_objects(lines)))
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(join_scalars(lines))

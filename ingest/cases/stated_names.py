@@ -16,6 +16,11 @@ _BARE: Final = re.compile(
     r"(?P<name>[a-z](?=[a-z0-9.]*-)(?=[a-z.-]*[0-9])[a-z0-9.-]{1,250}[a-z0-9])(?![\w/=:\"]*[=/\"])"
 )
 """A name without marks: only a dash and a digit tell it from a word."""
+_LABELED: Final = re.compile(
+    r"(?i:\bpod) ?的?(?:名称|名字|名)(?:为|是)?\s*[:：=]?\s*[`\"']?"
+    r"(?P<name>[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)(?![\w/])"
+)
+"""A name behind a Chinese label, which says that it is one."""
 _REPORTS: Final = re.compile(
     r"^\s*(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)+) (?:reports|says|shows|is stuck|is (?:still )?[Pp]ending|stays)\b"
 )
@@ -33,5 +38,5 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
     if waiting := find_waiting_pod(line, scope):
         yield waiting
     elif not PROMPT.match(line):
-        matches = (*_QUOTED.finditer(line), *_BARE.finditer(line), *_REPORTS.finditer(line))
+        matches = (*_QUOTED.finditer(line), *_BARE.finditer(line), *_REPORTS.finditer(line), *_LABELED.finditer(line))
         yield from (("", match["name"]) for match in matches if not _COMPONENT.search(match["name"]))

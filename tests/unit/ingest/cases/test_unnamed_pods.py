@@ -1,5 +1,6 @@
 """Texts that name no pod: events of several pods are separated, and joined with the log that names one."""
 
+import json
 import re
 
 import pytest
@@ -98,3 +99,22 @@ def test_a_shortened_pod_is_answered_by_its_condition() -> None:
     assert list_codes(manifest) == {"nlp/bert-9": "TaintNotTolerated"}
     dated = re.sub(r"reason: U", "lastTransitionTime: '2026-03-04T12:00:00Z', reason: U", manifest)
     assert list_codes(dated) == list_codes(manifest)
+
+
+@pytest.mark.parametrize("label", ["Pod 名称：", "pod名: ", "POD 的名字是 ", "pod名字为`"])
+def test_a_chinese_label_names_the_pod(label: str) -> None:
+    assert list(list_codes(f"版本 1.29\n{label}ocr\n报错：\n{write_row(TAINT)}\n")) == ["default/ocr"]
+
+
+def test_an_object_behind_marks_of_comments_is_read_where_no_other_is() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": TAINT}
+    condition |= {"lastTransitionTime": "2026-03-04T12:00:00Z"}
+    quoted = (
+        "# apiVersion: v1\n# kind: Pod\n# metadata: {name: ocr-1, namespace: lab, uid: u-1}\n"
+        "# spec: {schedulerName: default-scheduler, containers: [{name: main}]}\n"
+        f"# status:\n#   phase: Pending\n#   conditions: [{json.dumps(condition)}]\n"
+    )
+    assert list_codes(f"what the cluster has:\n\n{quoted}") == {"lab/ocr-1": "TaintNotTolerated"}
+    active = "apiVersion: v1\nkind: Pod\nmetadata: {name: live}\nspec: {containers: [{name: main}]}\n"
+    names = list_pod_names(read_case_text(f"what the cluster has:\n\n{active}{quoted}"))
+    assert list(names) == ["default/live"]
