@@ -16,8 +16,9 @@ _ERASE: Final = "\r\x1b[K"
 class ReadingProgress:
     """Shows the bytes of the file that is read, on one line that is written over and erased at the end."""
 
-    def __init__(self, output: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic) -> None:
-        self._output, self._clock = output, clock
+    def __init__(self, output: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """Show it on ``output``; None: standard error as it is now, not as it was when this module was imported."""
+        self._output, self._clock = output or sys.stderr, clock
         self._next = clock() + _QUIET_SECONDS
         self._is_shown = False
 
