@@ -111,7 +111,7 @@ async def work_on_cluster(
     waiting = WorkloadObjects()
     workloads = WorkloadWatches(
         WaitObserver(waiting, settings.cluster_name),
-        PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels, judge.find_obstacle),
+        PodWaitObserver(waiting, settings.cluster_name, settings.pod_labels, judge),
     )
     metrics, sink, lease = Metrics("kube-events"), KafkaSink(settings.kafka), ReaderLease(settings.kafka, group)
 

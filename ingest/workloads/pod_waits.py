@@ -2,14 +2,14 @@
 
 The reader observes a pod when the pod itself changes. What holds it begins, changes or ends without that: a claim is
 made, a member of its group comes, its queue has room. Each look diagnoses the pod on all objects around it, except the
-nodes, on which its attempts have the verdicts, unless the last one was too old to be judged when it was read.
+nodes, on which its attempts have the verdicts, unless the last one was read too late, or before the objects, for that.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Final
+from typing import Final, Protocol
 
 from engine.cases.pod_facts import CaseFacts
 from engine.diagnosis.facts import DiagnosisFacts
@@ -18,14 +18,26 @@ from engine.diagnosis.tree import find_main_obstacle
 from engine.diagnosis.waiting import derive_wait_by_objects, derive_wait_on_nodes
 from engine.snapshot.case_objects import Key
 from ingest.readers.kube.objects import observe_pod
+from ingest.readers.kube.reader import CONDITION_SECONDS
 from ingest.readers.kube.refusal_judge import MAX_AGE
 from ingest.workloads.object_store import WorkloadObjects
 from ingest.workloads.pod_store import StoredPod
 from runtime.kubernetes.object_fields import get_text
 from schemas.events import DEFAULT_CLUSTER, Event, PodObserved, PodWait
 
-FindObstacle = Callable[[str, str, datetime], FoundObstacle | None]
-"""Finds by namespace, name and time what keeps a waiting pod from all nodes."""
+
+class WaitingPodJudge(Protocol):
+    """Judge of waiting pods on all nodes: ``ingest.readers.kube.refusal_judge.RefusalJudge``."""
+
+    def is_settled(self, namespace: str, name: str, decided_at: datetime) -> bool:
+        """Tell whether the record of a pod's decision at this time has verdicts, or needs none."""
+        ...
+
+    def find_obstacle(self, namespace: str, name: str, now: datetime) -> FoundObstacle | None:
+        """Find what keeps a waiting pod from all nodes."""
+        ...
+
+
 SETTLE_SECONDS: Final = 3.0
 """Age from which a pod is looked at: its scheduler and the other members of its group come a moment after it."""
 LOOK_SECONDS: Final = 300.0
@@ -34,6 +46,8 @@ REPEAT_SECONDS: Final = 600.0
 """Time after which the same obstacle is published again, for readers that have forgotten it."""
 ATTEMPT_SECONDS: Final = 60.0
 """Time after which it is published again because a later attempt says something else."""
+JUDGED_SECONDS: Final = MAX_AGE.total_seconds() + 2 * CONDITION_SECONDS
+"""Age of a decision from which the reader does not judge it any more."""
 TURN_SECONDS: Final = 0.05
 """Time for diagnoses in one turn: the watches share the event loop."""
 _PASS_SECONDS: Final = 3.0
@@ -50,7 +64,8 @@ class _Look:
     seen_at: float
     seen: datetime
     """Time of the first look."""
-    looked_at: float = float("-inf")
+    due_at: float = float("inf")
+    """Time of the next look, unless something concerns the pod before."""
     wait: PodWait | None = None
     published_at: float = float("-inf")
     observed_at: datetime | None = None
@@ -65,14 +80,14 @@ class PodWaitObserver:
         objects: WorkloadObjects,
         cluster: str = DEFAULT_CLUSTER,
         labels: Collection[str] = (),
-        find_obstacle: FindObstacle | None = None,
+        judge: WaitingPodJudge | None = None,
     ) -> None:
         """Start without pods.
 
-        ``labels``: labels of pods that observations have. ``find_obstacle``: finds what keeps a pod from all nodes.
+        ``labels``: labels of pods that observations have. ``judge``: of the pods whose attempts have no verdicts.
         """
         self._objects, self._pods = objects, objects.pods
-        self._find_obstacle = find_obstacle
+        self._judge = judge
         self._cluster, self._labels = cluster, labels
         self._looks: dict[Key, _Look] = {}
         self._due: dict[Key, None] = {}
@@ -119,16 +134,15 @@ class PodWaitObserver:
         """Note the pods that were looked at long ago, and forget those that no longer wait."""
         self._passed_at = now
         self._looks = {key: look for key, look in self._looks.items() if key in self._pods.waiting}
-        old = (key for key, look in self._looks.items() if now - look.looked_at >= LOOK_SECONDS)
-        self._due |= dict.fromkeys(key for key in old if now - self._looks[key].seen_at >= SETTLE_SECONDS)
+        self._due |= dict.fromkeys(key for key, look in self._looks.items() if now >= look.due_at)
 
     def _look(self, key: Key, pod: StoredPod, look: _Look, moment: datetime, now: float) -> Iterator[PodObserved]:
         """Look at a pod, and observe it if its obstacle is not the published one."""
-        look.looked_at = now
+        look.due_at = now + LOOK_SECONDS
         facts = CaseFacts(self._objects.build_pod_case(key, pod), moment).build(*key)
         wait = derive_wait_by_objects(facts)
         if wait.layer in ("", _OF_ATTEMPTS):
-            held = self._judge_nodes(key, pod, look, facts)
+            held = self._judge_nodes(key, pod, look, facts, now)
         else:
             held = wait if _is_held(wait, pod, facts) else None
         if held is None and look.wait is None:
@@ -141,12 +155,18 @@ class PodWaitObserver:
         if held is not None or not is_recorded:
             yield from self._observe(pod, look, held or wait, now)
 
-    def _judge_nodes(self, key: Key, pod: StoredPod, look: _Look, facts: DiagnosisFacts) -> PodWait | None:
-        """Judge a pod whose attempt was too old for verdicts when it was read; None where the attempt says more."""
-        is_old = pod.decided_at is not None and look.seen - pod.decided_at > MAX_AGE
-        if not is_old or self._find_obstacle is None or facts.pod is None or facts.pod.gates:
+    def _judge_nodes(self, key: Key, pod: StoredPod, look: _Look, facts: DiagnosisFacts, now: float) -> PodWait | None:
+        """Judge a pod whose attempt was read too late, or before the objects, for verdicts; None where it has them."""
+        decided_at = pod.decided_at
+        if self._judge is None or decided_at is None or facts.pod is None or facts.pod.gates:
             return None
-        obstacle = self._find_obstacle(*key, facts.now)
+        if self._judge.is_settled(*key, decided_at):
+            return None
+        to_be_judged = JUDGED_SECONDS - (facts.now - decided_at).total_seconds()
+        if to_be_judged > 0 and look.seen - decided_at <= MAX_AGE:
+            look.due_at = min(look.due_at, now + to_be_judged)
+            return None
+        obstacle = self._judge.find_obstacle(*key, facts.now)
         return derive_wait_on_nodes(facts, obstacle) if obstacle else None
 
     def _observe(self, pod: StoredPod, look: _Look, wait: PodWait, now: float) -> Iterator[PodObserved]:

@@ -285,7 +285,12 @@ class KubeEvents:
         if self._judge is None or not refusals or not group.kinds <= _REFUSED:
             return None
         nodes = collect_verdicts(group, facts)
-        return self._judge.judge(refusals[-1], nodes.counts, nodes.message) if counts_nodes(nodes) else None
+        if counts_nodes(nodes):
+            return self._judge.judge(refusals[-1], nodes.counts, nodes.message)
+        # What failed or was named by the scheduler is not to be replaced by what the nodes look like.
+        if nodes.error or nodes.verdicts:
+            self._judge.settle(refusals[-1])
+        return None
 
     def _emit_states(self, judged: "JudgedRefusal | None", group: EventGroup) -> Iterator[Event]:
         """Emit the states of devices that the verdicts refer to, before these."""

@@ -27,6 +27,8 @@ MAX_MOMENTS: Final = 64
 """Limit of the moments that refusals wait with; of more, the oldest refusals are not judged."""
 MAX_REFUSALS: Final = 10_000
 _MAX_JUDGED: Final = 64
+_LATER_CONDITION: Final = timedelta(seconds=1)
+"""Time by which a pod's condition may be later than the event about the same refusal."""
 _ORDINALS: Final = frozenset(
     ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index")
 )
@@ -55,6 +57,8 @@ class RefusalJudge:
         self._objects, self._clock = objects, clock
         self._refusals: BoundedCache[tuple[str, datetime], _Refusal] = BoundedCache(MAX_REFUSALS)
         self._judged: BoundedCache[bytes, JudgedRefusal | None] = BoundedCache(_MAX_JUDGED)
+        self._settled_at: BoundedCache[tuple[str, str], datetime] = BoundedCache(MAX_REFUSALS)
+        """By pod, the time of the latest refusal whose record says all."""
 
     def note_refusal(self, refusal: SchedulingEvent) -> None:
         """Note the cluster at the time at which a refusal is read, unless the objects are not those of its attempt."""
@@ -86,7 +90,10 @@ class RefusalJudge:
         # The watches of pods and objects run side by side with that of events, which may be the first to tell of a pod.
         noted = self._refusals.pop((str(refusal.pod), refusal.time)) or self._take_refusal(refusal)
         judged = self._judge_gang(noted, refusal.time, counts, message) if noted else None
-        if noted is None or judged is None or judged.is_proved_by(counts, message):
+        if noted is None or judged is None:
+            return None
+        self.settle(refusal)
+        if judged.is_proved_by(counts, message):
             return judged
         # What the scheduler knew may have been read after its refusal: a claim, a device, the bind of the pod before.
         later = self._take_refusal(refusal)
@@ -94,6 +101,15 @@ class RefusalJudge:
             return judged
         judged_later = self._judge_gang(later, refusal.time, counts, message)
         return judged_later if judged_later and judged_later.is_proved_by(counts, message) else judged
+
+    def settle(self, refusal: SchedulingEvent) -> None:
+        """Note a refusal whose record says all: it has verdicts, or its scheduler looked at no node."""
+        self._settled_at.put((refusal.pod.namespace, refusal.pod.name), refusal.time)
+
+    def is_settled(self, namespace: str, name: str, decided_at: datetime) -> bool:
+        """Tell whether the record of a waiting pod's decision at this time says all."""
+        settled_at = self._settled_at.get((namespace, name))
+        return settled_at is not None and decided_at <= settled_at + _LATER_CONDITION
 
     def find_obstacle(self, namespace: str, name: str, now: datetime) -> FoundObstacle | None:
         """Find what keeps a waiting pod from all nodes now; None if a node takes it, or if it can't be judged."""

@@ -130,16 +130,6 @@ def listed(
             watching.wait(timeout=120)
 
 
-AS_REPORTED: Final = {"vgpu": "DeviceShareRefused", "koordinator-device": "DeviceShareShort"}
-"""Codes over the API where the watcher read the refusal before the node's devices: the scheduler's own words."""
-
-
-def find_code(item: Json) -> str:
-    """Find the code of an item's obstacle; for the scheduler's own words that of what they stand for."""
-    code: str = item["obstacle"]["code"] if item["obstacle"] else ""
-    return EXPECTED[item["name"]][0] if code == AS_REPORTED.get(item["name"]) else code
-
-
 def list_pending(api: Served, namespace: str) -> list[Json]:
     answer = api.get("/api/v1/pending", namespace=namespace, group_by="pod", limit="100")
     items: list[Json] = answer.json().get("items", []) if answer.status_code == httpx.codes.OK else []
@@ -148,7 +138,7 @@ def list_pending(api: Served, namespace: str) -> list[Json]:
 
 def has_settled(items: list[Json]) -> bool:
     """Tell whether every subject that stays is listed with what its system has written by now."""
-    codes = {item["name"]: find_code(item) for item in items if item["name"] in EXPECTED}
+    codes = {item["name"]: item["obstacle"] and item["obstacle"]["code"] for item in items}
     expected = {name: code for name, (code, _) in EXPECTED.items() if name not in REJECTED}
     return codes.items() >= expected.items()
 
@@ -160,14 +150,15 @@ def test_the_api_lists_what_the_cluster_itself_lists(listed: list[Json], items: 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_api_lists_each_subject_with_its_obstacle_and_layer(listed: list[Json], name: str) -> None:
     (item,) = [item for item in listed if item["name"] == name]
-    assert (find_code(item), item["layer"]) == EXPECTED[name], item["obstacle"]
+    code, layer = EXPECTED[name]
+    assert (item["obstacle"]["code"], item["layer"]) == (code, layer), item["obstacle"]
 
 
 def test_both_modes_name_the_same_decisive_layer_and_obstacle_for_everything(
     listed: list[Json], items: list[Json]
 ) -> None:
     over_api, direct = (
-        {item["name"]: (item["layer"], find_code(item)) for item in answer} for answer in (listed, items)
+        {item["name"]: (item["layer"], item["obstacle"]["code"]) for item in answer} for answer in (listed, items)
     )
     assert over_api == direct
 

@@ -7,11 +7,20 @@ import pytest
 
 from engine.snapshot import kinds
 from ingest.readers.kube.judged_objects import JudgedObjects
+from ingest.readers.kube.reader import KubeEvents
 from ingest.readers.kube.refusal_judge import RefusalJudge
+from ingest.readers.kube.scheduling_events import SchedulingEvent
 from ingest.workloads.object_store import WorkloadObjects
-from ingest.workloads.pod_waits import ATTEMPT_SECONDS, LOOK_SECONDS, REPEAT_SECONDS, SETTLE_SECONDS, PodWaitObserver
+from ingest.workloads.pod_waits import (
+    ATTEMPT_SECONDS,
+    JUDGED_SECONDS,
+    LOOK_SECONDS,
+    REPEAT_SECONDS,
+    SETTLE_SECONDS,
+    PodWaitObserver,
+)
 from schemas.documents.pod_states import derive_state_after_observation
-from schemas.events import PodObserved
+from schemas.events import AttemptConcluded, PodObserved, PodRef
 from schemas.json_types import Json
 
 NOW = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)
@@ -62,8 +71,9 @@ class Watched:
         self.objects.unread -= self.objects.listed
         self.judged = JudgedObjects()
         self.judged.find_problem = str
-        self.waiting = PodWaitObserver(self.objects, find_obstacle=RefusalJudge(self.judged).find_obstacle)
         self.seconds = 0.0
+        self.judge = RefusalJudge(self.judged, lambda: NOW + timedelta(seconds=self.seconds))
+        self.waiting = PodWaitObserver(self.objects, judge=self.judge)
 
     def look(self, seconds: float = SETTLE_SECONDS) -> list[PodObserved]:
         self.seconds += seconds
@@ -113,26 +123,87 @@ def test_the_end_of_an_obstacle_is_left_to_a_later_attempt() -> None:
     assert watched.look() == []
 
 
+class Short:
+    """One node, and a pod that asks for more than it has."""
+
+    def __init__(self, refusal: str = "0/1 nodes are available: 1 Insufficient cpu.") -> None:
+        self.watched = Watched()
+        amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        self.node = {"metadata": {"name": "n1"}, "status": {"allocatable": amounts, "capacity": amounts}}
+        resources = {"requests": {"cpu": "64"}}
+        self.pod = a_pod(refusal=refusal, containers=[{"name": "c", "resources": resources}])
+
+    def put_judged(self) -> None:
+        self.watched.judged.put(kinds.NODE, "v1", self.node)
+        self.watched.judged.put(kinds.POD, "v1", self.pod)
+
+    def refuse(self, seconds: float, *, is_read: bool = True) -> None:
+        """Refuse the pod now; ``is_read``: the judge has the objects when the refusal is read."""
+        moment, words = NOW + timedelta(seconds=seconds), "0/1 nodes are available: 1 Insufficient cpu."
+        self.watched.objects.put_event(an_event(f"{moment:%Y-%m-%dT%H:%M:%SZ}", words))
+        ref = PodRef(namespace="ml", name="train-0", uid="uid-train-0")
+        refusal = SchedulingEvent("refused", moment, "default-scheduler", ref, words)
+        self.watched.judged.find_problem = str if is_read else lambda: "devices have not been listed"
+        judged = self.watched.judge.judge(refusal, {"Insufficient cpu": 1}, words)
+        self.watched.judged.find_problem = str
+        assert (judged is not None) == is_read
+
+
 def test_a_refusal_that_is_older_than_the_watch_is_judged_on_the_nodes_of_now() -> None:
     """Its record has the scheduler's counts alone, and kube-scheduler tries a pod again after minutes."""
-    watched = Watched()
-    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    node = {"metadata": {"name": "n1"}, "status": {"allocatable": amounts, "capacity": amounts}}
-    resources = {"requests": {"cpu": "64"}}
-    pod = a_pod(
-        refusal="0/1 nodes are available: 1 Insufficient cpu.", containers=[{"name": "c", "resources": resources}]
-    )
-    watched.judged.put(kinds.NODE, "v1", node)
-    watched.judged.put(kinds.POD, "v1", pod)
-    (judged,) = watched.begin(pod)
+    short = Short()
+    watched = short.watched
+    short.put_judged()
+    (judged,) = watched.begin(short.pod)
     assert list_codes([judged]) == [("train-0", "ResourceNeverEnough", "nodes")]
     assert judged.wait
     assert "the largest node, n1, has 4" in judged.wait.sentence_en
     assert watched.look(LOOK_SECONDS) == [], "nothing has changed"
     # A new try is judged when it is read: its record says the rest.
-    watched.objects.put_event(an_event("2026-01-01T12:15:10Z", "0/1 nodes are available: 1 Insufficient cpu."))
+    short.refuse(watched.seconds)
     assert watched.look() == []
     assert watched.look(LOOK_SECONDS) == []
+
+
+def test_a_refusal_that_was_read_before_the_objects_is_judged_later() -> None:
+    """A watcher that starts reads pods at once, and devices or claims when their list has come."""
+    short = Short(refusal="")
+    watched = short.watched
+    assert watched.begin(short.pod) == []
+    short.put_judged()
+    short.refuse(watched.seconds, is_read=False)
+    assert watched.look() == [], "it may be judged yet"
+    (judged,) = watched.look(JUDGED_SECONDS)
+    assert list_codes([judged]) == [("train-0", "ResourceNeverEnough", "nodes")]
+
+
+def test_a_refusal_that_names_no_node_is_judged_too() -> None:
+    """Volcano refuses with the state of a group."""
+    short = Short(refusal="")
+    watched = short.watched
+    assert watched.begin(short.pod) == []
+    short.put_judged()
+    moment = NOW + timedelta(seconds=watched.seconds)
+    watched.objects.put_event(an_event(f"{moment:%Y-%m-%dT%H:%M:%SZ}", "1/1 tasks in gang unschedulable"))
+    assert watched.look() == []
+    assert list_codes(watched.look(JUDGED_SECONDS)) == [("train-0", "ResourceNeverEnough", "nodes")]
+
+
+def test_an_extender_that_fails_is_not_hidden_behind_the_nodes() -> None:
+    short = Short(refusal="")
+    watched = short.watched
+    reader = KubeEvents(judge=watched.judge)
+    assert watched.begin(short.pod) == []
+    short.put_judged()
+    moment = NOW + timedelta(seconds=watched.seconds)
+    words = 'Post "http://10.0.0.9/filter": dial tcp 10.0.0.9:80: connect: connection refused'
+    event = an_event(f"{moment:%Y-%m-%dT%H:%M:%SZ}", words)
+    watched.objects.put_event(event)
+    reader.read_object("event", event, watched.seconds)
+    (failed,) = [entry for entry in reader.close() if isinstance(entry, AttemptConcluded)]
+    assert failed.error == words
+    assert watched.look() == []
+    assert watched.look(JUDGED_SECONDS) == []
 
 
 def test_a_member_that_comes_or_goes_concerns_the_others_of_its_gang() -> None:
