@@ -13,7 +13,7 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 - ``components``: pods of schedulers and device plugins that do not run
 - ``slurm``, ``chosen_nodes``, ``reservations``: failures after a node was chosen
 - ``autoscalers``, ``scale_ups``: whether a node is coming, or has come and does not help
-- ``kubelet``, ``evictions``, ``reclaims``: pods that their node refused, or that lost their place on it
+- ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it
 
 ``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text, and ``go_amounts`` the amounts;
 ``statements`` collects the texts about a pod.

@@ -5,13 +5,13 @@ Evict. The event names the winner by its UID (kube-scheduler since 1.27) or by n
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
-from engine.diagnosis.layers.reclaims import find_reclaim
 from engine.diagnosis.layers.statements import Statement, iterate_events
 from engine.diagnosis.outcome import FoundObstacle, Word
-from engine.diagnosis.reclaimed_places import describe_reclaim, is_reclaim
+from engine.diagnosis.reclaimed_places import describe_reclaim, is_reclaim, is_reclaim_by_yunikorn, names_pod
 from engine.diagnosis.texts import load_texts, write_phrase
 from engine.diagnosis.wording import quote, shorten_list, to_condition_evidence
 from engine.snapshot import kinds
@@ -28,6 +28,8 @@ _TAINT_MANAGERS: Final = (_NODE_TAINT, "DeviceTaintManagerEviction")
 _WINNER: Final = re.compile(r"Preempted by (?:a pod|(?:pod |podgroup )?(?P<winner>\S+))(?: on node (?P<node>\S+))?")
 _EVENT_CONDITION: Final = "Preempted"
 """Condition with which `ingest.readers.kube` observes a pod that an event names."""
+_EVICTED: Final = "Evict"
+_OF_YUNIKORN: Final = "Informational"
 
 
 def find_loss(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
@@ -38,7 +40,7 @@ def find_loss(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
     condition = condition if condition and condition.status == "True" else pod.find_condition(_EVENT_CONDITION)
     event = next(iterate_events(facts, _PREEMPTION), None)
     is_preempted = condition is not None and condition.reason in (_PREEMPTED, _EVENT_CONDITION)
-    if reclaim := find_reclaim(facts) or _find_recorded_reclaim(pod):
+    if reclaim := _find_reclaim(facts) or _find_recorded_reclaim(pod):
         scheduler = reclaim.evidence.reported_by or pod.scheduler
         return describe_reclaim(scheduler, pod.node, reclaim.text, reclaim.evidence, describe_next_pod(pod))
     if event or is_preempted:
@@ -114,7 +116,7 @@ def _get_priority(pod: Fields) -> int | None:
 
 def find_loss_of_missing(facts: DiagnosisFacts) -> FoundObstacle | None:
     """Find how a pod that does not exist any more lost its place: by the events that are left, or its last state."""
-    event = find_reclaim(facts) or next(iterate_events(facts, _PREEMPTION, *_TAINT_MANAGERS), None)
+    event = _find_reclaim(facts) or next(iterate_events(facts, _PREEMPTION, *_TAINT_MANAGERS), None)
     last = facts.pod if facts.pod and facts.pod.conditions else None
     if event is None and last is None:
         return None
@@ -175,3 +177,24 @@ def _describe_disruption(pod: PodOnCluster, condition: Condition) -> FoundObstac
     clauses = ["at"] if words["at"] else []
     nodes = [pod.node] if pod.node else []
     return FoundObstacle("EvictedFromNode", words, nodes=nodes, evidence=evidence, clauses=clauses)
+
+
+def _find_reclaim(facts: DiagnosisFacts) -> Statement | None:
+    """Find the event of the scheduler that took the pod's place for a queue or a group; None if there is none."""
+    for event in iterate_events(facts, _EVICTED, _OF_YUNIKORN):
+        if event.reason == _EVICTED or is_reclaim_by_yunikorn(event.text):
+            return event
+    return next(_iterate_events_of_groups(facts), None)
+
+
+def _iterate_events_of_groups(facts: DiagnosisFacts) -> Iterator[Statement]:
+    """Iterate over the evictions of the pod that KAI has written on groups, those of one group the latest first."""
+    objects = facts.objects
+    if objects is None:
+        return
+    for namespace, name in objects.list_event_subjects("PodGroup"):
+        for event in objects.select_events("PodGroup", name, namespace) if namespace == facts.namespace else ():
+            if event.reason == _EVICTED and names_pod(event.note, facts.namespace, facts.name):
+                path = f"PodGroup {namespace}/{name}"
+                words = f"{event.reason}: {event.note}"
+                yield Statement(event.note, Evidence("event", path, event.time, event.reporter, words=words), _EVICTED)
