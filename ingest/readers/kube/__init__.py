@@ -9,7 +9,6 @@ Koordinator.
 - ``watch``: lists and watches the objects of a cluster; with ``owners`` the only module that connects to the API server
 - ``owners``: whole chains of pods' owners
 - ``reader``: objects in, events out; remembers what was already reported
-- ``remembered``: bounded memory of objects
 - ``objects``: pods and nodes as observations, with the devices that they hold
 - ``pod_problems``: problems that keep a pod from running on its node
 - ``replacements``: pods that their node refused, until their owner has made others

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from engine.hami import quantities
-from ingest.readers.kube.remembered import remember
+from ingest.readers.kube.objects import remember
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.events import DeviceAllocation, PodObserved
 

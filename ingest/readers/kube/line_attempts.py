@@ -11,8 +11,8 @@ from pydantic import ConfigDict
 
 from ingest.readers.kube.events import build_events
 from ingest.readers.kube.node_verdicts import PodFacts
+from ingest.readers.kube.objects import remember
 from ingest.readers.kube.open_attempts import EventGroup
-from ingest.readers.kube.remembered import remember
 from ingest.readers.kube.scheduling_events import SchedulingEvent
 from ingest.reading.protocol import Counts
 from schemas.events import AttemptConcluded, Event, PodRef

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ingest.readers.kube.remembered import remember
+from ingest.readers.kube.objects import remember
 from schemas.events import AttemptConcluded, FindingReported
 
 VERDICTS_DIFFER: Final = "VerdictsDiffer"

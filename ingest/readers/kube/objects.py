@@ -1,7 +1,9 @@
 """Pods and nodes as observations, from the objects of the API server."""
 
+from collections import OrderedDict
 from collections.abc import Collection
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any, Final
 
 from engine.device_parts.node_devices import list_node_devices, list_part_allocations, to_registration
@@ -16,11 +18,14 @@ from ingest.readers.kube.node_verdicts import PodFacts
 from ingest.readers.kube.pod_problems import find_start, list_problems
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions, parse_moment
 from runtime.kubernetes.pod_description import describe_pod
-from schemas.events import DeviceAllocation, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+from schemas.codec.records import encode_value
+from schemas.events import DeviceAllocation, Event, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 from schemas.json_types import JsonView
 
 _MICROSECONDS: Final = 1_000_000
 _CONTAINER: Final = "gpu-fraction-container-name"
+# Kubernetes supports 150,000 pods in a cluster; what is forgotten is at worst observed once more.
+MAX_REMEMBERED: Final = 200_000
 
 
 def derive_change_time(resource: JsonView) -> datetime | None:
@@ -159,3 +164,19 @@ def read_kai_allocations(pod: JsonView) -> list[DeviceAllocation]:
     container = get_text(annotations, _CONTAINER) or get_text(first, "name")
     amount = int(memory) if memory.isascii() and memory.isdecimal() and len(memory) < 16 else None
     return [DeviceAllocation(uuid=group, container=container, memory_mib=amount) for group in sorted(groups) if group]
+
+
+def digest_observation(observation: Event) -> bytes:
+    """Digest an observation without its time, and with only the step of a handshake: HAMi keeps renewing its time."""
+    content = {name: value for name, value in observation.__dict__.items() if name != "observed_at"}
+    if isinstance(observation, NodeRegistered):
+        content["handshake"] = observation.handshake.partition("_")[0].partition(" ")[0]
+    return blake2b(encode_value(content), digest_size=16).digest()
+
+
+def remember(entries: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """Set a value as the newest; the oldest goes where there are more than ``MAX_REMEMBERED``."""
+    entries.pop(key, None)
+    entries[key] = value
+    if len(entries) > MAX_REMEMBERED:
+        entries.popitem(last=False)

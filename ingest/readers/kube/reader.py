@@ -11,9 +11,9 @@ from ingest.readers.kube.claims import PodClaims
 from ingest.readers.kube.events import build_events, counts_nodes
 from ingest.readers.kube.mismatches import VerdictMismatches
 from ingest.readers.kube.node_verdicts import PodFacts, collect_verdicts
+from ingest.readers.kube.objects import digest_observation, remember
 from ingest.readers.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.readers.kube.problem_events import parse_problem_event
-from ingest.readers.kube.remembered import digest_observation, remember
 from ingest.readers.kube.replacements import Replacements
 from ingest.readers.kube.scheduling_events import (
     REASONS,

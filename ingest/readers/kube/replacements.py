@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from engine.diagnosis.waiting import is_refused_by_node
-from ingest.readers.kube.remembered import remember
+from ingest.readers.kube.objects import remember
 from schemas.events import PodObserved, PodRef
 
 _LATER = timedelta(microseconds=1)
