@@ -36,7 +36,6 @@ cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
 mixed_readers                       readers side by side, with requests of several kinds
-collector                           collector that drops all spans
 deciding, bodies, consumers, bare, bare_watch, reviews   programs that run in a process of their own, to be measured
 watched_cluster          lists and watches of a generated cluster
 watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory

@@ -10,9 +10,8 @@ import numpy as np
 import orjson
 
 from dev.bench import fleet
-from dev.bench.backends import FOLDER, start_bare
+from dev.bench.backends import FOLDER, collector, start_bare
 from dev.bench.cluster import DEVICES_PER_NODE
-from dev.bench.collector import collector
 from dev.bench.cpu import read_cpu_seconds, read_resident_mib
 from dev.bench.report import Figure, Result
 from dev.demo.processes import Processes, find_free_ports

@@ -6,9 +6,8 @@ import sys
 from itertools import chain
 
 from dev.bench import cluster
-from dev.bench.backends import FOLDER
+from dev.bench.backends import FOLDER, collector
 from dev.bench.cluster import DEVICES_PER_NODE
-from dev.bench.collector import collector
 from dev.bench.cpu import read_resident_mib
 from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import PATIENT, feed, start_both
