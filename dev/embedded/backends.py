@@ -22,11 +22,10 @@ from dev.embedded.jvm import Jvm, JvmSettings, read_settings
 from dev.embedded.kafka import Address, KafkaBroker
 from dev.embedded.lock import KINDS, ServerKind
 from dev.embedded.opensearch import OpenSearchNode
-from dev.embedded.plan import create_records, plan_servers
 from dev.embedded.process import ParentWatch
 from dev.embedded.progress import create_progress
 from dev.embedded.server import JavaServer
-from dev.embedded.state import ServerRecord, State, read_state, write_state
+from dev.embedded.state import ServerRecord, State, create_records, plan_servers, read_state, write_state
 
 KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 OPENSEARCH_VARIABLE: Final = "SCHEDULERLOG_OPENSEARCH_URL"

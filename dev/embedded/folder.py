@@ -11,11 +11,10 @@ from dev.embedded.installed import install_jvms
 from dev.embedded.jvm import read_settings
 from dev.embedded.lock import ServerKind
 from dev.embedded.locking import file_lock
-from dev.embedded.plan import plan_servers
 from dev.embedded.process import ProcessId
 from dev.embedded.progress import Progress
 from dev.embedded.server import GRACE_SECONDS
-from dev.embedded.state import ServerRecord, read_state, write_state
+from dev.embedded.state import ServerRecord, plan_servers, read_state, write_state
 from dev.embedded.status import Status, read_status
 
 

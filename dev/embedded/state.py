@@ -1,12 +1,15 @@
 """The servers of a folder, kept in ``state.json``: their ports, and process ids with start times."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from dev.embedded.errors import EmbeddedError
+from dev.embedded.kafka_storage import generate_id
 from dev.embedded.lock import KINDS, ServerKind
+from dev.embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS, find_free_port
 from dev.embedded.process import ProcessId
 
 FILE_NAME: Final = "state.json"
@@ -74,3 +77,31 @@ def _parse_record(document: Any) -> ServerRecord:
         controller_port=None if controller is None else int(controller),
         process=None if process is None else ProcessId(int(process["pid"]), str(process["started"])),
     )
+
+
+def create_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
+    """Create records of servers that were never started, on ports that are free now; only Kafka uses ``brokers``."""
+    if kind == "opensearch":
+        return (ServerRecord("opensearch", kind, find_free_port(OPENSEARCH_PORTS)),)
+    ports: list[int] = []
+    for _ in range(2 * brokers):
+        ports.append(find_free_port(KAFKA_PORTS, besides=ports))
+    return tuple(ServerRecord(f"kafka-{node}", kind, ports[2 * node], ports[2 * node + 1]) for node in range(brokers))
+
+
+def plan_servers(folder: Path, state: State | None, kinds: Sequence[ServerKind], brokers: int) -> State:
+    """Plan the servers of the folder: the existing ones, and new ones for missing ``kinds``.
+
+    Raises EmbeddedError if the folder holds the data of another number of brokers.
+    """
+    # Random, so that a broker does not join another cluster's controller that got one of our ports.
+    cluster_id = state.kafka_cluster_id if state else generate_id()
+    records = state.servers if state else ()
+    for kind in kinds:
+        there = [record for record in records if record.kind == kind]
+        if kind == "kafka" and there and len(there) != brokers:
+            what = f"{folder} holds a Kafka of {len(there)} broker(s), not {brokers}"
+            raise EmbeddedError(f"{what}: name another --dir, or delete this one")
+        if not there:
+            records += create_records(kind, brokers)
+    return State(cluster_id, records)

@@ -6,10 +6,9 @@ import pytest
 from dev.embedded import folder as folders
 from dev.embedded.errors import EmbeddedError, NotRunningError
 from dev.embedded.kafka_storage import generate_id
-from dev.embedded.plan import plan_servers
 from dev.embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS
 from dev.embedded.process import ProcessId, read_start_time
-from dev.embedded.state import ServerRecord, State, read_state, write_state
+from dev.embedded.state import ServerRecord, State, plan_servers, read_state, write_state
 
 
 def a_process(*, alive: bool) -> ProcessId:
