@@ -15,7 +15,7 @@ from engine.simulation.admission import admit_pod
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.creation import create_pod, find_refusal
 from engine.simulation.equal_nodes import is_about_amounts
-from engine.simulation.renamed_resources import find_table_obstacles
+from engine.simulation.ignored_words import find_table_obstacles
 from engine.simulation.setting import SimulationSetting
 from engine.simulation.verdict import (
     PodOutcome,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, Final
 
+from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.fit.devices.cluster_state import ClusterColumns
@@ -17,6 +18,8 @@ from engine.hami import annotations as hami
 from engine.hami import vendor_annotations
 from engine.hami.reason_codes import ReasonCode
 from engine.hami.vendors import Family, Vendor, Vendors
+from engine.simulation.admission import AdmittedPod
+from engine.simulation.cluster import SimulationCluster
 from engine.simulation.setting import Note
 from engine.simulation.workloads import PodTemplate
 from engine.snapshot.quantity import is_tracked
@@ -30,6 +33,7 @@ _POLICIES: Final[Mapping[str, tuple[str, ...]]] = {
     hami.DEVICE_POLICY: ("binpack", "spread", "mutex", "topology-aware"),
 }
 _MIG_MODE: Final = "mig"
+TABLE_UNKNOWN: Final = "ResourceNotInTable"
 
 
 def list_read_keys(vendors: Vendors) -> frozenset[str]:
@@ -196,3 +200,29 @@ def _describe_quota_entry(quota: str, entry: str, resource: str, counted: Sequen
     return write_phrase(
         "note_quota", quota=quota, entry=entry, nearest=f"limits.{nearest}", others=shorten_list(others)
     )
+
+
+def find_table_obstacles(
+    cluster: SimulationCluster, pod: Mapping[str, Any], admitted: AdmittedPod
+) -> tuple[FoundObstacle, ...]:
+    """Find resources that a device table which fits the cluster would know.
+
+    Nodes that register devices and offer none under the table's name offer them under another: HAMi's resources are
+    renamed there, and nothing is known about what the pod asks for.
+    """
+    if not admitted.is_hamis or not cluster.has_hami:
+        return ()
+    unknown = [name for name in list_unknown_resources(pod, cluster.vendors) if not is_mig_resource(name)]
+    renamed = [name for name in unknown if _is_renamed(cluster, name)]
+    if not renamed:
+        return ()
+    words: dict[str, Word] = {"resources": shorten_list(renamed), "count": len(renamed)}
+    return (FoundObstacle(TABLE_UNKNOWN, words),)
+
+
+def _is_renamed(cluster: SimulationCluster, resource: str) -> bool:
+    domain = resource.partition("/")[0]
+    names = [vendor.resources.count for vendor in cluster.vendors]
+    counts = [name for name in names if name.partition("/")[0] == domain]
+    nodes = [cluster.snapshot.nodes[name].node for name in cluster.columns.node_names if name in cluster.snapshot.nodes]
+    return bool(nodes) and not any(node.allocatable.get(count, 0) for node in nodes for count in counts)

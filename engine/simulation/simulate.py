@@ -13,6 +13,7 @@ from engine.simulation.answer import build_answer
 from engine.simulation.cluster import SimulationCluster
 from engine.simulation.gangs import describe_gangs, find_gang
 from engine.simulation.ignored_words import (
+    TABLE_UNKNOWN,
     describe_keys,
     describe_misplaced,
     describe_quotas,
@@ -23,7 +24,6 @@ from engine.simulation.ignored_words import (
 from engine.simulation.object_quotas import describe_object_quotas
 from engine.simulation.pod_placer import PodPlacer, placing_pods
 from engine.simulation.proved_changes import ProvedChanges, find_changes
-from engine.simulation.renamed_resources import TABLE_UNKNOWN
 from engine.simulation.requests import describe_uncounted
 from engine.simulation.setting import Note, SimulationSetting
 from engine.simulation.verdict import (

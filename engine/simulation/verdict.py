@@ -25,9 +25,9 @@ from engine.simulation.claim_templates import make_claims
 from engine.simulation.cluster import SimulationCluster, find_unread_kinds
 from engine.simulation.creation import create_pod, find_refusal
 from engine.simulation.device_parts import PartsRefused, refuse_parts
+from engine.simulation.ignored_words import find_table_obstacles
 from engine.simulation.kai_shares import SharesRefused, refuse_shares
 from engine.simulation.picked_devices import TriedDevice, list_devices
-from engine.simulation.renamed_resources import find_table_obstacles
 from engine.simulation.setting import Note
 from engine.snapshot import kinds
 from engine.snapshot.fields import RejectedObject
