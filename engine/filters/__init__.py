@@ -4,7 +4,6 @@ judge               one attempt at one pod: PreEnqueue, PreFilter, the filters p
 judgement           the result of judging a pod
 node_judging        the filters run on nodes, with nominated pods and without victims
 preemption          DefaultPreemption after a refusal
-message             messages of kube-scheduler, composed
 release             what releases 1.28 to 1.35 did otherwise
 resource_obstacles  why no node has enough of one resource, and whose end would do
 verdicts            refusals of plugins, and verdicts that unread objects leave open

@@ -26,11 +26,10 @@ from engine.filters import (
 from engine.filters.cycle import NodeCheck, Prepared, SchedulingCycle, Skipped, start_cycle
 from engine.filters.dynamic_resources import DynamicResourcesPlugin, WithoutClaims
 from engine.filters.judgement import JudgedOutcome, Judgement, count_reasons
-from engine.filters.message import NO_NODES, compose_message
 from engine.filters.node_judging import NodeJudge
 from engine.filters.preemption import PreemptionResult, simulate_preemption
 from engine.filters.release import LATEST, SchedulerRelease
-from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged
+from engine.filters.verdicts import NO_NODES, PluginRefusal, StatusCode, Unjudged, compose_message
 from engine.snapshot import kinds
 from engine.snapshot.fields import FieldError, RejectedObject, read_items, read_text
 from engine.snapshot.snapshot import Snapshot

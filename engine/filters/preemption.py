@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from engine.filters.message import compose_message
 from engine.filters.node_judging import NodeJudge
-from engine.filters.verdicts import PluginRefusal, StatusCode
+from engine.filters.verdicts import PluginRefusal, StatusCode, compose_message
 from engine.snapshot.node_info import NodeInfo
 
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"

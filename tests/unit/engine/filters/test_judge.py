@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from engine.filters.cycle import NodeCheck, Prepared, SchedulingCycle
 from engine.filters.judge import judge
 from engine.filters.judgement import JudgedOutcome, Judgement
-from engine.filters.message import compose_message, cut_event_note
 from engine.filters.release import parse_release
-from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict
+from engine.filters.verdicts import PluginRefusal, StatusCode, Unjudged, Verdict, compose_message, cut_event_note
 from engine.snapshot import kinds
 from engine.snapshot.fields import RejectedObject
 from engine.snapshot.node_info import NodeInfo
