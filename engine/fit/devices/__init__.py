@@ -9,6 +9,5 @@ node_revisions  the revision of each node's state, and which was written
 pod_usage       what one pod holds of each device
 quota           what a namespace has left of its quotas
 device_matrix   the devices of many nodes as matrices (slots, nodes), for `judge`
-pair_scores     how well a node's devices are connected with each other
 as_of           the cluster as an attempt saw it, from the records about it
 """

@@ -1,15 +1,15 @@
 """Registered node: its block of device rows, and everything about it that does not fit into columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from engine.fit.devices.pair_scores import build_pair_matrix
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
 from engine.hami.mig import MigProfile, Placement
 from engine.hami.node_registration import NodeDevices
@@ -18,6 +18,24 @@ from engine.hami.vendor_annotations import ASCEND_NODE_SOFT, METAX_LOSSES, METAX
 
 MIG_MODE: Final = "mig"
 NODE_MARKS: Final = (ASCEND_NODE_SOFT, METAX_LOSSES, METAX_SCORES)
+PairScores = Mapping[str, Mapping[str, int]]
+"""`{uuid: {uuid: score}}`, higher is better; pairs that are not named score 0."""
+_NONE: Final[Mapping[str, int]] = {}
+_LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
+
+
+def build_pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
+    """Build the scores of each device with each other one, and with itself, shape (devices, devices).
+
+    HAMi counts what the annotation says of a device and itself where a pod gets two instances of a MIG device.
+    """
+    rows = [list(map(scores.get(uuid, _NONE).get, uuids, repeat(0))) for uuid in uuids]
+    try:
+        pairs = np.array(rows, np.int64)
+    except OverflowError:
+        # JSON holds integers of any length, numpy only 64 bits.
+        pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
+    return np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
 
 
 class NodeFragment(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from engine.fit.devices.device_matrix import Ints
-from engine.fit.devices.pair_scores import PairScores
+from engine.fit.devices.node_entry import PairScores
 from engine.fit.devices.quota import QuotaLeft
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.topology import choose_devices

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.fit.devices.device_matrix import Ints
-from engine.fit.devices.pair_scores import PairScores, build_pair_matrix
+from engine.fit.devices.node_entry import PairScores, build_pair_matrix
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.checks.fit import Fit
 from engine.fit.judge.request.device_request import DeviceRequest
