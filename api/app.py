@@ -54,8 +54,7 @@ from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, describe_path
 from api.index.hami_releases import read_releases
 from api.index.namespaces import NamespacesInIndex
-from api.index.reading.client import IndexDownError, IndexRefusedError, OpenSearch
-from api.index.reading.probe import IndexProbe
+from api.index.reading.client import IndexDownError, IndexProbe, IndexRefusedError, OpenSearch
 from api.memory.alert_memory import AlertMemory, AlertsTopic
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import ChangeLog, bound_log

@@ -15,7 +15,7 @@ from api.authority.access import get_access
 from api.authority.rights import PathRight
 from api.http.errors import UnavailableError, to_json_response
 from api.http.query_params import NoQuery
-from api.index.reading.probe import IndexProbe
+from api.index.reading.client import IndexProbe
 from api.memory.topic_follower import TopicState
 from api.metrics import Metrics
 from runtime.settings.addresses import without_addresses

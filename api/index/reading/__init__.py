@@ -3,7 +3,6 @@
 ==============  ================================================================================
 ``client``      reads over HTTP, and the meaning of OpenSearch's errors
 ``circuit``     circuit breaker that refuses at once while OpenSearch hangs
-``probe``       availability of OpenSearch, for /readyz
 ``turns``       fair queue: the caller that has waited longest goes first
 ``coalescing``  one request for all callers who ask the same while it waits
 ``query_dsl``   clauses of OpenSearch's query language

@@ -6,12 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-import api.index.reading.probe
 from api.http.caller_wait import CallerWait
 from api.index.reading import client
 from api.index.reading.circuit import OPEN_SECONDS, TIMEOUTS, Circuit, CircuitOpenError
-from api.index.reading.client import IndexDownError, IndexTimeoutError, OpenSearch
-from api.index.reading.probe import IndexProbe
+from api.index.reading.client import IndexDownError, IndexProbe, IndexTimeoutError, OpenSearch
 from tests.support.harness.api_app import answer_nothing, index_of
 
 EVERYTHING: dict[str, Any] = {"query": {"match_all": {}}}
@@ -150,6 +148,6 @@ async def test_m14_one_probe_is_sent_for_all_who_ask_and_one_that_hangs_is_waite
     monkeypatch.setattr(client, "PING_TIMEOUT_SECONDS", 600)
     async with asyncio.timeout(60):
         assert await probe.find_problem() == "no answer within 0.05 s"
-        monkeypatch.setattr(api.index.reading.probe, "BACK_SECONDS", 60)
+        monkeypatch.setattr(client, "BACK_SECONDS", 60)
         resumed.set()
         assert await probe.find_problem() == "", "the first one who asks after OpenSearch is back"
