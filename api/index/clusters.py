@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from api.http.cluster import CLUSTER
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
 from schemas.answers.nodes import ClusterFound, SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
 from schemas.codec.records import Rejected, format_rfc3339, read

@@ -7,8 +7,7 @@ from typing import Final
 from api.http.cluster import Cluster
 from api.http.errors import to_unreadable_error
 from api.http.param_types import Milliseconds
-from api.index.reading.decoding import decode_document
-from api.index.reading.pages import ListDefinition, ListSource, PagePosition
+from api.index.reading.pages import ListDefinition, ListSource, PagePosition, decode_document
 from api.index.reading.query_dsl import (
     combine,
     match_cluster,

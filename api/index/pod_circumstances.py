@@ -10,7 +10,7 @@ from typing import Final
 from api.index.attempts.attempt_queries import PodName
 from api.index.clusters import parse_schedulers
 from api.index.nodes.node_list import build_nodes_query, parse_nodes
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
 from engine.diagnosis.facts import Evidence, NodeFacts, PodOnCluster, SchedulerState
 from schemas.codec.records import Rejected, read

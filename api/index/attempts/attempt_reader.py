@@ -15,7 +15,7 @@ from api.http.cluster import Cluster
 from api.index.attempts import attempt_queries
 from api.index.attempts.attempt_queries import PodName
 from api.index.reading.client import OpenSearch
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from engine.summaries.retries import resolve
 from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected

@@ -15,7 +15,7 @@ from api.http.pagination import Position
 from api.http.param_types import Milliseconds, MomentText
 from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import (
     combine,
     match_cluster,

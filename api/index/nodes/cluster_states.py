@@ -7,7 +7,7 @@ from typing import Final
 
 from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, sort_by, sort_latest_first
 from schemas.codec.records import format_rfc3339
 from schemas.documents.devices import read_node_state

@@ -8,7 +8,7 @@ from api.index.nodes.holders import count_use
 from api.index.nodes.occupancy_queries import build_placements_on_nodes_query, decode_placement
 from api.index.observations import aggregate_latest_by_scheduler, parse_latest_observations
 from api.index.reading.client import OpenSearch
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_by, sort_latest_first
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors

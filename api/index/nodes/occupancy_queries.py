@@ -11,8 +11,7 @@ from typing import Final
 
 from api.http.cluster import Cluster
 from api.http.param_types import Milliseconds
-from api.index.reading.decoding import decode_document
-from api.index.reading.pages import ListDefinition, ListSource, PagePosition
+from api.index.reading.pages import ListDefinition, ListSource, PagePosition, decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_terms, sort_by, sort_latest_first
 from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import format_rfc3339

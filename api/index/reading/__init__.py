@@ -7,6 +7,5 @@
 ``coalescing``  one request for all callers who ask the same while it waits
 ``query_dsl``   clauses of OpenSearch's query language
 ``pages``       lists in pages: their definition, the position of a page, and its reader
-``decoding``    decoding of a document, with an error that names an unreadable one
 ==============  ================================================================================
 """

@@ -13,15 +13,16 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from api.http.cluster import Cluster
-from api.http.errors import BadRequestError
+from api.http.errors import BadRequestError, to_unreadable_error
 from api.http.pagination import Position
 from api.http.param_types import MomentText, parse_time
 from api.index.reading.query_dsl import combine
-from schemas.codec.records import format_rfc3339
+from schemas.codec.records import Rejected, format_rfc3339
 from schemas.json_types import Json
 
 SortValues = TypeVar("SortValues", bound=tuple[int | str, ...])
 P = TypeVar("P", bound="PagePosition[Any]")
+T = TypeVar("T")
 
 
 class PagePosition(Position, Generic[SortValues]):
@@ -124,3 +125,11 @@ async def read_page(index: Searcher, source: ListSource, clauses: Sequence[Json]
     if len(hits) > len(page):
         next_position = position.model_copy(update={"sort": tuple(page[-1]["sort"]), "total": total})
     return Page(total, page, next_position, answer.get("aggregations"))
+
+
+def decode_document(decode: Callable[[Json], T | Rejected], source: Json, document_id: str) -> T:
+    """Decode the source of a document. Raises ``UnreadableError``, which names the document, if it is rejected."""
+    decoded = decode(source)
+    if isinstance(decoded, Rejected):
+        raise to_unreadable_error(document_id, str(decoded))
+    return decoded

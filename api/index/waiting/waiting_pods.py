@@ -12,7 +12,7 @@ from pydantic import FiniteFloat
 from api.http.cluster import Cluster
 from api.http.pagination import Position
 from api.http.param_types import Milliseconds, MomentText
-from api.index.reading.decoding import decode_document
+from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import (
     combine,
     match_cluster,
