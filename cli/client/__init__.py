@@ -5,7 +5,6 @@ problems        reasons for a missing answer, as values with cause and next step
 transport       the interface: ``get``, ``post``, ``stream``
 wording         the API's words about parameters and paths in those of a terminal
 requests        pure: the path of each answer, and that path in the aggregated API
-changes         the changes of a watch, line by line
 url             over HTTP, by a URL and a bearer token
 fallback        another transport where the cluster has no API
 kubectl         by ``kubectl get --raw``: kubectl reads the kubeconfig, contexts, plugins, and logs in

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotAllowed, Problem
-from cli.client.transport import NO_QUERY, Query, Transport
+from cli.client.transport import NO_QUERY, Query, Transport, WatchedChange
 from schemas.json_types import Json
 
 _WORKLOAD: Final = re.compile(r"/namespaces/[^/]+/workloads/.+")

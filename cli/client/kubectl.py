@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
 from cli.client.requests import AGGREGATED, to_aggregated, with_query
-from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, WatchedChange, parse_changes, read_json
 from cli.client.wording import to_terminal_words
 from schemas.json_types import Json
 

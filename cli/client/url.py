@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, to_problem
 from cli.client.requests import ROOT, with_query
-from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, read_json
+from cli.client.transport import NO_QUERY, TIMEOUT_SECONDS, Query, WatchedChange, parse_changes, read_json
 from cli.client.wording import to_terminal_words
 from schemas.json_types import Json
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from cli.client.changes import WatchedChange
 from cli.client.problems import NotFound, Problem
+from cli.client.transport import WatchedChange
 from schemas.json_types import Json
 
 PAUSE_SECONDS: Final = 5.0

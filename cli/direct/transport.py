@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from cli.client.changes import WatchedChange
 from cli.client.kubectl import INSTALL
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable
-from cli.client.transport import NO_QUERY, Query
+from cli.client.transport import NO_QUERY, Query, WatchedChange
 from cli.direct.pod_case import (
     LiveCase,
     read_nodes_case,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cli.client.changes import BOOKMARK, WatchedChange
 from cli.client.problems import Problem
 from cli.client.requests import build_pod_path
-from cli.client.transport import Transport
+from cli.client.transport import BOOKMARK, Transport, WatchedChange
 from cli.terminal.answers import end_with
 from cli.terminal.exit_codes import INTERRUPTED, PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options

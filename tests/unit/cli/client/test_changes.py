@@ -1,5 +1,5 @@
-from cli.client.changes import WatchedChange, parse_changes
 from cli.client.problems import Unreachable, WrongRequest
+from cli.client.transport import WatchedChange, parse_changes
 
 ERROR = (
     b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "the place is gone. Watch from now"}}\n'

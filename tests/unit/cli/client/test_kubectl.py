@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.client.changes import WatchedChange
 from cli.client.kubectl import KubectlTransport, parse_kubectl_problem
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
+from cli.client.transport import WatchedChange
 
 FORBIDDEN = (
     'Error from server (Forbidden): pods.schedulerlog.io "train-0" is forbidden: User "ann" cannot get resource '

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cli.client.changes import WatchedChange
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
+from cli.client.transport import WatchedChange
 from cli.client.url import UrlTransport
 from runtime.http.certificate_authority import Authority
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from cli.client.changes import WatchedChange
 from cli.client.problems import NotFound, Problem, Unreachable
+from cli.client.transport import WatchedChange
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from schemas.json_types import Json
 

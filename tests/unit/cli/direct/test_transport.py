@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from cli.client.changes import WatchedChange
 from cli.client.fallback import FallbackTransport
 from cli.client.kubectl import INSTALL, parse_kubectl_problem
 from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, WrongRequest
+from cli.client.transport import WatchedChange
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
 from tests.support.fakes.small_cluster import DIAGNOSIS, POD, SmallCluster

@@ -14,9 +14,8 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from cli.client.changes import WatchedChange
 from cli.client.problems import Problem, Unreachable
-from cli.client.transport import Transport
+from cli.client.transport import Transport, WatchedChange
 from cli.command import app
 from cli.terminal import watching
 from cli.terminal.answers import end_with

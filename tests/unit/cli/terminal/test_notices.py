@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.client.changes import WatchedChange
+from cli.client.transport import WatchedChange
 from cli.command import app
 from cli.terminal import watching
 from cli.terminal.notices import TRIES, Notices

@@ -2,9 +2,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.client.changes import WatchedChange
 from cli.client.problems import Problem, WrongRequest
-from cli.client.transport import NO_QUERY
+from cli.client.transport import NO_QUERY, WatchedChange
 from cli.terminal.watching import follow
 from schemas.json_types import Json
 
