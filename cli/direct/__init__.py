@@ -10,5 +10,4 @@ waiting_groups  waiting pods by workload or obstacle
 polled_changes  changes that are found by reading again
 scheduler_logs  reads the log of the pod's scheduler
 rungs       what an answer stands on, and what further rights would add
-saved_case  writes what was read as an archive
 """

@@ -4,14 +4,21 @@ The reading climbs as far as the user's rights allow: the pod with its events, c
 pods, on which the pod is judged; then the objects of queues and gangs that the cluster has.
 """
 
+import io
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
 from urllib.parse import quote
+
+import orjson
 
 from cli.client.problems import NotFound, Problem
 from cli.direct.reader import ObjectReader, ReadObjects, read_versions
 from cli.direct.scheduler_logs import MAX_AGE, LogReading, read_scheduler_log
+from engine.cases.anonymous_objects import replace_names
 from engine.cases.held_devices import holds_shares
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
 from engine.snapshot import kinds
@@ -36,9 +43,12 @@ from engine.snapshot.needed_kinds import (
     list_simulated,
     list_webhooks,
 )
-from ingest.cases.read_case import ClusterCase, build_case
+from ingest.cases.read_case import SAVED_CASE, ClusterCase, build_case
 from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, list_conditions
+from schemas.codec.records import format_rfc3339
 from schemas.json_types import Json
+
+_MEMBER: Final = "case/objects.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +160,23 @@ def build_live_case(reader: ObjectReader, read: ReadObjects, pod: Json | None, n
         read.objects += namespace_pods.objects
     objects = [*read.objects, *([pod] if pod else [])]
     return LiveCase(build_case(objects, read.problems, datetime.now(UTC), namespace), pod, read.problems)
+
+
+def save_case(live: LiveCase, file: Path) -> int:
+    """Write the case into a new file, and return the number of objects in it. Raises ``OSError``."""
+    attempts = [live.log.attempts.to_object()] if live.log and live.log.attempts else []
+    objects = [*replace_names([*live.case.objects.iterate_objects(), *attempts]), _describe_reading(live)]
+    content = orjson.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, option=orjson.OPT_INDENT_2)
+    member = tarfile.TarInfo(_MEMBER)
+    member.size, member.mode = len(content), 0o600
+    with file.open("xb") as output, tarfile.open(fileobj=output, mode="w:gz") as archive:
+        archive.addfile(member, io.BytesIO(content))
+    return len(objects) - 1
+
+
+def _describe_reading(live: LiveCase) -> Json:
+    """Describe when the cluster was read, and what could not be read of it."""
+    kind, _, group = SAVED_CASE.partition(".")
+    read_at = live.case.read_at
+    metadata = {"name": "case", **({"creationTimestamp": format_rfc3339(read_at)} if read_at else {})}
+    return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "unread": sorted(live.problems)}

@@ -20,11 +20,11 @@ from cli.direct.pod_case import (
     read_pod_case,
     read_purchase_case,
     read_simulated_case,
+    save_case,
 )
 from cli.direct.polled_changes import iterate_pod_changes, iterate_waiting_changes
 from cli.direct.reader import ObjectReader
 from cli.direct.rungs import describe_log, describe_rung
-from cli.direct.saved_case import save_case
 from cli.direct.workload_case import read_workload_case
 from engine.cases.similar_names import list_similar_names
 from engine.snapshot import kinds
