@@ -12,9 +12,8 @@ from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.layers import chosen_nodes, yunikorn
-from engine.diagnosis.layers.go_amounts import read_amounts, to_decimal
 from engine.diagnosis.layers.group_members import find_group, iterate_group_statements
-from engine.diagnosis.layers.statements import Statement, find_refusal
+from engine.diagnosis.layers.statements import Statement, find_refusal, read_amounts, to_decimal
 from engine.diagnosis.layers.volcano_queues import SYSTEM, describe_refusal, explain_queue
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
@@ -11,6 +12,10 @@ _HEAD: Final = re.compile(r"^\d+/\d+ nodes are available: ")
 _TAIL: Final = re.compile(r"\.? (?:no new claims to deallocate, |still not schedulable, )?preemption: .*", re.DOTALL)
 REFUSALS: Final = frozenset(("FailedScheduling", "Unschedulable"))
 """Reasons of events that end an attempt."""
+_AMOUNT: Final = re.compile(
+    r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"
+)
+"""An amount in a map, with or without the parts of a quantity."""
 
 
 class Statement(NamedTuple):
@@ -59,3 +64,16 @@ def has_spoken(facts: DiagnosisFacts, reporter: str) -> bool:
 def strip_counts(text: str) -> str:
     """Strip a refusal before nodes of what kube-scheduler writes around it: the number of nodes, and preemption."""
     return _TAIL.sub("", _HEAD.sub("", text))
+
+
+def read_amounts(listed: str) -> dict[str, str]:
+    """Read amounts by resource: ``map[cpu:8 memory:64Gi]``."""
+    return {name: integer or amount for name, integer, amount in _AMOUNT.findall(listed)}
+
+
+def to_decimal(amount: str) -> Decimal:
+    """Convert an amount without a suffix; others count as 0."""
+    try:
+        return Decimal(amount)
+    except InvalidOperation:
+        return Decimal(0)

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.diagnosis.facts import DiagnosisFacts
-from engine.diagnosis.layers.go_amounts import read_amounts, to_decimal
-from engine.diagnosis.layers.statements import Statement, iterate_events
+from engine.diagnosis.layers.statements import Statement, iterate_events, read_amounts, to_decimal
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import quote, shorten_list
