@@ -14,8 +14,8 @@ from engine.claims.explanation import ExplainedDevice, ExplainedNode, ExplainedR
 from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
 from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
+from engine.claims.judgement import DeviceReason
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
-from engine.claims.reasons import DeviceReason
 from engine.claims.slices import DeviceId, SliceDevice
 from engine.diagnosis.judged_nodes import derive_judged_obstacles
 from engine.diagnosis.judged_steps import sum_by_obstacle

@@ -11,10 +11,9 @@ from engine.claims.counters import CounterAvailability, CounterLedger
 from engine.claims.device_facts import collect_facts
 from engine.claims.findings import DeviceFinding, describe_by_code, describe_facts, describe_refusal, sort_findings
 from engine.claims.judge import INVALID_POOLS, NO_DEVICES, ClaimsJudge
-from engine.claims.judgement import ClaimAllocation, NodeClaimsVerdict, to_line
+from engine.claims.judgement import ClaimAllocation, DeviceReason, NodeClaimsVerdict, to_line
 from engine.claims.matching import SelectorError, SelectorUnjudgedError
 from engine.claims.pools import collect_pools, reaches_node
-from engine.claims.reasons import DeviceReason
 from engine.claims.request_plans import AskedClaim, Candidate, DeviceSearchError, RequestPlan
 from engine.claims.requests import ALL, ClaimRequest
 from engine.claims.reservations import Refusal

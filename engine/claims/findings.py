@@ -12,9 +12,8 @@ from engine.claims.constraints import AttributeValue, Conflict
 from engine.claims.counters import CounterShortage
 from engine.claims.device_details import DeviceTaint
 from engine.claims.device_facts import DeviceFacts, SelectorOutcome
-from engine.claims.judgement import to_line
+from engine.claims.judgement import DeviceReason, to_line
 from engine.claims.matching import DeviceMatcher
-from engine.claims.reasons import DeviceReason
 from engine.claims.requests import ClaimRequest
 from engine.claims.reservations import Refusal, TakenDevice
 from engine.claims.slices import Slice, SliceDevice

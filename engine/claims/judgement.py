@@ -2,12 +2,38 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from engine.claims.quantity import Quantity
 from engine.filters.verdicts import PluginRefusal
 
 _MAX_LINE: Final = 1_000
+
+
+class DeviceReason(StrEnum):
+    """Reason why a device is not picked."""
+
+    CLASS_NOT_FOUND = "ClassNotFound"
+    POOL_OUTDATED = "PoolOutdated"
+    POOL_INCOMPLETE = "PoolIncomplete"
+    POOL_INVALID = "PoolInvalid"
+    NOT_ON_NODE = "DeviceNotOnNode"
+    NOT_JUDGED = "NotJudged"
+    SELECTOR_ERROR = "SelectorError"
+    CLASS_NOT_MATCHED = "ClassNotMatched"
+    SELECTOR_NOT_MATCHED = "SelectorNotMatched"
+    BINDING_NOT_SUPPORTED = "BindingNotSupported"
+    CAPACITY_NOT_DEFINED = "CapacityNotDefined"
+    CAPACITY_TOO_SMALL = "CapacityTooSmall"
+    CAPACITY_NOT_ALLOWED = "CapacityNotAllowed"
+    TAINTED = "DeviceTainted"
+    IN_USE = "DeviceInUse"
+    CAPACITY_EXHAUSTED = "CapacityExhausted"
+    COUNTERS_EXHAUSTED = "CountersExhausted"
+    CONSTRAINT_NOT_MET = "ConstraintNotMet"
+    TAKEN_BY_POD = "DeviceTakenByPod"
+    TOO_FEW = "TooFewDevices"
 
 
 def to_line(text: str) -> str:

@@ -12,7 +12,7 @@ from engine.claims.explanation import ExplainedDevice, PooledDevice
 from engine.claims.findings import DeviceFinding, describe_counter, describe_holder
 from engine.claims.inventory import Inventory
 from engine.claims.judge import ClaimsJudge
-from engine.claims.reasons import DeviceReason
+from engine.claims.judgement import DeviceReason
 from engine.claims.requests import ClaimRequest
 from engine.claims.slices import DeviceId
 from engine.diagnosis.claim_findings import write_finding

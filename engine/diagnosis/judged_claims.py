@@ -9,8 +9,8 @@ from typing import Final
 from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
 from engine.claims.judge import NOT_ON_NODE, ClaimsJudge
+from engine.claims.judgement import DeviceReason
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
-from engine.claims.reasons import DeviceReason
 from engine.diagnosis.claim_devices import RequestKey, RequestTally, collect_request_devices
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.outcome import DevicesOfReason, FoundObstacle, Word

@@ -9,8 +9,8 @@ from engine.claims.explanation import ExplainedRequest, explain_node
 from engine.claims.findings import SelectorFailure
 from engine.claims.inventory import read_inventory
 from engine.claims.judge import NO_DEVICES, ClaimsJudge
+from engine.claims.judgement import DeviceReason
 from engine.claims.pod_claims import ClaimRejectedError, collect_claims
-from engine.claims.reasons import DeviceReason
 from engine.filters import dynamic_resources
 from engine.filters.judgement import Judgement
 from engine.simulation.change_trial import ChangeTrial

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.claims.reasons import DeviceReason
+from engine.claims.judgement import DeviceReason
 from engine.summaries.text import write_reasons
 from schemas.reasons import read_catalogue
 from tests.support.builders.claims import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.cases.refused_pods import ClusterToJudge, RefusedPod, judge_refused_pod
-from engine.claims.reasons import DeviceReason
+from engine.claims.judgement import DeviceReason
 from engine.diagnosis.refused_nodes import group_refused_nodes
 from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_code
 from engine.filters.judge import compose_outside_reason
