@@ -16,7 +16,7 @@ secured_opensearch  one node of OpenSearch with its security plugin, for tests
 server              server process from start to end, whatever it serves
 process             operating system processes, identified by process id and start time
 parent_death_watch  script that kills a server when the process that started it dies
-plan, state, ports  servers of a folder and their ports, kept in ``state.json``
+state, ports        servers of a folder and their ports, kept in ``state.json``
 lock, download      jars of all servers, their checksums, and their download into the user's cache
 installed           command line of each server, with its jars downloaded
 jvm                 command line of Java

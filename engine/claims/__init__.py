@@ -14,7 +14,7 @@ The search
     pools, request_plans, search, reservations; what decides on a device: matching, capacity, counters, constraints;
     device_keys and node_keys tell which devices and nodes are equal
 The explanation
-    device_facts (taints too), findings, reasons, judgement
+    device_facts (taints too), findings, judgement (reasons too)
 CEL
     cel
 """

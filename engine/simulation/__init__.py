@@ -13,9 +13,8 @@ quotas, quota_usage
                 Kubernetes' quotas on a new pod and its claims, and what these count in them
 object_quotas   quotas that count the workload itself, or the claim that a bind makes
 requests        amounts that HAMi does not count as they are written
-ignored_words   annotations, models, resources and quotas that no scheduler reads
-renamed_resources
-                resources of a pod that the cluster offers under other names
+ignored_words   annotations, models, resources and quotas that no scheduler reads, and resources that the cluster offers
+                under other names
 verdict         one pod judged: filters first, then the fit on the nodes that pass
 counted         a pod judged by the filters alone, for counting its copies
 equal_nodes     nodes that are equal to every filter

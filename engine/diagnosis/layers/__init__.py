@@ -15,7 +15,7 @@ objects of the cluster, in what schedulers wrote on the pod, and in events:
 - ``autoscalers``, ``scale_ups``: whether a node is coming, or has come and does not help
 - ``kubelet``, ``evictions``: pods that their node refused, or that lost their place on it
 
-``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text, and ``go_amounts`` the amounts;
-``statements`` collects the texts about a pod.
+``questions`` asks them in order; ``node_reasons`` reads the nodes' reasons in a text;
+``statements`` collects the texts about a pod, and reads amounts in them.
 ``engine.diagnosis.tree`` asks nothing about nodes where a layer before the scheduler explains the wait.
 """
