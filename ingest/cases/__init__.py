@@ -25,6 +25,5 @@ read_log      reads a log of any known scheduler to its end
 log_pods      collects every pod with its latest attempts, from a reader's events
 saved_attempts  attempts of a pod in a scheduler's log, and their form in a saved case
 answers       answers about each pod: its diagnosis, or the schedulerlog that the API would give
-queue_answers  answers about Kueue's queues where a case has no pod
 workload_answers  answers about workloads, with the attempts of their pods
 """

@@ -13,7 +13,6 @@ from engine.diagnosis.outcome import JudgedPod
 from engine.diagnosis.tree import diagnose
 from engine.snapshot import kinds
 from ingest.cases.log_pods import AttemptInLog, PodInLog
-from ingest.cases.queue_answers import iterate_queue_answers
 from ingest.cases.read_case import UNDATED, ClusterCase, list_pod_names
 from runtime.kubernetes.object_fields import get_text
 from schemas.answers.attempts import DeviceLog, NodeLog
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
     from schemas.answers.comparisons import PodScores
     from schemas.answers.suggestions import Suggestions
     from schemas.events import FindingReported
+from engine.diagnosis.layers.kueue import explain_inactive_queue
+from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, LOCAL_QUEUE
+from engine.diagnosis.texts import write_phrase, write_remedy, write_sentence
+from engine.snapshot.case_objects import CaseObjects
 
 MAX_SIMILAR_NAMES: Final = 5
 MAX_SHOWN_EVENTS: Final = 5
@@ -318,3 +321,14 @@ def explain_absence(source: str, pod: str, case: ClusterCase) -> str:
     similar = get_close_matches(pod, names, MAX_SIMILAR_NAMES, cutoff=0.5) or names[:MAX_SIMILAR_NAMES]
     total = "1 pod" if len(names) == 1 else f"{len(names):,} pods"
     return f"{source} has no attempt of a pod {pod}; it has {total}, such as {', '.join(similar)}"
+
+
+def iterate_queue_answers(objects: CaseObjects) -> Iterator[str]:
+    """Iterate over the queues that take no workloads, each with the cause and what to do."""
+    for kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
+        for (namespace, name), queue in objects.tables.get(kind, {}).items():
+            if obstacle := explain_inactive_queue(kind.partition(".")[0], queue):
+                held = {"held": write_phrase("held_queue")}
+                obstacle = obstacle._replace(words={**obstacle.words, **held})
+                remedy = write_remedy(obstacle, namespace or "<namespace>", name)
+                yield f"{write_sentence(obstacle).en} {remedy.en}"
