@@ -13,7 +13,6 @@ Every package may import this one; it imports no other package of the project.
 ``placements``  a pod's time on a node, with the devices allocated to it
 ``answers``     the JSON that the API returns
 ``described``   models whose JSON Schema holds the text below each field
-``possible_times``  which times an attempt may have
 ``json_types``  JSON objects, as decoded
 ``ids``         ids derived from what a decision is, so that publishing it twice makes one document
 ``reasons``     every reason code with its meaning, likely cause and remedy (English and Chinese)

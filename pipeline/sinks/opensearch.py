@@ -33,9 +33,8 @@ from runtime.errors import NotProvisionedError
 from runtime.kafka.broker_clock import trust_own_clock
 from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
-from schemas.index_family import MAPPING_VERSION
+from schemas.index_family import IMPOSSIBLE_DAY, MAPPING_VERSION, is_possible
 from schemas.indices import INDICES
-from schemas.possible_times import IMPOSSIBLE_DAY, is_possible
 
 _PARALLEL_REQUESTS: Final = 2
 """Number of bulk requests at a time: while the index works on one, the next is on its way."""

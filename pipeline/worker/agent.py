@@ -33,7 +33,7 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
-from schemas.possible_times import describe_impossible
+from schemas.index_family import describe_impossible
 from schemas.topics import DECISIONS
 
 logger = logging.getLogger(__name__)
