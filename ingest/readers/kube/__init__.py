@@ -17,7 +17,6 @@ Koordinator.
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
 - ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods
 - ``failure_messages`` (``grammar.toml``): texts of events and conditions about finding no node, parsed
-- ``pod_groups``: refusals in the conditions of KAI's pod groups
 - ``open_attempts``: which scheduling events form one attempt, and when it is complete
 - ``node_verdicts``: the nodes that an attempt's events name or count
 - ``events``: an attempt as schedulerlog's events

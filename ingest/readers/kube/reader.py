@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ingest.readers.kube import objects, pod_groups
+from ingest.readers.kube import objects
 from ingest.readers.kube.claims import PodClaims
 from ingest.readers.kube.events import build_events, counts_nodes
 from ingest.readers.kube.mismatches import VerdictMismatches
@@ -20,6 +20,8 @@ from ingest.readers.kube.scheduling_events import (
     EventKind,
     SchedulingEvent,
     find_reporter,
+    is_pod_group,
+    list_group_refusals,
     parse_scheduling_events,
 )
 from ingest.readers.node_states import EmittedStates
@@ -216,8 +218,8 @@ class KubeEvents:
 
     def _read_pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
         """Read a pod group; its conditions count as conditions of its pods, if the pods have none."""
-        refusals = list(pod_groups.list_refusals(group))
-        self._note("pod group", "event" if refusals else "noise" if pod_groups.is_group(group) else "unknown", group)
+        refusals = list(list_group_refusals(group))
+        self._note("pod group", "event" if refusals else "noise" if is_pod_group(group) else "unknown", group)
         for event in refusals:
             name = str(event.pod)
             facts = self._pods.get(name, PodFacts())

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from engine.hami.node_lock import find_locked_node
 from engine.hami.reason_codes import ReasonCode
 from ingest.readers.kube.failure_messages import GRAMMAR, MAX_COUNT, parse_failure
-from runtime.kubernetes.object_fields import get_object, get_text, parse_moment
+from runtime.kubernetes.object_fields import get_object, get_text, iterate_objects, parse_moment
 from schemas.events import PodRef
 
 EventKind = Literal["refused", "failed by code", "failed", "fits", "chosen", "bound", "not bound", "preempted"]
@@ -37,6 +37,9 @@ _KAI_SCHEDULER: Final = "kai-scheduler"
 _KARPENTER: Final = "karpenter"
 _DELETED: Final = "skip schedule deleting pod"
 _KAI_BINDER: Final = frozenset(("Bound", "BindingError", "FailedBinding"))
+_KAI: Final = "kai-scheduler"
+_UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
+_FOR_POD: Final = re.compile(GRAMMAR["kai"]["for_pod"], re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +250,19 @@ _PARSERS: Final[dict[str, Callable[[_RawEvent], SchedulingEvent | None]]] = {
 }
 REASONS: Final = frozenset(_PARSERS)
 """The reasons of events that are about a decision."""
+
+
+def list_group_refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
+    """List a refusal for each pod that the conditions name; they have no UIDs of pods."""
+    for condition in iterate_objects(group, "status", "schedulingConditions"):
+        since = parse_moment(get_text(condition, "lastTransitionTime"))
+        if since and get_text(condition, "type") == _UNSCHEDULABLE and get_text(condition, "status") == "True":
+            for reason in iterate_objects(condition, "reasons"):
+                if match := _FOR_POD.fullmatch(get_text(reason, "message").strip()):
+                    namespace, _, name = match["pod"].partition("/")
+                    pod = PodRef(namespace=namespace, name=name)
+                    yield SchedulingEvent("refused", since, _KAI, pod, match["why"], reason=get_text(reason, "reason"))
+
+
+def is_pod_group(group: Mapping[str, Any]) -> bool:
+    return bool(get_text(group, "metadata", "namespace") and get_text(group, "metadata", "name"))
