@@ -7,7 +7,6 @@ kube_scheduler   simulates kube-scheduler: asks the scheduler service to filter 
 cluster_file     edits the file that the scheduler service reads as its cluster
 reader           reads answers from the API and event messages from their topic
 scenarios        compares the answers with those that docs/demo.md works out by hand
-checks           prints which of them are right, for ``--check``
 story            shows the same pods as a person reads them
 drawing          draws the cluster of the story
 processes        starts and stops the services

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.console import Console
 
-from dev.demo import checks, story
+from dev.demo import scenarios, story
 from dev.demo.processes import ServiceError
-from dev.demo.scenarios import EXAMPLES
+from dev.demo.scenarios import EXAMPLES, ScenarioAnswer
 from dev.demo.stack import SEPARATE_SERVICES, TOGETHER, Stack, stack
 
 FOLDER: Final = Path(".run/demo")
@@ -105,7 +106,7 @@ def main(
         services = TOGETHER if check else SEPARATE_SERVICES
         with stack(FOLDER, EXAMPLES / "cluster.yaml", services=services, has_certificate=check) as running:
             if check:
-                raise SystemExit(0 if checks.compare_all(running) else 1)
+                raise SystemExit(0 if compare_all(running) else 1)
             running.start("placements")
             if as_json:
                 print_json(running)
@@ -118,3 +119,33 @@ def main(
 
 if __name__ == "__main__":
     app()
+
+
+def compare_all(running: Stack) -> bool:
+    """Print a line for each answer and the difference of a wrong one; return whether all are right."""
+    console = create_console()
+    answers = [_show_verdict(console, answer) for answer in _iterate_answers(running)]
+    right = sum(answers)
+    console.print(f"{right} of {len(answers)} answers are the expected ones.", highlight=False)
+    return right == len(answers)
+
+
+def _iterate_answers(running: Stack) -> Iterator[ScenarioAnswer]:
+    yield from scenarios.play(running)
+    yield from scenarios.compare_sources(running)
+    yield from scenarios.compare_messages(running)
+    yield scenarios.search(running)
+
+
+def _show_verdict(console: Console, answer: ScenarioAnswer) -> bool:
+    verdict = "[green]right[/]" if answer.is_right else "[bold red]WRONG[/]"
+    console.print(f"{verdict}  {answer.pod}: {answer.title}", highlight=False)
+    if not answer.is_right:
+        console.print(answer.describe_difference(), markup=False, highlight=False)
+    return answer.is_right
+
+
+def create_console() -> Console:
+    """Create a console as wide as the terminal; without a terminal, wide enough for a reason on one line."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=160)
