@@ -37,7 +37,6 @@ _KAI_SCHEDULER: Final = "kai-scheduler"
 _KARPENTER: Final = "karpenter"
 _DELETED: Final = "skip schedule deleting pod"
 _KAI_BINDER: Final = frozenset(("Bound", "BindingError", "FailedBinding"))
-_KAI: Final = "kai-scheduler"
 _UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
 _FOR_POD: Final = re.compile(GRAMMAR["kai"]["for_pod"], re.DOTALL)
 
@@ -261,7 +260,9 @@ def list_group_refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
                 if match := _FOR_POD.fullmatch(get_text(reason, "message").strip()):
                     namespace, _, name = match["pod"].partition("/")
                     pod = PodRef(namespace=namespace, name=name)
-                    yield SchedulingEvent("refused", since, _KAI, pod, match["why"], reason=get_text(reason, "reason"))
+                    yield SchedulingEvent(
+                        "refused", since, _KAI_SCHEDULER, pod, match["why"], reason=get_text(reason, "reason")
+                    )
 
 
 def is_pod_group(group: Mapping[str, Any]) -> bool:
