@@ -8,6 +8,7 @@ Benchmarks:
 filter, wire             a filter call with and without its records; bytes of an attempt and of its states
 filter_callers           64 callers of the filter at once
 diagnosing               suggestions for a pod that no node takes
+costs                    CPU of an attempt in worker and index writer, in process and next to its JSON
 worker, stages, retries  worker and index writer: together, stage by stage, at unchanged retries
 backlog, away, takeover  catching up, also when OpenSearch was away; partitions of a killed worker
 overrides                the worker without each override of Faust's internals
@@ -33,6 +34,7 @@ installation             pods, CPUs, memory and disk of whole installations, qui
 Programs and parts that they share:
 
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
+in_process                          worker and index writer without Kafka and index
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing
 mixed_readers                       readers side by side, with requests of several kinds

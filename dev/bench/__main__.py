@@ -15,6 +15,7 @@ from dev.bench.asking import measure_asking
 from dev.bench.away import measure_index_away
 from dev.bench.backends import FOLDER
 from dev.bench.claims import measure_claims
+from dev.bench.costs import measure_costs
 from dev.bench.diagnosing import measure_diagnosis
 from dev.bench.filter import measure_filter_call, measure_pod_update
 from dev.bench.filter_callers import measure_filter_callers
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "wire": measure_wire,
     "worker": worker.measure_worker,
     "overrides": measure_overrides,
+    "costs": measure_costs,
     "bodies": stages.measure_bodies,
     "retries": retries.measure_retries,
     "indexing": backlog.measure_indexing,

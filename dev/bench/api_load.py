@@ -14,8 +14,8 @@ import httpx
 from dev.bench import cluster
 from dev.bench.backends import FOLDER, send, start_bare
 from dev.bench.backlog import post_all
-from dev.bench.bodies import InProcess
 from dev.bench.cpu import read_resident_mib
+from dev.bench.in_process import summarize_attempt
 from dev.bench.mixed_readers import Kind, Tally, read_mixed
 from dev.bench.report import Figure, Result
 from dev.demo.processes import find_free_ports
@@ -143,7 +143,7 @@ def _build_figure(name: str, tally: Tally, kind: Kind, review: str, goal: float 
 
 def _build_attempts(now: datetime) -> tuple[list[AttemptSummarized], list[Document]]:
     """Build the attempts for the memory, and the documents of all attempts."""
-    model = InProcess().summarize(cluster.encode_attempt(cluster.build_columns(NODES), 0))
+    model = summarize_attempt(cluster.encode_attempt(cluster.build_columns(NODES), 0))
     chance = random.Random(READERS)
     cached = [_build_attempt(model, f"cached-{number}", now - timedelta(seconds=number)) for number in range(CACHED)]
     stored = [

@@ -13,8 +13,8 @@ from aiokafka import AIOKafkaProducer
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
 from dev.bench.backlog import INDEXED, move_to_day, post_all, read_count
-from dev.bench.bodies import InProcess
 from dev.bench.cpu import read_resident_mib
+from dev.bench.in_process import InProcess
 from dev.bench.report import Figure, Result
 from dev.bench.services import INDEX_WRITERS, WORKERS, await_settled, start_index, start_worker
 from dev.bench.services import INDEXED as INDEXED_TOPICS
@@ -35,12 +35,7 @@ SAMPLES = 200
 def measure_index_away() -> Result:
     """Measure an absence of the index. Goals: all pods known, memory flat, and 0.8 of raw ``_bulk`` in the catch-up."""
     attempts = int(MINUTES * 60 * A_SECOND)
-    alone = InProcess()
-    documents = [
-        document
-        for records in _iterate_attempts(min(attempts, RAW_ATTEMPTS))
-        for document in alone.run_attempt(records)
-    ]
+    documents = InProcess().run_attempts(_iterate_attempts(min(attempts, RAW_ATTEMPTS)))
     with provisioned(FOLDER / "index-away") as (backends, processes):
         servers, url = backends.bootstrap_servers, backends.opensearch_url
         ports = find_free_ports("index", "api")

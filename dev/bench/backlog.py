@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from urllib.parse import urlsplit
 
 import httpx
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER, send
-from dev.bench.bodies import BATCH_BYTES, BATCH_DOCUMENTS, InProcess
 from dev.bench.cpu import apart, read_cpu_seconds
+from dev.bench.in_process import BATCH_BYTES, BATCH_DOCUMENTS, InProcess
 from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import WORKERS, await_settled, know_states, start_worker
 from dev.demo.processes import Processes, find_free_ports
@@ -56,14 +57,12 @@ def measure_indexing() -> Result:
 def _build_backlog(nodes: int, attempts: int) -> tuple[list[EncodedRecord], list[EncodedRecord], list[Document]]:
     """Build the states and records of attempts between which 1 % of the nodes change, and the attempts' documents."""
     states: list[EncodedRecord] = []
-    records: list[EncodedRecord] = []
-    documents: list[Document] = []
-    alone = InProcess()
+    attempts_records: list[list[EncodedRecord]] = []
     for changed, decisions in cluster.iterate_attempts_and_states(nodes, attempts, changing=0.01):
         states += changed
-        records += decisions
-        documents += alone.run_attempt(decisions)
-    return states, records, documents
+        attempts_records.append(decisions)
+    documents = InProcess().run_attempts(attempts_records)
+    return states, list(chain.from_iterable(attempts_records)), documents
 
 
 def _compare_indexing(

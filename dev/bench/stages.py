@@ -8,7 +8,7 @@ from itertools import chain
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
-from dev.bench.bodies import InProcess
+from dev.bench.in_process import InProcess
 from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import PATIENT, feed, start_worker
 from dev.bench.worker import WARM_UP_ATTEMPTS, measure_reader, run_pipeline
@@ -43,13 +43,11 @@ def measure_bodies() -> Result:
 def _measure_size(nodes: int, attempts: int, *, changing: float) -> tuple[Figure, ...]:
     alone = InProcess()
     warm_up = list(cluster.iterate_warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
-    for events in warm_up:
-        alone.run_attempt(events)
+    alone.run_attempts(warm_up)
     # Buffers grow and caches fill during the first attempts; in operation that happens once.
     alone.reset_times()
     counted = list(cluster.iterate_attempts(nodes, attempts, changing=changing))
-    for events in counted:
-        alone.run_attempt(events)
+    alone.run_attempts(counted)
     first, records = list(chain.from_iterable(warm_up)), list(chain.from_iterable(counted))
     with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
         pipeline_seconds, note = run_pipeline(processes, backends.bootstrap_servers, records, attempts, nodes)
@@ -64,7 +62,7 @@ def _measure_size(nodes: int, attempts: int, *, changing: float) -> tuple[Figure
         Figure(f"{where}: raw aiokafka, decode and count", verdicts / raw, UNIT),
         Figure(
             f"{where}: records to bodies, one thread",
-            verdicts / alone.spent.sum_until_bodies(),
+            verdicts / alone.spent.sum_seconds(),
             UNIT,
             note=_format_ms(alone),
         ),

@@ -1,0 +1,105 @@
+"""CPU of one attempt in worker and index writer, next to reading its JSON and nothing else.
+
+All in one process and in turns, without Kafka: ``stages`` measures both processes with it. The first figure is a loop
+that does the same work each time: on a machine with other work it takes longer, too, and so do all others.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from typing import Final
+
+import orjson
+
+from dev.bench import cluster
+from dev.bench.in_process import InProcess, decode_attempt
+from dev.bench.report import Figure, Result, add_ratios
+from schemas.codec.records import EncodedRecord
+
+SIZES: Final = {10: 200, 100: 150, 5_000: 12}
+"""Attempts by nodes; the first third is the warm-up."""
+CALIBRATION_ROUNDS: Final = 20_000
+_UNIT: Final = "CPU ms"
+
+
+def measure_costs() -> Result:
+    """Measure the least and the median CPU time of an attempt. Goals: worker 0.4, 1.2 and 4 ms at 10, 100 and 5,000
+    nodes, index writer 0.3, 0.8 and 5, a repeated attempt in both 0.15 at 10 and 0.4 at 5,000."""
+    calibrations: list[float] = []
+    figures: list[Figure] = []
+    for nodes, attempts in SIZES.items():
+        figures += _measure_size(nodes, attempts, calibrations)
+    first = _to_figure("calibration: a loop of arithmetic and JSON", calibrations)
+    return Result(
+        "costs",
+        "CPU of the worker's own agent and writer and of the index writer's documents and bodies, an attempt at a "
+        "time, next to parsing its JSON, and to decoding it as raw consumers of the benchmarks do; ratio: to the "
+        "calibration loop",
+        ", ".join(f"{count} attempts of {nodes:,} nodes" for nodes, count in SIZES.items())
+        + f" x {cluster.DEVICES_PER_NODE} devices, different pods, all refused; 1 % of the nodes change in between; "
+        "then each again, unchanged",
+        add_ratios([first, *figures], lambda loop, this: this / loop),
+    )
+
+
+def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[Figure]:
+    pipeline = InProcess()
+    tried = list(cluster.iterate_attempts(nodes, attempts, changing=0.01))
+    # Buffers grow and caches fill during the first attempts; in operation that happens once.
+    warm_up, measured = tried[: attempts // 3], tried[attempts // 3 :]
+    pipeline.run_attempts(warm_up)
+    pipeline.reset_times()
+    parsed, decoded = list[float](), list[float]()
+    for records in measured:
+        calibrations.append(_measure(_run_calibration))
+        parsed.append(_measure(partial(_parse, records)))
+        decoded.append(_measure(partial(decode_attempt, records)))
+        pipeline.run_attempts([records])
+    first = pipeline.spent
+    original, *retries = _list_tries(nodes, 1 + len(measured))
+    pipeline.run_attempts([original])
+    pipeline.reset_times()
+    pipeline.run_attempts(retries)
+    again = pipeline.spent
+    where = f"{nodes:,} nodes"
+    return [
+        _to_figure(f"{where}: JSON alone", parsed),
+        _to_figure(f"{where}: decode", decoded),
+        _to_figure(f"{where}: worker", first.worker),
+        _to_figure(f"{where}: index writer", _add(first.documents, first.bodies)),
+        _to_figure(f"{where}: repeated attempt, worker", again.worker),
+        _to_figure(f"{where}: repeated attempt, index writer", _add(again.documents, again.bodies)),
+    ]
+
+
+def _list_tries(nodes: int, count: int) -> list[list[EncodedRecord]]:
+    """List attempts of one pod that find the cluster unchanged."""
+    columns = cluster.build_columns(nodes)
+    return [cluster.encode_attempt(columns, cluster.WARM_UP) for _ in range(count)]
+
+
+def _parse(records: Sequence[EncodedRecord]) -> list[object]:
+    return [orjson.loads(record.value) for record in records]
+
+
+def _add(*columns: Sequence[float]) -> list[float]:
+    return [sum(row) for row in zip(*columns, strict=True)]
+
+
+def _measure(call: Callable[[], object]) -> float:
+    began = time.process_time()
+    call()
+    return (time.process_time() - began) * 1_000
+
+
+def _run_calibration() -> int:
+    total = 0
+    for number in range(CALIBRATION_ROUNDS):
+        total += number * number % 7
+    return total + len(orjson.dumps(list(range(CALIBRATION_ROUNDS))))
+
+
+def _to_figure(path: str, milliseconds: Sequence[float]) -> Figure:
+    """Build a figure of the least time, which other work on the machine disturbs least."""
+    return Figure(path, min(milliseconds), _UNIT, note=f"median {median(milliseconds):.3g}")
