@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
@@ -231,6 +231,8 @@ def get_kind(code: str) -> Kind:
     return load_texts().obstacles[code].kind
 
 
+# Attempts of a scheduler have the same few reasons.
+@lru_cache(maxsize=256)
 def find_obstacle_of_reason(reason: str) -> tuple[str, str]:
     """Find the obstacle of a scheduler's reason for nodes, and the details after it: a taint, a resource."""
     if sick := _SICK.match(reason):

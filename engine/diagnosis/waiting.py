@@ -1,7 +1,11 @@
 """Fields of an attempt in lists of waiting pods: the obstacle of its diagnosis, and the nodes that lacked least."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layer_waits import find_layer_of_code
@@ -14,7 +18,18 @@ from engine.diagnosis.tree import diagnose, find_main_obstacle
 from engine.diagnosis.wording import count_devices
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.diagnosis import InBothLanguages, Layer
-from schemas.events import AttemptSummarized, JudgedObstacle, PodObserved, PodWait, Refusal, Request
+from schemas.codec.records import encode_value
+from schemas.events import (
+    AttemptSummarized,
+    Balance,
+    JudgedObstacle,
+    PodObserved,
+    PodRef,
+    PodWait,
+    Refusal,
+    Report,
+    Request,
+)
 
 MAX_NEAREST: Final = 8
 """Limit of the nodes: the nearest of them by device amounts is determined when a list is requested."""
@@ -24,11 +39,74 @@ NOT_TRIED: Final = "NotTried"
 """Code of a pod that no scheduler has tried, and of which no obstacle is known."""
 
 
+_FIXED: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("attempt_id", "episode", "settings_digest"), ""),
+    **dict.fromkeys(("version", "part", "attempts"), 0),
+    **dict.fromkeys(("episode_started_at", "first_judged_at", "wait", "description"), None),
+    "started_at": datetime.fromtimestamp(0, UTC),
+    "changes": [],
+    "may_duplicate": [],
+}  # fmt: skip
+"""Values of the fields by which attempts differ that wait alike."""
+_COLUMNS: Final = ("nodes", "verdict", "refused_by", "refusal", "score", "score_terms")
+_NAMELESS: Final = "(pod)"
+"""No pod has this name, and no text names it."""
+
+
+def digest_wait_inputs(summary: AttemptSummarized) -> bytes:
+    """Compute a digest of everything that the wait of an attempt depends on: attempts with equal digests wait alike."""
+    text = _encode_texts(summary)
+    columns = np.concatenate([summary.verdict, summary.refused_by, summary.refusal], dtype="<i4", casting="unsafe")
+    name = _get_name(summary, text).encode()
+    return blake2b(b"".join((text, name, encode_value(summary.nodes), columns.tobytes())), digest_size=16).digest()
+
+
+def _encode_texts(summary: AttemptSummarized) -> bytes:
+    """Encode all that the wait depends on, except the names of pod and nodes, and the columns."""
+    apart = {*_FIXED, *_COLUMNS, "pod", "ended_at", "reports", "balance"}
+    shared = [(name, value) for name, value in summary.__dict__.items() if name not in apart]
+    reports = [(report.source, report.levels, report.not_reported) for report in summary.reports]
+    return encode_value([summary.pod.namespace, summary.ended_at is None, reports, _list_models(summary), shared])
+
+
+def _list_models(summary: AttemptSummarized) -> list[str]:
+    return sorted(summary.balance.models) if summary.balance else []
+
+
+def _get_name(summary: AttemptSummarized, text: bytes) -> str:
+    """Return the pod's name if a text of the attempt has it: a scheduler may name the member of a group that fits
+    nowhere."""
+    name = summary.pod.name
+    return name if name.encode() in text else _NAMELESS
+
+
+def _select_inputs(summary: AttemptSummarized) -> AttemptSummarized:
+    """Select what the wait depends on, with fixed values for the rest."""
+    pod = PodRef.model_construct(namespace=summary.pod.namespace, name=_get_name(summary, _encode_texts(summary)))
+    reports = [
+        Report.model_construct(
+            source=report.source, attempt_id="", started_at=_FIXED["started_at"], levels=report.levels,
+            not_reported=report.not_reported,
+        )
+        for report in summary.reports
+    ]  # fmt: skip
+    models = dict.fromkeys(_list_models(summary), 0)
+    fields = {
+        "pod": pod,
+        "reports": reports,
+        "ended_at": summary.ended_at and _FIXED["started_at"],
+        "balance": Balance.model_construct(judged_nodes=0, judged_devices=0, models=models),
+    }
+    return summary.model_copy(update={**_FIXED, **fields})
+
+
 def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None = None) -> PodWait | None:
     """Derive the fields; None for an attempt that placed its pod. ``pool_of``: the pool of a node by its name, empty
     for none."""
     if summary.status == "succeeded":
         return None
+    # What is not in the digest can't be in the answer either.
+    summary = _select_inputs(summary)
     obstacle = _find_obstacle(summary)
     words = write_sentence(obstacle) if obstacle else None
     near = find_nearest_nodes(summary)
@@ -42,7 +120,7 @@ def derive_wait(summary: AttemptSummarized, pool_of: Callable[[str], str] | None
         sentence_en=words.en if words else "",
         sentence_zh=words.zh if words else "",
         devices=count_devices(summary.requests),
-        models=sorted(summary.balance.models) if summary.balance else [],
+        models=_list_models(summary),
         pools=sorted({pool for node in summary.nodes if (pool := pool_of(node))}) if pool_of else [],
         nearest_nodes=[summary.nodes[row] for row in near.rows[:MAX_NEAREST]] if near else [],
         reasons=near.reasons if near else {},

@@ -3,15 +3,15 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from engine.diagnosis.waiting import derive_wait
+from engine.diagnosis.waiting import derive_wait, digest_wait_inputs
 from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
 from engine.summaries.matching import is_refused, match
 from engine.summaries.messages import build_messages
 from engine.summaries.reports import combine
-from engine.summaries.retries import ADDED, derive_digests
+from engine.summaries.retries import derive_digests
 from engine.summaries.trends import derive_contribution
 from pipeline.dead_letter import to_dead_letter
 from pipeline.node_pools import parse_pools
@@ -40,11 +40,15 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
 from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from runtime.bounded_cache import BoundedCache
 from runtime.kafka.record import Record
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
 logger = logging.getLogger(__name__)
+
+REMEMBERED_WAITS: Final = 2_000
+"""Limit of the remembered reasons why pods wait, of some 2 kB each."""
 
 
 class MatchedAttempt(NamedTuple):
@@ -77,6 +81,7 @@ class BatchBuilder:
         self._summaries = summaries
         self._metrics = metrics
         self._pool_of = parse_pools(node_pools)
+        self._waits: BoundedCache[bytes, PodWait] = BoundedCache(REMEMBERED_WAITS)
 
     async def build(self, writes: Sequence[QueuedWrite]) -> WriteBatch:
         """Build the batch of everything that follows from these writes."""
@@ -149,13 +154,15 @@ class BatchBuilder:
     def _get_cached(self, batch: WriteBatch, attempt_id: str) -> AttemptSummarized | None:
         return batch.summaries.get(attempt_id) or self._summaries.get_cached(attempt_id)
 
-    def _derive_wait(self, summary: AttemptSummarized, repeated: AttemptSummarized | None) -> PodWait | None:
-        """Derive why the pod waits; reuse the answer of the repeated attempt as long as the texts are the same."""
-        # Making it takes as long as a fifth of all else about a refused attempt, and most attempts are retries.
-        texts = (*ADDED, "reconstruction")
-        if repeated and repeated.wait and all(getattr(repeated, name) == getattr(summary, name) for name in texts):
-            return repeated.wait
-        return derive_wait(summary, self._pool_of)
+    def _derive_wait(self, summary: AttemptSummarized) -> PodWait | None:
+        """Derive why the pod waits; most attempts wait as an earlier one of the pod or of its workload does."""
+        if summary.status == "succeeded":
+            return None
+        key = digest_wait_inputs(summary)
+        wait = self._waits.get(key)
+        if wait is None and (wait := derive_wait(summary, self._pool_of)):
+            self._waits.put(key, wait)
+        return wait
 
     async def _publish(
         self,
@@ -179,8 +186,7 @@ class BatchBuilder:
             changes = await self._describe_changes(batch, before, summary)
         lines = select_new_messages(build_messages(summary), written)
         is_repetition = before is not None and not matched.is_stored_in_full and repeats(before, summary, digests)
-        original = self._get_cached(batch, before.whole.attempt_id) if before and is_repetition else None
-        wait = self._derive_wait(summary, original)
+        wait = self._derive_wait(summary)
         pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
         with_past = summary.model_copy(update={**pod_fields, "description": past.description})
         repeated = build_repetition(before, with_past, digests) if before and is_repetition else None
@@ -199,7 +205,7 @@ class BatchBuilder:
         adds = derive_contribution(summary, self._pool_of)
         replaces = derive_contribution(written, self._pool_of) if written else None
         batch.outgoing.append(encode_count(summary, write.closed.recorded_at, adds, replaces, write.partition))
-        batch.summaries[summary.attempt_id] = summary.model_copy(update={"wait": wait})
+        batch.summaries[summary.attempt_id] = summary
         attempt = PublishedAttempt.model_construct(
             attempt_id=summary.attempt_id,
             pod_uid=summary.pod.uid,

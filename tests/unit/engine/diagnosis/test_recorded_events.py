@@ -9,7 +9,9 @@ import pytest
 
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.fold import AttemptFold
+from engine.summaries.named_pods import hide_pods_in_attempt
 from schemas.answers.diagnosis import Diagnosis
 from schemas.events import AttemptEvent, AttemptSummarized
 from tests.support.builders.api_server_objects import a_pod, an_event, an_old_event, read
@@ -42,6 +44,17 @@ def test_the_main_reason_of_a_refusal_is_stated_with_its_nodes(case: dict[str, s
     # The scheduler's words are the evidence, word for word.
     note = " ".join(case["note"].split())
     assert any(note in " ".join(item.words.split()) for step in diagnosis.steps for item in step.evidence)
+
+
+@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case["code"])
+def test_lists_of_waiting_pods_name_the_same_reason(case: dict[str, str]) -> None:
+    attempt = summarize_last(("pod", a_pod()), ("event", an_event("FailedScheduling", case["note"])))
+    public = hide_pods_in_attempt(attempt)
+    facts = DiagnosisFacts("default", "ml", "gpu8", attempt.started_at, public, is_latest=False)
+    main, wait = diagnose(facts).obstacle, derive_wait(attempt)
+    assert main
+    assert wait
+    assert (wait.code, wait.sentence_en, wait.sentence_zh) == (main.code, main.sentence.en, main.sentence.zh)
 
 
 def test_what_else_kube_scheduler_says_of_the_nodes_are_further_obstacles() -> None:

@@ -1,12 +1,27 @@
 """Fields of attempts in lists of waiting pods."""
 
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
-from engine.diagnosis.waiting import MAX_NEAREST, derive_wait
+from engine.diagnosis.waiting import MAX_NEAREST, derive_wait, digest_wait_inputs
 from schemas.documents.pod_states import describe_request
-from schemas.events import AttemptSummarized, Balance, BindOutcome, PodWait, Refusal, Request
+from schemas.events import (
+    AttemptSummarized,
+    Balance,
+    BindOutcome,
+    PodRef,
+    PodWait,
+    Reconstruction,
+    Refusal,
+    Report,
+    Request,
+)
 from schemas.events.decisions import LockHolder
-from tests.support.builders.events import STARTED, a_refusal, a_summary
+from tests.support.builders.events import STARTED, a_refusal, a_report, a_summary
 
 TWO_OF_FOUR = a_refusal(CardInsufficientMemory=6, AllocatedCardsInsufficientRequest=2)
 THREE_OF_FOUR = a_refusal(CardInsufficientMemory=5, AllocatedCardsInsufficientRequest=3)
@@ -116,3 +131,70 @@ def test_what_is_asked_is_written_equally_for_equal_requests() -> None:
         describe_request(derive_existing_wait(a_summary(requests=both, refused_by=[1, 1])))
         == "4 of 5 x 20,000 MiB, 30 % of cores"
     )
+
+
+LATER = STARTED + timedelta(minutes=7)
+OTHER_TRY: dict[str, Any] = {
+    "attempt_id": "other", "started_at": LATER, "ended_at": LATER, "version": 9, "attempts": 4,
+    "first_judged_at": LATER,
+    "pod": PodRef(namespace="llm", name="another-pod", uid="another"),
+    "reports": [a_report(attempt_id="other", started_at=LATER)],
+}  # fmt: skip
+
+
+def test_pods_that_the_same_nodes_refuse_alike_have_equal_digests_and_wait_alike() -> None:
+    summary = a_summary(requests=[FOUR], ended_at=STARTED, pod=PodRef(namespace="llm", name="a-pod"))
+    other = summary.model_copy(update=OTHER_TRY)
+    assert digest_wait_inputs(summary) == digest_wait_inputs(other)
+    assert derive_existing_wait(summary) == derive_existing_wait(other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"requests": [FOUR.model_copy(update={"count": 3})]},
+        {"refusals": [a_refusal(CardInsufficientMemory=7)]},
+        {"nodes": ["node1", "node3"]},
+        {"refused_by": [0, -1]},
+        {"refusal": [0, -1]},
+        {"verdict": [1, 0]},
+        {"scheduler_message": "0/2 nodes are available: 2 Insufficient cpu."},
+        {"error": "no node was offered"},
+        {"nominated": "node1"},
+        {"offered_nodes": 3},
+        {"fit_nodes": 1},
+        {"ended_at": None},
+        {"constraints": {"nvidia.com/use-gputype": "A100"}},
+        {"refused_nodes": {"NodeUnfitPod": 2}},
+        {"balance": Balance(judged_nodes=2, judged_devices=16, models={"H800": 8})},
+        {"pod": PodRef(namespace="other", name="trainer")},
+        {"reports": [a_report(source="hami-log", levels=[4])]},
+        {"bind": BindOutcome(node="node1", bound=False, error="denied", ended_at=STARTED)},
+        {"reconstruction": Reconstruction(agreement="equal")},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_a_wait_may_depend_on_changes_the_digest(change: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"requests": [FOUR], "verdicts": ["refused", "fits"], "verdict": [0, 0]}
+    fields |= {"ended_at": STARTED, "offered_nodes": 2}
+    before = a_summary(**fields)
+    assert digest_wait_inputs(before) != digest_wait_inputs(a_summary(**{"nodes": before.nodes, **fields, **change}))
+
+
+def test_a_pod_that_its_schedulers_text_names_waits_for_itself_and_the_others_of_its_gang_for_it() -> None:
+    words = (
+        "pod group is not ready, 2 Pending, 2 minAvailable; Pending: 2 Unschedulable. "
+        "Origin reason is ring-1: 0/5 nodes are unavailable: 5 Insufficient nvidia.com/gpu."
+    )
+    report = Report(source="kube-events", attempt_id="a", started_at=STARTED)
+    fields: dict[str, Any] = {"scheduler_message": words, "reports": [report], "refusals": [], "refusal": []}
+    fields |= {
+        "verdict": [],
+        "refused_by": [],
+        "refused_nodes": {"Insufficient nvidia.com/gpu": 5},
+        "ended_at": STARTED,
+    }
+    blamed, waiting = (a_summary([], pod=PodRef(namespace="llm", name=name), **fields) for name in ("ring-1", "ring-2"))
+    assert digest_wait_inputs(blamed) != digest_wait_inputs(waiting)
+    assert derive_existing_wait(waiting).code == "GangWaits"
+    assert derive_existing_wait(blamed).code not in ("GangWaits", "")

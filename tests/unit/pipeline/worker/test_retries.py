@@ -10,7 +10,7 @@ from engine.diagnosis.waiting import derive_wait
 from engine.summaries.fold import summarize
 from pipeline.worker.published import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
-from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
+from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized, PodWait
 from schemas.ids import derive_attempt_id
 from schemas.topics import ATTEMPTS, DEVICE_VERDICTS
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt, build_common
@@ -77,6 +77,23 @@ async def test_every_attempt_says_why_its_pod_waits(restart: bool) -> None:
     assert retry.wait.code in ("CardCordoned", "NumaNotFit")
     assert placed.wait is not None, "there is no bind yet"
     assert placed.wait.code == ""
+
+
+async def test_the_reason_of_the_wait_is_derived_once_for_equal_attempts_of_one_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    derived: list[AttemptSummarized] = []
+
+    def note_and_derive(summary: AttemptSummarized, pool_of: Any) -> PodWait | None:
+        derived.append(summary)
+        return derive_wait(summary, pool_of)
+
+    monkeypatch.setattr("pipeline.worker.batch_builder.derive_wait", note_and_derive)
+    other = {"node1": [["NumaNotFit", "CardCordoned"]]}
+    ((first,), (retry,), (changed,)) = await publish_one_by_one(a_try(0), a_try(1), a_try(2, other))
+    assert [summary.attempt_id for summary in derived] == [first.attempt_id, changed.attempt_id]
+    assert first.wait == retry.wait
+    assert changed.wait == derive_wait(summarize(a_try(2, other)))
 
 
 async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) -> None:
