@@ -3,6 +3,7 @@
 =============  =====================================================================================
 render         a template with its view, as bytes
 page_context   context of every page: language, address, cluster; links that keep both
+colours        the colour of each reason, the same everywhere
 texts          the texts in English and Chinese, from ``texts.toml``
 formats        formats of times, durations, amounts and names
 heat_maps      tiles and cells for all nodes of an attempt, and for the devices of some nodes

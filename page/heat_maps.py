@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from page.colours import map_colours
 from page.views.amounts import to_natural_order
 from page.views.node_groups import NodeGroup, list_codes
 from schemas.events import FITS, NOT_REACHED, PICKED
 
-COLOURS: Final = 12
 MAX_DRAWN_GROUPS: Final = 60
 MAX_TILES_PER_ROW: Final = 80
 CELLS_PER_ROW: Final = 8
@@ -87,12 +87,6 @@ def draw_node_map(groups: Sequence[NodeGroup]) -> NodeMap | None:
     )
 
 
-def map_colours(codes: Sequence[str]) -> dict[str, str]:
-    """Map each code to the class of its colour; codes beyond the palette share the last."""
-    palette = {code: f"c{min(index, COLOURS - 1)}" for index, code in enumerate(codes)}
-    return palette | {PICKED: "picked", FITS: "fits", NOT_REACHED: "not-reached"}
-
-
 WOULD_BE_PICKED: Final = "would be picked"
 """The verdict shown for a device that the attempt picked on a node that it did not choose."""
 
@@ -120,7 +114,7 @@ def draw_device_map(
 ) -> DeviceMap | None:
     """Draw the map; None without devices.
 
-    ``devices`` as ``DeviceLog``, ``codes`` in the order of their colours, ``chosen`` the node.
+    ``devices`` as ``DeviceLog``, ``codes`` in the order of the legend, ``chosen`` the node.
     """
     devices = [
         {**device, "verdict": WOULD_BE_PICKED} if device["verdict"] == PICKED and device["node"] != chosen else device

@@ -1,18 +1,17 @@
 """Page about the pods of files that loads nothing and runs nothing. Apart from ``report_file``, because a terminal
 would wait for the models of reports."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from page.colours import map_colours
 from page.render import build_environment
 from page.texts import Language, get_text
 from page.views.answered_nodes import group_answered_nodes
 from page.views.log_pods import list_pods
-from page.views.node_groups import FITS, NOT_REACHED, PICKED, NodeGroup, list_codes
+from page.views.node_groups import FITS, PICKED, list_codes
 
-COLOURS: Final = 12
-"""Colours of reasons; those beyond share the last one."""
 MAX_CELLS: Final = 64
 """Devices that are drawn of a node."""
 
@@ -36,11 +35,4 @@ def _build_row(row: Mapping[str, Any]) -> dict[str, Any]:
     groups = group_answered_nodes(diagnosis["nodes"] or (), row["node"] or None)
     parts = {"suggestions": None, "scores": None, "findings": (), **row, "diagnosis": diagnosis}
     fitting = sum(len(group.nodes) for group in groups if group.verdict in (PICKED, FITS))
-    return parts | {"groups": groups, "fitting": fitting, "colours": dict(_iterate_colours(groups))}
-
-
-def _iterate_colours(groups: Sequence[NodeGroup]) -> Iterator[tuple[str, str]]:
-    """Iterate over the reasons and verdicts of the groups' devices, with the class of the colour of each."""
-    for index, code in enumerate(list_codes(groups)):
-        yield code, f"c{min(index, COLOURS - 1)}"
-    yield from ((verdict, verdict.replace(" ", "-")) for verdict in (PICKED, FITS, NOT_REACHED))
+    return parts | {"groups": groups, "fitting": fitting, "colours": map_colours(list_codes(groups))}

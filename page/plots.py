@@ -5,12 +5,11 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from page.colours import choose_colour
 from page.formats import escape_hidden, format_amount
 
 WIDTH: Final = 900
 HEIGHT: Final = 220
-COLOURS: Final = 12
-"""Number of colours in the style sheet."""
 
 _PART: Final = Markup('<rect class="p{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _BAR: Final = Markup(
@@ -36,13 +35,13 @@ def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Serie
     parts = []
     for index, time in enumerate(times if series else ()):
         bottom = float(HEIGHT)
-        for number, layer in enumerate(series):
+        for layer in series:
             height = layer.values[index] / highest * HEIGHT
             bottom -= height
             if height:
                 parts.append(
                     _PART.format(
-                        number % COLOURS,
+                        choose_colour(layer.key),
                         index * width,
                         bottom,
                         max(width - 1, 1),
@@ -57,8 +56,8 @@ def draw_bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: 
     """Draw a table with a bar for each name: its texts keep their size if the page is narrow."""
     highest = max((value for _, value in bars), default=0) or 1
     rows = [
-        _BAR.format(escape_hidden(name)[:80], index % COLOURS, value / highest * 100, format_amount(value, unit))
-        for index, (name, value) in enumerate(bars)
+        _BAR.format(escape_hidden(name)[:80], choose_colour(name), value / highest * 100, format_amount(value, unit))
+        for name, value in bars
     ]
     return Markup('<table class="bars" aria-label="{}">').format(title) + Markup("").join(rows) + Markup("</table>")
 

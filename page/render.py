@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from page import formats
+from page.colours import choose_colour
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 from page.page_context import NAVIGATION, ROOT, PageContext
 from page.timelines import draw_episodes, draw_waits, map_pod_colours
@@ -61,6 +62,7 @@ def build_environment() -> Environment:
         "NAVIGATION": NAVIGATION,
         "draw_episodes": draw_episodes,
         "draw_waits": draw_waits,
+        "choose_colour": choose_colour,
         "map_pod_colours": map_pod_colours,
         "write_curl": write_curl,
         "write_kubectl": write_kubectl,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from page.colours import choose_colour
 from page.formats import parse_time
 
 WIDTH: Final = 1000
 """Width of the drawing in its own units; the page stretches it."""
 LANE_HEIGHT: Final = 18
-COLOURS: Final = 12
 MIN_BAR: Final = 3
 
 
@@ -21,8 +21,8 @@ class Bar:
     x: float
     width: float
     lane: int
-    colour: int
-    """Number of the colour, equal for all bars of a pod."""
+    colour: str
+    """Last part of its colour's class, equal for all bars of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def draw_device_lines(
     return [_draw_line(uuid, device_placements, begin, end) for uuid, device_placements in held.items()]
 
 
-def map_pod_colours(lines: Sequence[DeviceTimeline]) -> dict[tuple[str, str], int]:
+def map_pod_colours(lines: Sequence[DeviceTimeline]) -> dict[tuple[str, str], str]:
     """Map namespace and name of each drawn pod to its colour, in the order of the lines."""
     return {(bar.placement["namespace"], bar.placement["name"]): bar.colour for line in lines for bar in line.bars}
 
@@ -71,14 +71,9 @@ def _draw_line(
         # The first lane that is free again.
         lane = next((number for number, taken in enumerate(ends) if taken <= start), len(ends))
         ends[lane : lane + 1] = [start + width]
-        colour = _choose_colour(f"{placement['namespace']}/{placement['name']}")
+        colour = choose_colour(f"{placement['namespace']}/{placement['name']}")
         bars.append(Bar(placement, device, round(start, 1), round(width, 1), lane, colour))
     return DeviceTimeline(uuid, len(ends), bars)
-
-
-def _choose_colour(name: str) -> int:
-    # Python's own hash differs from process to process.
-    return sum(index * ord(character) for index, character in enumerate(name, 1)) % COLOURS
 
 
 @dataclass(frozen=True, slots=True)

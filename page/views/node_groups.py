@@ -119,7 +119,7 @@ def arrange_groups(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
 
 
 def list_codes(groups: Sequence[NodeGroup]) -> list[str]:
-    """List every reason of the groups' devices, the most frequent first: its position decides its colour."""
+    """List every reason of the groups' devices, the most frequent first."""
     node_counts: dict[str, int] = {}
     for group in groups:
         for code in group.cells:

@@ -1,0 +1,41 @@
+"""Colours of reasons: a reason has the same colour on every page, in every file and in every plot."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from page.views.node_groups import FITS, NOT_REACHED, PICKED
+
+COLOURS: Final = 12
+"""Number of colours in the style sheets; none of them is green, which means free or fitting."""
+_OWN: Final = (
+    "CardInsufficientMemory",
+    "CardInsufficientCore",
+    "CardTypeMismatch",
+    "CardNotHealth",
+    "NumaNotFit",
+    "CardCordoned",
+    "ExclusiveDeviceAllocateConflict",
+    "CardTimeSlicingExhausted",
+    "CardUuidMismatch",
+    "NodeInsufficientDevice",
+    "CardComputeUnitsExhausted",
+)
+"""Frequent reasons that stand next to each other in the map of one pod; each has a colour of its own."""
+_RESULTS: Final = {"succeeded": FITS, "failed": "0", "pending": "1"}
+VERDICTS: Final = {PICKED: "picked", FITS: "fits", NOT_REACHED: "not-reached"}
+"""Verdicts with the class of their colour."""
+
+
+def choose_colour(name: str) -> str:
+    """Choose the last part of the colour's class, from the name only; frequent reasons have a colour of their own."""
+    if name in _RESULTS:
+        return _RESULTS[name]
+    if name in _OWN:
+        return str(_OWN.index(name))
+    # Python's own hash differs from process to process.
+    return str(sum(index * ord(character) for index, character in enumerate(name, 1)) % COLOURS)
+
+
+def map_colours(codes: Sequence[str]) -> dict[str, str]:
+    """Map each code, and each verdict, to the class of its colour."""
+    return {code: f"c{choose_colour(code)}" for code in codes} | VERDICTS
