@@ -36,6 +36,8 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import HealthHandlers
+from api.handlers.names import NameHandlers
+from api.handlers.not_found import UnknownNameError
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.plans import PlanHandlers
@@ -59,6 +61,7 @@ from api.memory.alert_memory import AlertMemory, AlertsTopic
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.change_log import ChangeLog, bound_log
 from api.memory.cluster_devices import ClusterDevices, NodeStatesTopic, RecentStates
+from api.memory.known_names import KnownNames
 from api.memory.latest_attempts import LatestAttempts
 from api.memory.pods_consumer import PodsTopic
 from api.memory.topic_follower import TopicFollower, TopicState
@@ -161,6 +164,7 @@ def create_app(
     change_search = ChangeSearch(index, objects, settings.cluster_name)
     simulation = SimulationHandlers(devices, change_search, lists)
     suggestions = SuggestionHandlers(attempts, devices, change_search, facts)
+    names = NameHandlers(KnownNames(latest, waits, devices))
     export(metrics, latest, topic.state, watching, index)
     api_routes = list_routes(
         SchedulerlogHandlers(attempts, index, watching),
@@ -183,6 +187,7 @@ def create_app(
         TrendHandlers(index),
         ReportHandlers(ReportCollector(index, devices.vendors)),
         AlertHandlers(alerts),
+        names,
         ClusterHandlers(index),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, pods_topic.state, IndexProbe(index), metrics),
@@ -199,7 +204,7 @@ def create_app(
             Middleware(RequestGuard, metrics=metrics, index_seconds=index_seconds),
             checks.middleware,
         ],
-        exception_handlers=_map_exceptions(),
+        exception_handlers=_map_exceptions() | {UnknownNameError: names.answer_unknown},
         lifespan=_lifespan(
             [
                 topic,

@@ -10,6 +10,7 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.comparisons import ComparisonHandlers
 from api.handlers.diagnosis import DiagnosisHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
+from api.handlers.names import NameHandlers
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.plans import PlanHandlers
@@ -28,6 +29,7 @@ from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Se
 from schemas.answers.capacity import Defragmentation, DrainPlan, Fits
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.names import Names
 from schemas.answers.nodes import Clusters, Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.reports import FailureReport
@@ -83,6 +85,7 @@ def list_routes(
     trends: TrendHandlers,
     reports: ReportHandlers,
     alerts: AlertHandlers,
+    names: NameHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
@@ -122,6 +125,7 @@ def list_routes(
         Operation(
             "/reports/failures", reports.report_failures, FailureReport, "Report of failures", {}, (400, 503), CSV
         ),
+        Operation("/names", names.find_names, Names, "Names", {}, (400, 503)),
         Operation("/alerts", alerts.list_alerts, Alerts, "Alerts", {}, (400, 503)),
         *_list_placement_operations(placements),
         Operation("/nodes", clusters.list_nodes, Nodes, "Nodes", _COUNTED, (400, 503)),

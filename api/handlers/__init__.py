@@ -25,6 +25,7 @@ attempt_rights  attempts for callers who may read their pods
 fact_redaction  facts of a diagnosis without pods that the caller may not read
 redaction       answers without pods that the caller may not read
 listing         one page of a list
+names           names for a search field, and for a name that does not exist
 not_found       404 answers, with hints what to check
 ==============  ================================================================================
 """

@@ -22,7 +22,7 @@ async def find_readable_latest(
     await get_access(request).require(cluster, get_pod(pod.namespace, pod.name))
     latest = await attempts.find_latest(pod)
     if latest is None:
-        raise to_no_attempt_of_pod_error(pod.namespace, pod.name)
+        raise to_no_attempt_of_pod_error(*pod)
     return latest
 
 

@@ -144,7 +144,7 @@ class DiagnosisHandlers:
             unknown.cause in ("index-down", "api-server-down", "not-allowed") for unknown in facts.unknown
         )
         if facts.pod is None and facts.attempt is None and has_answers:
-            raise to_unobserved_pod_error(pod.namespace, pod.name)
+            raise to_unobserved_pod_error(*pod)
         return collected, latest
 
 

@@ -13,15 +13,26 @@ _CHECK_OBSERVERS: Final = (
 )
 
 
-def to_no_attempt_of_pod_error(namespace: str, name: str) -> NotFoundError:
+class UnknownNameError(NotFoundError):
+    """Name of a pod or, without a namespace, of a node, without any record: its answer has similar names."""
+
+    def __init__(self, error: str, next_step: str, cluster: str, namespace: str, name: str) -> None:
+        super().__init__(error, next_step)
+        self.cluster, self.namespace, self.name = cluster, namespace, name
+
+
+def to_no_attempt_of_pod_error(cluster: str, namespace: str, name: str) -> NotFoundError:
     """Build the error for a request that only a scheduling attempt could answer."""
     get_pod = f"kubectl -n {namespace} get pod {name}"
-    return NotFoundError(
+    return UnknownNameError(
         f"no scheduling attempt of pod {namespace}/{name} is recorded",
         f"Does the pod exist: `{get_pod}`? Is it of this scheduler: `{get_pod} -o jsonpath='{{.spec.schedulerName}}'`? "
         "Does it ask for devices (only such pods are recorded): "
         f"`{get_pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`? Do the scheduler and the worker "
         "(`schedulerlog pipeline worker`) run? GET /readyz of each shows it.",
+        cluster,
+        namespace,
+        name,
     )
 
 
@@ -48,22 +59,30 @@ def to_no_states_error(subject: str) -> NotFoundError:
     )
 
 
-def to_unobserved_pod_error(namespace: str, name: str) -> NotFoundError:
+def to_unobserved_pod_error(cluster: str, namespace: str, name: str) -> NotFoundError:
     """Build the error for a request that an observation of the pod could answer, too."""
-    return NotFoundError(
+    return UnknownNameError(
         f"pod {namespace}/{name} was never observed, and no scheduling attempt of it is recorded",
         f"Does the pod exist: `kubectl -n {namespace} get pod {name}`? {_CHECK_OBSERVERS}",
+        cluster,
+        namespace,
+        name,
     )
 
 
-def to_unobserved_node_error(node: str, moment: datetime | None, first_observed_at: datetime | None) -> NotFoundError:
+def to_unobserved_node_error(
+    cluster: str, node: str, moment: datetime | None, first_observed_at: datetime | None
+) -> NotFoundError:
     """Build the error for a node without records, until ``moment`` if given; its first is of ``first_observed_at``."""
     if moment and first_observed_at:
         return NotFoundError(
             f"nothing is recorded of node {node} at {format_rfc3339(moment)}",
             f"Its first record is of {format_rfc3339(first_observed_at)}: ask for that time or later.",
         )
-    return NotFoundError(
+    return UnknownNameError(
         f"nothing is recorded of node {node}",
         f"Does the node exist under this name: `kubectl get node {node}`? {_CHECK_OBSERVERS}",
+        cluster,
+        "",
+        node,
     )

@@ -207,7 +207,7 @@ class PlacementHandlers:
         answer = await self.index.search(aliases, observations.build_first_observation_query(cluster.name, node))
         first = observations.parse_first_observed_at(answer)
         if first is None or (moment is not None and first > moment):
-            raise to_unobserved_node_error(node, moment, first)
+            raise to_unobserved_node_error(cluster.name, node, moment, first)
 
     async def _answer_page_of_pod(
         self,
@@ -217,7 +217,7 @@ class PlacementHandlers:
         definition: ListDefinition[P],
         query: RangeQuery,
         filters: Callable[[P], list[Json]],
-        not_found: Callable[[str, str], NotFoundError],
+        not_found: Callable[[str, str, str], NotFoundError],
         redact: Redact = return_unredacted,
     ) -> Response:
         """Answer a page of a list about ``pod`` (namespace and name).
@@ -230,7 +230,7 @@ class PlacementHandlers:
         )
         # An attempt without placements is a pending pod, which is no error.
         if not page.total and await self.attempts.find_latest(PodName(cluster.name, namespace, name)) is None:
-            raise not_found(namespace, name)
+            raise not_found(cluster.name, namespace, name)
         return response
 
 

@@ -150,7 +150,7 @@ class SchedulerlogHandlers:
         page = await read_history(self.index, cluster, pod, query.limit, position, latest)
         # A later page may be empty: its episodes may have passed their retention since the page before.
         if not page.episodes and position is None:
-            raise to_no_attempt_of_pod_error(namespace, name)
+            raise to_no_attempt_of_pod_error(*pod)
         token = encode_token(scope, page.next_position) if page.next_position else None
         episodes = await redact_texts(get_access(request), cluster, namespace, page.episodes, change_episode_texts)
         body = History.model_validate({"namespace": namespace, "name": name, "episodes": episodes, "continue": token})

@@ -6,9 +6,9 @@ annotations.
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 
 from api.http.pagination import MAX_CHARACTERS
 from runtime.settings.names import find_label_problem, find_subdomain_problem
@@ -46,6 +46,21 @@ def _check_object_name(name: str) -> str:
     return name
 
 
+_OUTCOMES: Final = {"placed": "succeeded", "refused": "failed", "undecided": "pending"}
+"""The words of page and terminal for the outcomes of attempts."""
+OUTCOME_WORDS: Final = "`placed`, `refused` and `undecided`, as page and terminal have it, mean the same."
+
+
+def _read_outcome(text: object) -> object:
+    if text not in (*_OUTCOMES, *_OUTCOMES.values()):
+        words = ", ".join(_OUTCOMES)
+        raise ValueError(
+            f"{str(text)[:_QUOTED_NAME]!a} is none of {words} (in answers: {', '.join(_OUTCOMES.values())})"
+        )
+    return _OUTCOMES.get(str(text), text)
+
+
+Outcome = Annotated[Literal["succeeded", "failed", "pending"], BeforeValidator(_read_outcome)]
 NamespaceName = Annotated[str, AfterValidator(_check_namespace)]
 ObjectName = Annotated[str, AfterValidator(_check_object_name)]
 Keyword = Annotated[str, Field(min_length=1, max_length=1024)]

@@ -12,10 +12,12 @@ from starlette.requests import Request
 from api.http.errors import BadRequestError
 from api.http.param_types import (
     ATTEMPT_ID,
+    OUTCOME_WORDS,
     ContinueToken,
     Keyword,
     NamespaceName,
     ObjectName,
+    Outcome,
     PastTimeText,
     TimeText,
     WholeNumber,
@@ -109,7 +111,7 @@ class PageOfAttempts(Query):
         None,
         description="Exact reason code for which at least one node was refused; with `node`, that node.",
     )
-    status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="Outcome of the attempt.")
+    status: Outcome | None = Field(None, description=f"Outcome of the attempt. {OUTCOME_WORDS}")
     device: Keyword | None = Field(None, description="The UUID of a device that the attempt picked.")
     scheduler: Keyword | None = Field(None, description="The scheduler that decided.", examples=["hami-scheduler"])
     workload: Keyword | None = Field(None, description="The pod's owner, as kind and name.", examples=["Job/train"])

@@ -5,7 +5,16 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from api.http.param_types import Keyword, NamespaceName, Query, TimeText, WholeNumber, parse_time
+from api.http.param_types import (
+    OUTCOME_WORDS,
+    Keyword,
+    NamespaceName,
+    Outcome,
+    Query,
+    TimeText,
+    WholeNumber,
+    parse_time,
+)
 from schemas.answers.trends import Count
 
 Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
@@ -49,7 +58,7 @@ class TrendsQuery(Query):
         "that they refused for the reason). With `by=layer` always `waited_seconds`.",
     )
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
-    result: Literal["succeeded", "failed", "pending"] | None = Field(None, description="Outcome of the attempts.")
+    result: Outcome | None = Field(None, description=f"Outcome of the attempts. {OUTCOME_WORDS}")
     key: Keyword | None = Field(None, description="Only the series with exactly this key: a reason, namespace, …")
     since: TimeText = Field(
         "24h", description="Start of the range, rounded down to a bucket: RFC 3339, or 15m, 2h, 7d ago."

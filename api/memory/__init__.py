@@ -8,6 +8,7 @@ change_log          latest changes in their order, and their subscribers
 wait_log            changes of pods that wait, from attempts and observations
 latest_attempts     pod to its latest attempt, as the bytes of its records
 cluster_devices     reads the topic of node states into columns that the fit judges
+known_names         names of pods, workloads, nodes and namespaces
 alert_memory        latest state of every alert, and the time up to which the rules are evaluated
 topic_replay        reads a topic from its beginning at every start, then follows it
 nearest_node        the node that lacks least for a request now

@@ -6,13 +6,14 @@ about three times as much memory.
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from api.memory.lru import Lru
 from engine.summaries.foreign_namespaces import KnownNamespaces
 from engine.summaries.retries import resolve
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value
+from schemas.documents.pod_states import name_workload
 from schemas.events import AttemptRepeated, AttemptSummarized, build_pod_key
 
 MAX_INCOMPLETE_ATTEMPTS: Final = 256
@@ -81,6 +82,7 @@ class LatestAttempts:
         self.pods: Lru[str, CachedAttempt] = Lru(max_pods, max_bytes)
         self.namespaces = KnownNamespaces()
         """Namespaces of all attempts that were added, and those of other readers."""
+        self._workloads: Lru[str, None] = Lru(max_pods, max_bytes)
         self._incomplete: Lru[tuple[str, int], dict[int, bytes]] = Lru(MAX_INCOMPLETE_ATTEMPTS, max_bytes)
         # Held from the comparison with the cached attempt until the newer one is stored.
         self._lock = Lock()
@@ -92,6 +94,10 @@ class LatestAttempts:
         missing, and for a record that memory already has.
         """
         self.namespaces.add([part.pod.namespace])
+        if part.description and part.description.owners:
+            owner = part.description.owners[-1]
+            key = f"{part.cluster}/{part.pod.namespace}/{name_workload(owner.kind, owner.name)}"
+            self._workloads.put(key, None, len(key), now)
         with self._lock:
             pod, started_at = build_pod_key(part.cluster, part.pod), part.started_at.timestamp()
             cached = self.pods.peek(pod)
@@ -137,6 +143,14 @@ class LatestAttempts:
         prefix = "/".join(key)
         return [attempt for pod, attempt in self.pods.list_items() if pod == prefix or pod.startswith(prefix + "/")]
 
+    def list_pod_names(self, cluster: str) -> list[tuple[str, str]]:
+        """List namespace and name of each pod of a cluster."""
+        return split_keys(self.pods, cluster)
+
+    def list_workload_names(self, cluster: str) -> list[tuple[str, str]]:
+        """List namespace and name, such as ``job/train``, of each workload whose pods were tried."""
+        return split_keys(self._workloads, cluster)
+
     def _take(self, pod: str, attempt: CachedAttempt, cached: CachedAttempt | None, now: float) -> Taken:
         size_bytes, is_latest = _measure_size(pod, attempt), cached is None or cached.recency < attempt.recency
         if is_latest:
@@ -160,6 +174,12 @@ class LatestAttempts:
             return None
         self._incomplete.remove(key)
         return tuple(values[number] for number in range(part.parts))
+
+
+def split_keys(entries: Lru[str, Any], cluster: str) -> list[tuple[str, str]]:
+    """Split the keys of a cluster, ``cluster/namespace/name``, into namespace and name."""
+    parts = (key.split("/", 2) for key, _ in entries.list_items())
+    return [(part[1], part[2]) for part in parts if part[0] == cluster]
 
 
 def _measure_size(pod: str, attempt: CachedAttempt) -> int:

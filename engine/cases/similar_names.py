@@ -16,9 +16,15 @@ def list_similar_names(objects: Iterable[Any], namespace: str, name: str) -> lis
 
     ``objects`` may be lists, as an API server gives them.
     """
-    keys = dict.fromkeys(
+    keys = (
         (get_text(entry, "metadata", "namespace"), get_text(entry, "metadata", "name")) for entry in flatten(objects)
     )
+    return rank_similar_names(keys, namespace, name)
+
+
+def rank_similar_names(pairs: Iterable[tuple[str, str]], namespace: str, name: str) -> list[str]:
+    """Rank names, each with its namespace: equal ones elsewhere first, then similar ones here, then others."""
+    keys = dict.fromkeys(pairs)
     same = [key for key in keys if key[1] == name and key[0] != namespace]
     near = _match(name, [key for key in keys if key[0] == namespace])
     far = _match(name, [key for key in keys if key[0] != namespace and key[1] != name])

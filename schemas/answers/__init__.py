@@ -13,6 +13,7 @@ waiting       pods that wait, and what a device refused
 watching      the events of a watch
 trends        counts over time
 reports       the failures of a range of time
+names         names that a search field completes
 alerts        alerts that fire, or ended within a day
 placements    pods on nodes, findings, and the state of one node
 nodes         clusters, the nodes of one, and its schedulers

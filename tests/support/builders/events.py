@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from schemas.events import (
     AttemptCounted,
@@ -14,6 +14,7 @@ from schemas.events import (
     NodesJudged,
     ObjectProblem,
     Owner,
+    PodDescription,
     PodHistoryChanged,
     PodRef,
     PublishedAttempt,
@@ -48,6 +49,10 @@ def a_report(**fields: Any) -> Report:
     """A report of the scheduler itself."""
     plain = {"source": "scheduler", "attempt_id": ATTEMPT["attempt_id"], "started_at": STARTED, "ended_at": STARTED}
     return Report.model_validate(plain | fields)
+
+
+OF_A_JOB: Final = PodDescription(owners=[Owner(kind="Job", name="train")])
+"""Description of a pod of ``Job/train``."""
 
 
 def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> AttemptSummarized:

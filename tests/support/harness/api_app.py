@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import httpx
@@ -22,7 +22,8 @@ from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import build_attempt_document
-from schemas.events import AlertChanged, AttemptSummarized, build_pod_key
+from schemas.events import AlertChanged, AttemptSummarized, PodRef, build_pod_key
+from tests.support.builders.events import STARTED, a_summary
 from tests.support.harness.over_http import OverHttp
 
 PROXY_NAME: Final = "login-proxy"
@@ -124,6 +125,19 @@ class Caller:
         answered_at = float("inf" if following else "-inf")
         self.app.state.topic.answered_at = self.app.state.pods_topic.answered_at = answered_at
         self.app.state.topic.trouble = "" if following else "Kafka does not answer"
+
+    def remember_pods(self, *pods: str, **fields: Any) -> None:
+        """Remember an attempt of each pod, named with its namespace."""
+        for number, pod in enumerate(pods):
+            namespace, _, name = pod.partition("/")
+            self.remember(
+                a_summary(
+                    pod=PodRef(namespace=namespace, name=name, uid=f"uid-{pod}"),
+                    attempt_id=f"{number:032x}",
+                    started_at=STARTED + timedelta(seconds=number),
+                    **fields,
+                )
+            )
 
     def publish(self, *alerts: AlertChanged, evaluated_until: datetime | None = None) -> None:
         """Publish alerts, evaluated until then, as the API's consumer reads them from Kafka."""
