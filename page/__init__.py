@@ -13,6 +13,7 @@ report_file    the report of failures as a page of its own, Markdown or CSV
 log_file       the pods of a scheduler's log as a page of its own
 pod_manifest   the manifest of a pod, from the requests of an attempt
 views          view models of page and terminal
+patches        commands and manifests that carry a suggested change out
 commands       command lines that give the page's answer: curl, kubectl, terminal
 =============  =====================================================================================
 

@@ -7,7 +7,7 @@ from page.views.node_groups import FITS, NOT_REACHED, PICKED
 
 COLOURS: Final = 12
 """Number of colours in the style sheets; none of them is green, which means free or fitting."""
-_OWN: Final = (
+_FREQUENT: Final = (
     "CardInsufficientMemory",
     "CardInsufficientCore",
     "CardTypeMismatch",
@@ -18,6 +18,7 @@ _OWN: Final = (
     "CardTimeSlicingExhausted",
     "CardUuidMismatch",
     "NodeInsufficientDevice",
+    "AllocatedCardsInsufficientRequest",
     "CardComputeUnitsExhausted",
 )
 """Frequent reasons that stand next to each other in the map of one pod; each has a colour of its own."""
@@ -30,8 +31,8 @@ def choose_colour(name: str) -> str:
     """Choose the last part of the colour's class, from the name only; frequent reasons have a colour of their own."""
     if name in _RESULTS:
         return _RESULTS[name]
-    if name in _OWN:
-        return str(_OWN.index(name))
+    if name in _FREQUENT:
+        return str(_FREQUENT.index(name))
     # Python's own hash differs from process to process.
     return str(sum(index * ord(character) for index, character in enumerate(name, 1)) % COLOURS)
 

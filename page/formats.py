@@ -16,7 +16,7 @@ _AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
 _ALLOWED: Final = "\n\t"
-_UNIT: Final = re.compile(r"(\d) (%|MiB|min|ms|s|h)(?![\w-])", re.ASCII)
+_UNIT: Final = re.compile(r"(?a:(\d) (%|MiB|min|ms|s|h)(?![\w-])|(\d) (?=[\u4e00-\u9fff]))|(?<=\d)(?=[块个张台秒分天])")
 _SUSPECT: Final = re.compile(r"[^\n\t\x20-\x7e\xa1-\xac\xae-\u05ff\u3000-\u9fff\uac00-\ud7a3\uff01-\uffee]")
 """Characters that may be of these categories; nearly no text has any, so that the categories are rarely looked up."""
 
@@ -50,7 +50,13 @@ def format_code(text: str) -> Markup:
 
 
 def _keep_units(text: str) -> str:
-    return _UNIT.sub("\\1\u00a0\\2", text)
+    return _UNIT.sub(_join_unit, text)
+
+
+def _join_unit(match: "re.Match[str]") -> str:
+    if not match[0]:
+        return "\u2060"
+    return f"{match[1] or match[3]}\u00a0{match[2] or ''}"
 
 
 def format_moment(text: str | datetime | None) -> Markup:

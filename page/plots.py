@@ -12,6 +12,7 @@ WIDTH: Final = 900
 HEIGHT: Final = 220
 
 _PART: Final = Markup('<rect class="p{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
+_LINK: Final = Markup('<a href="{}" tabindex="-1">{}</a>')
 _BAR: Final = Markup(
     '<tr><th scope="row">{}</th><td><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="p{}" width="{:.2f}" height="1"/></svg></td><td class="n">{}</td></tr>'
@@ -20,7 +21,12 @@ _BAR: Final = Markup(
 
 class Series(NamedTuple):
     key: str
+    """Name that decides the colour."""
     values: Sequence[float]
+    title: str = ""
+    """Name for people; empty for the key."""
+    addresses: Sequence[str] = ()
+    """Page behind each bar; empty for none."""
 
 
 def find_highest_bar(series: Sequence[Series]) -> float:
@@ -39,16 +45,15 @@ def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Serie
             height = layer.values[index] / highest * HEIGHT
             bottom -= height
             if height:
-                parts.append(
-                    _PART.format(
-                        choose_colour(layer.key),
-                        index * width,
-                        bottom,
-                        max(width - 1, 1),
-                        height,
-                        f"{time} {escape_hidden(layer.key)}: {layer.values[index]:g}",
-                    )
+                part = _PART.format(
+                    choose_colour(layer.key),
+                    index * width,
+                    bottom,
+                    max(width - 1, 1),
+                    height,
+                    f"{time} {escape_hidden(layer.title or layer.key)}: {layer.values[index]:g}",
                 )
+                parts.append(_LINK.format(layer.addresses[index], part) if layer.addresses else part)
     return _wrap_drawing(title, parts)
 
 

@@ -10,7 +10,8 @@ login_pages      login and logout
 pending_pages    waiting pods: by obstacle, by workload, one by one
 pod_pages        a pod: why it waits, its nodes by identical refusal, their devices; its slower parts
 node_pages       nodes, and one node over time
-list_pages       first page, search, findings, and the state of the system
+home_pages       first page, search field, a workload
+list_pages       search, findings, and the state of the system
 report_pages     counts over time, and the report of failures
 simulation_page  simulation of a pasted pod
 ===============  ===================================================================================

@@ -1,16 +1,16 @@
-"""The first page, and pages of lists: a search for attempts, findings, and the state of the system."""
+"""Pages of lists: a search for attempts, findings, and the state of the system."""
 
 from dataclasses import dataclass
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from api.authority.access import get_access
 from api.http.cluster import ROOT
-from api.ui.page_shell import MENDED, PageShell, build_context, parse_named_pod, select_parameters, to_part
+from api.ui.page_shell import MENDED, PageShell, select_parameters, to_part
 
 SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
+FINDING_FILTERS = ("finding", "namespace", "pod", "node", "device", "scheduler")
 RANGE = ("since", "until", "limit", "continue")
 
 
@@ -24,8 +24,9 @@ class ListPages:
         )
 
     async def show_findings(self, request: Request) -> Response:
-        names = ("finding", "namespace", "pod", "node", "device", "scheduler")
-        return await self.shell.show_list(request, "findings", "/findings", select_parameters(request, *names, *RANGE))
+        return await self.shell.show_list(
+            request, "findings", "/findings", select_parameters(request, *FINDING_FILTERS, *RANGE)
+        )
 
     async def show_alerts(self, request: Request) -> Response:
         """Show the alerts that fire, most severe first."""
@@ -46,17 +47,3 @@ class ListPages:
             "schedulers": to_part(schedulers),
         }
         return self.shell.show(request, "about", view)
-
-
-@dataclass(frozen=True, slots=True)
-class HomePages:
-    shell: PageShell
-
-    async def show_home(self, request: Request) -> Response:
-        get_access(request).allow_every_caller()
-        return self.shell.show(request, "home", {})
-
-    async def go_to_pod(self, request: Request) -> Response:
-        """Go to the page of the pod that the form names. Raises ``BadRequestError``."""
-        get_access(request).allow_every_caller()
-        return RedirectResponse(build_context(request).link_pod(*parse_named_pod(request)), 303)

@@ -1,5 +1,7 @@
 """Routes of the pages and their static files. They are Starlette's own, which the OpenAPI document omits."""
 
+import difflib
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final
 
@@ -10,18 +12,21 @@ from starlette.routing import Route
 
 from api.answers.attempt_lookup import AttemptLookup
 from api.authority.access import get_access
+from api.http.errors import BadRequestError
 from api.ui.answers import Answers
 from api.ui.cookies import EMBED, LOGIN, LOGOUT, STATIC
-from api.ui.list_pages import HomePages, ListPages
+from api.ui.home_pages import HomePages, WorkloadPages
+from api.ui.list_pages import FINDING_FILTERS, RANGE, SEARCHED, ListPages
 from api.ui.login_pages import LoginPages
 from api.ui.node_pages import NodePages
 from api.ui.page_shell import PageShell
-from api.ui.pending_pages import PendingPages
+from api.ui.pending_pages import WAITING_PARAMETERS, PendingPages
 from api.ui.pod_pages import PodPages, PodParts
+from api.ui.report_pages import PARAMETERS as TREND_PARAMETERS
 from api.ui.report_pages import ReportPages
 from api.ui.simulation_page import SimulationPage
 from engine.hami.vendors import Vendors
-from page.page_context import ROOT
+from page.page_context import REPEATED, ROOT
 from page.render import STATIC as STATIC_FOLDER
 
 _TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -52,6 +57,7 @@ class StaticFiles:
 
 
 POD = ROOT + "/pods/{namespace}/{name}"
+Show = Callable[[Request], Awaitable[Response]]
 
 
 def list_page_routes(
@@ -60,7 +66,7 @@ def list_page_routes(
     """List every page. ``audience``: audience of tokens. ``has_login``: true if the API requires a token."""
     shell = PageShell(answers)
     login = LoginPages(shell, audience, has_login)
-    pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell)
+    pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell, attempts)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
     reports, simulation = ReportPages(shell), SimulationPage(shell, attempts, vendors)
     return [
@@ -68,32 +74,50 @@ def list_page_routes(
         Route(LOGIN, login.show_login),
         Route(LOGIN, login.log_in, methods=["POST"]),
         Route(LOGOUT, login.log_out, methods=["POST"]),
-        Route(ROOT, home.show_home),
-        Route(ROOT + "/", home.show_home),
-        Route(ROOT + "/go", home.go_to_pod),
-        Route(ROOT + "/attempts/{attempt_id}", pods.go_to_attempt),
-        Route(POD, pods.show_pod),
-        Route(POD + "/group", pods.show_group),
-        Route(POD + "/node", pods.show_node),
-        Route(POD + "/changes", parts.show_changes),
-        Route(POD + "/scores", parts.show_scores),
-        Route(POD + "/history", parts.show_history),
-        Route(POD + "/records", parts.show_records),
-        Route(POD + "/comparison", parts.show_comparison),
-        Route(EMBED + "/pod/{namespace}/{name}", pods.show_pod),
-        Route(ROOT + "/nodes", nodes.show_nodes),
-        Route(ROOT + "/nodes/{node}", nodes.show_node),
-        Route(ROOT + "/pending", pending.show_pending),
-        Route(ROOT + "/pending/changes", pending.show_changes),
-        Route(ROOT + "/pending.csv", pending.write_table),
-        Route(ROOT + "/trends", reports.show_trends),
-        Route(ROOT + "/trends.csv", reports.write_trends_table),
-        Route(ROOT + "/report", reports.show_report),
-        Route(ROOT + "/report/file", reports.write_report_file),
-        Route(ROOT + "/simulate", simulation.show_form),
+        _build_route(ROOT, home.show_home, "namespace"),
+        _build_route(ROOT + "/", home.show_home, "namespace"),
+        _build_route(ROOT + "/go", home.go, "q", "namespace", "pod"),
+        _build_route(ROOT + "/find", home.find, "q", "limit"),
+        _build_route(ROOT + "/free", home.show_free),
+        _build_route(ROOT + "/workloads/{namespace}/{word}/{name}", WorkloadPages(shell).show_workload),
+        _build_route(ROOT + "/attempts/{attempt_id}", pods.go_to_attempt),
+        _build_route(POD, pods.show_pod, "attempt", "at"),
+        _build_route(POD + "/group", pods.show_group, "attempt", "at", "group", "from"),
+        _build_route(POD + "/node", pods.show_node, "attempt", "at", "node"),
+        _build_route(POD + "/changes", parts.show_changes, "attempt", "as_of"),
+        _build_route(POD + "/scores", parts.show_scores),
+        _build_route(POD + "/history", parts.show_history, "limit", "continue"),
+        _build_route(POD + "/records", parts.show_records),
+        _build_route(POD + "/comparison", parts.show_comparison, "attempt", "with"),
+        _build_route(EMBED + "/pod/{namespace}/{name}", pods.show_pod, "attempt", "at"),
+        _build_route(ROOT + "/nodes", nodes.show_nodes, "limit", "continue"),
+        _build_route(ROOT + "/nodes/{node}", nodes.show_node, "at", "range"),
+        _build_route(ROOT + "/pending", pending.show_pending, *WAITING_PARAMETERS),
+        _build_route(ROOT + "/pending/changes", pending.show_changes, "namespace", "since"),
+        _build_route(ROOT + "/pending.csv", pending.write_table, *WAITING_PARAMETERS),
+        _build_route(ROOT + "/trends", reports.show_trends, *TREND_PARAMETERS),
+        _build_route(ROOT + "/trends.csv", reports.write_trends_table, *TREND_PARAMETERS),
+        _build_route(ROOT + "/report", reports.show_report, "namespace", "since", "until"),
+        _build_route(ROOT + "/report/file", reports.write_report_file, "namespace", "since", "until", "format"),
+        _build_route(ROOT + "/simulate", simulation.show_form, "namespace", "pod", "attempt"),
         Route(ROOT + "/simulate", simulation.simulate, methods=["POST"]),
-        Route(ROOT + "/search", lists.show_search),
-        Route(ROOT + "/findings", lists.show_findings),
-        Route(ROOT + "/alerts", lists.show_alerts),
-        Route(ROOT + "/about", lists.show_about),
+        _build_route(ROOT + "/search", lists.show_search, *SEARCHED, *RANGE),
+        _build_route(ROOT + "/findings", lists.show_findings, *FINDING_FILTERS, *RANGE),
+        _build_route(ROOT + "/alerts", lists.show_alerts, "namespace", "state", "rule"),
+        _build_route(ROOT + "/about", lists.show_about),
     ]
+
+
+def _build_route(path: str, show: Show, *names: str) -> Route:
+    """Build the route of a page that takes parameters of these names, and refuses others as the API does."""
+    parameters = {*names, *REPEATED}
+
+    async def show_strictly(request: Request) -> Response:
+        for name in request.query_params:
+            if name not in parameters:
+                near = difflib.get_close_matches(name, parameters, 1)
+                next_step = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(sorted(parameters))}."
+                raise BadRequestError(f"parameter {name[:60]!a}: this page does not have it", next_step)
+        return await show(request)
+
+    return Route(path, show_strictly)

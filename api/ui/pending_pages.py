@@ -20,6 +20,8 @@ SORTS: Final = {
     "pod": ("wait", "gpu_hours", "attempts", "name"),
 }
 FILTERS: Final = ("namespace", "workload", "queue", "reason", "obstacle", "layer", "pool", "model", "min_wait", "since")
+WAITING_PARAMETERS: Final = ("by", "sort", "limit", "continue", *FILTERS)
+"""Parameters of the pages of pods that wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,15 @@ from api.index.reading.client import IndexDownError
 from api.ui.page_shell import PageShell, build_context, parse_page_cluster, select_parameters, to_part, to_refusal
 from engine.summaries.answer import build_detail, describe_bind, describe_filter
 from page.heat_maps import draw_device_map, draw_node_map
+from page.patches import write_patch
 from page.views.node_groups import NodeGroup, list_codes
 from page.views.summarized_nodes import group_summarized_nodes
 from runtime.settings.names import find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 from schemas.events import AttemptSummarized
 
+MAX_NODES_IN_COLUMN: Final = 1_000
+"""Number of nodes up to which their map is next to the answer; a map of more needs the width of the page."""
 DRAWN_NODES: Final = 40
 """Number of nodes up to which all are drawn device by device; of more, one group at a time."""
 NAMES_PER_PAGE: Final = 400
@@ -64,6 +67,7 @@ class PodPages:
             **_name_pod(request),
             "diagnosis": to_part(diagnosis),
             "attempt": None,
+            "has_columns": attempt is not None and attempt.offered_nodes <= MAX_NODES_IN_COLUMN,
             "is_past": bool(requested),
             "version": f"{attempt.attempt_id}-{attempt.version}" if attempt else "",
             "path": diagnosis.path,
@@ -209,10 +213,30 @@ def _parse_start(request: Request, count: int) -> int:
 @dataclass(frozen=True, slots=True)
 class PodParts:
     shell: PageShell
+    attempts: AttemptLookup
 
     async def show_changes(self, request: Request) -> Response:
-        """Show the suggestions."""
-        return await self._show_part(request, "pod_changes", "suggestions", "attempt", "as_of")
+        """Show the suggestions, each with the command or the manifest that carries it out."""
+        answered = await self.shell.ask(
+            request, f"{_build_path(request)}/suggestions", **select_parameters(request, "attempt", "as_of")
+        )
+        items = answered.parse_json()["items"] if answered.is_right else []
+        owner = await self._find_workload(request) if items else ""
+        named = _name_pod(request)
+        patches = [write_patch(item["edits"], named["namespace"], named["name"], owner) for item in items]
+        view = named | {"part": to_part(answered), "path": answered.path, "patches": patches}
+        return self.shell.show(request, "pod_changes", view, answered.status)
+
+    async def _find_workload(self, request: Request) -> str:
+        """Find the workload of the pod, such as ``Job/train``; empty if its latest attempt names none."""
+        cluster = parse_page_cluster(request)
+        pod = PodName(cluster.name, request.path_params["namespace"], request.path_params["name"])
+        try:
+            attempt = await find_readable_attempt_or_latest(self.attempts, request, cluster, pod, None)
+        except (NotFoundError, IndexDownError):
+            return ""
+        description = attempt.read_summary().description
+        return description.workload if description else ""
 
     async def show_scores(self, request: Request) -> Response:
         """Show the scores."""

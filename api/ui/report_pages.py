@@ -1,5 +1,6 @@
 """Pages of counts over time and of the report of failures, also as files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,15 +9,25 @@ from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
 from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
+from page.page_context import ROOT
 from page.plots import Series, draw_bars_over_time, find_highest_bar
 from page.report_file import build_view
 from schemas.answers.reports import FailureReport
+from schemas.json_types import Json
 
 DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
 COUNTS: Final = ("attempts", "nodes", "devices")
 PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
 _NOT_BY_LAYER: Final = ("count", "result")
 """Parameters of attempts: waits by layer are those of placed pods, and counted in seconds."""
+_SEARCHED: Final = {
+    "reason": "reason",
+    "namespace": "namespace",
+    "workload": "workload",
+    "queue": "queue",
+    "result": "status",
+}
+"""Filter of a search for each dimension that has one."""
 _NAMES: Final = {"csv": "csv", "markdown": "md", "html": "html"}
 
 
@@ -24,6 +35,34 @@ def _select_trends(request: Request) -> dict[str, str | None]:
     is_by_layer = request.query_params.get("by") == "layer"
     names = [name for name in PARAMETERS if not (is_by_layer and name in _NOT_BY_LAYER)]
     return select_parameters(request, *names)
+
+
+MIN_BARS: Final = 12
+
+
+def _skip_empty_times(series: Sequence[Json], count: int) -> int:
+    """Skip the beginning of a range in which nothing was counted: data of three minutes fill no day."""
+    filled = (index for index in range(count) if any(item["values"][index] for item in series))
+    return max(0, min(next(filled, count) - 1, count - MIN_BARS))
+
+
+def _to_bars(request: Request, trends: Json, item: Json, begin: int) -> Series:
+    """Convert the counts of one name to bars; they lead to the attempts behind them where a search has the filter."""
+    context, key, dimension = build_context(request), item["key"], trends["by"]
+    words = {"result": "status", "layer": "layer"}
+    title = (
+        context.get_text(f"{words[dimension]}.{key}")
+        if dimension in words and key
+        else key or context.get_text("report.other")
+    )
+    addresses: list[str] = []
+    if (filter_name := _SEARCHED.get(dimension)) and key:
+        ends = [*trends["times"][1:], trends["until"]]
+        addresses = [
+            context.build_url(f"{ROOT}/search", since=since, until=until, **{filter_name: key})
+            for since, until in zip(trends["times"], ends, strict=True)
+        ]
+    return Series(key or title, item["values"][begin:], title, addresses[begin:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +75,16 @@ class ReportPages:
             return self.shell.show_problem(request, answered)
         say, body = build_context(request).get_text, answered.parse_json()
         series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
-        bars = [Series(item["key"] or say("report.other"), item["values"]) for item in series]
+        times = body.get("times", [])
+        begin = 0 if request.query_params.get("since") else _skip_empty_times(series, len(times))
+        bars = [_to_bars(request, body, item, begin) for item in series]
         view = {
             "path": answered.path,
             "problem": None if answered.is_right else body,
-            "trends": body,
+            "trends": body | {"since": times[begin] if begin else body.get("since")},
+            "names": [bar.title for bar in bars],
             "series": series,
-            "plot": draw_bars_over_time(say("nav.trends"), body.get("times", []), bars),
+            "plot": draw_bars_over_time(say("nav.trends"), times[begin:], bars),
             "highest": find_highest_bar(bars),
             "dimensions": DIMENSIONS,
             "counts": COUNTS,

@@ -1,5 +1,7 @@
-// Additions to pages that work without them: copying, printing, refreshing, parts that come later, the heat map under the keyboard.
+// Additions to pages that work without them: copying, printing, refreshing, parts that come later, completion, local times, the heat map under the keyboard.
+import { completeNames } from "./find.js";
 import { enhanceHeatMaps, enhanceNodeMaps } from "./heat-map.js";
+import { nameZone, showLocalTimes } from "./local-times.js";
 import { refreshEvery } from "./refresh.js";
 
 function enhance(root) {
@@ -15,6 +17,8 @@ function enhance(root) {
   for (const choice of root.querySelectorAll("select[data-at-once]")) {
     choice.addEventListener("change", () => choice.form.requestSubmit());
   }
+  completeNames(root);
+  showLocalTimes(root);
   enhanceHeatMaps(root);
   enhanceNodeMaps(root);
 }
@@ -37,6 +41,8 @@ async function fill(owner, address) {
   const page = answer && new DOMParser().parseFromString(await answer.text(), "text/html");
   const part = page?.querySelector("[data-part]");
   if (part) {
+    // A heading without anything below it says nothing.
+    if (part.querySelector("[data-nothing]")) { owner.remove(); return; }
     into.replaceChildren(...part.childNodes);
     enhance(into);
   } else if (owner.dataset.failed) {
@@ -53,5 +59,6 @@ function unfoldOnPaper() {
 }
 
 enhance(document);
+nameZone();
 addEventListener("beforeprint", unfoldOnPaper);
 refreshEvery(enhance);

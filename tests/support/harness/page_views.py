@@ -6,6 +6,9 @@ from tests.support.harness.page_records import HOSTILE, LARGE, PLACED, REFUSED, 
 
 VIEWS: Final = {
     "home": "/ui",
+    "names": "/ui/find?q=llm",
+    "similar names": "/ui/go?q=llm%2Fdeepsek",
+    "home in Chinese": "/ui?lang=zh",
     "pending": "/ui/pending",
     "pending by pod": "/ui/pending?by=pod",
     "changes for many": "/ui/pending/changes",

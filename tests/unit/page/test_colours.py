@@ -36,7 +36,7 @@ def test_every_reason_has_a_colour_of_the_palette_and_fitting_has_green() -> Non
 
 def list_palette() -> Iterator[tuple[str, int, int, int]]:
     for name, value in re.findall(r"--(r\d+): #([0-9a-f]{6})", (STATIC / "style.css").read_text()):
-        yield name, *(int(value[place : place + 2], 16) for place in (0, 2, 4))
+        yield name, *(int(value[start : start + 2], 16) for start in (0, 2, 4))
 
 
 def test_no_reason_is_green() -> None:

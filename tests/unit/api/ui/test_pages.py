@@ -18,6 +18,9 @@ from tests.support.harness.html_check import check
 POD: Final = "/ui/pods/llm/deepseek-5996b8569d-kgwgx"
 PAGES: Final = (
     "/ui",
+    "/ui/find?q=llm",
+    "/ui/find?q=llm/nothing",
+    "/ui/free",
     "/ui/pending",
     "/ui/pending?by=workload&sort=gpu_hours",
     "/ui/pending?by=pod",
