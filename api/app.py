@@ -180,7 +180,7 @@ def create_app(
         AdmissionHandlers(index, devices),
         simulation,
         CapacityHandlers(simulation),
-        PlanHandlers(lists, simulation),
+        PlanHandlers(lists, simulation, waiting),
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),

@@ -26,7 +26,7 @@ from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from api.http.tables import CSV
 from schemas.answers.alerts import Alerts
 from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Search
-from schemas.answers.capacity import Defragmentation, DrainPlan, Fits
+from schemas.answers.capacity import Defragmentation, DrainPlan, Fits, Purchase
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.names import Names
@@ -111,6 +111,7 @@ def list_routes(
         Operation(
             "/defragmentation", plans.plan_moves, Defragmentation, "Moves of pods", {}, (400, 413, 503), body=_A_POD
         ),
+        Operation("/purchase", plans.plan_purchase, Purchase, "Nodes to add", {}, (400, 503)),
         Operation(NODE + "/drain", plans.plan_drain, DrainPlan, "Drain of a node", {}, (400, 404, 503)),
         Operation(
             "/suggestions",

@@ -54,7 +54,7 @@ def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Serie
                     f"{time} {escape_hidden(layer.title or layer.key)}: {layer.values[index]:g}",
                 )
                 parts.append(_LINK.format(layer.addresses[index], part) if layer.addresses else part)
-    return _wrap_drawing(title, parts)
+    return _wrap_drawing(title, parts, "group" if any(layer.addresses for layer in series) else "img")
 
 
 def draw_bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: str = "") -> Markup:
@@ -67,8 +67,8 @@ def draw_bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: 
     return Markup('<table class="bars" aria-label="{}">').format(title) + Markup("").join(rows) + Markup("</table>")
 
 
-def _wrap_drawing(title: str, parts: Sequence[Markup]) -> Markup:
+def _wrap_drawing(title: str, parts: Sequence[Markup], role: str) -> Markup:
     head = Markup(
-        '<svg class="plot" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}"><title>{}</title>'
+        '<svg class="plot" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}"><title>{}</title>'
     )
-    return head.format(WIDTH, HEIGHT, title, title) + Markup("").join(parts) + Markup("</svg>")
+    return head.format(WIDTH, HEIGHT, role, title, title) + Markup("").join(parts) + Markup("</svg>")

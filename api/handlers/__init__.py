@@ -18,7 +18,7 @@ suggestions     changes after which a pod fits
 admission       changes that would admit most of the waiting pods
 simulation      placement of a pod that does not exist yet
 capacity        pods of a shape that start now
-plans           drain of a node, and moves after which a pod starts
+plans           drain of a node, moves after which a pod starts, nodes to add
 cluster_file    recorded cluster as a file of Kubernetes objects
 health          liveness, readiness and metrics
 attempt_rights  attempts for callers who may read their pods

@@ -11,6 +11,7 @@ pending_pages    waiting pods: by obstacle, by workload, one by one
 pod_pages        a pod: why it waits, its nodes by identical refusal, their devices; its slower parts
 node_pages       nodes, and one node over time
 home_pages       first page, search field, a workload
+plan_pages       plans: drain of a node, moves for a pod, nodes to add
 list_pages       search, findings, and the state of the system
 report_pages     counts over time, and the report of failures
 simulation_page  simulation of a pasted pod

@@ -21,6 +21,7 @@ from api.ui.login_pages import LoginPages
 from api.ui.node_pages import NodePages
 from api.ui.page_shell import PageShell
 from api.ui.pending_pages import WAITING_PARAMETERS, PendingPages
+from api.ui.plan_pages import PlanPages
 from api.ui.pod_pages import PodPages, PodParts
 from api.ui.report_pages import PARAMETERS as TREND_PARAMETERS
 from api.ui.report_pages import ReportPages
@@ -68,6 +69,7 @@ def list_page_routes(
     login = LoginPages(shell, audience, has_login)
     pending, pods, parts = PendingPages(shell), PodPages(shell, attempts), PodParts(shell, attempts)
     home, nodes, lists = HomePages(shell), NodePages(shell), ListPages(shell)
+    plans = PlanPages(shell, attempts, vendors)
     reports, simulation = ReportPages(shell), SimulationPage(shell, attempts, vendors)
     return [
         Route(STATIC + "{name}", StaticFiles().send_file),
@@ -92,6 +94,9 @@ def list_page_routes(
         _build_route(EMBED + "/pod/{namespace}/{name}", pods.show_pod, "attempt", "at"),
         _build_route(ROOT + "/nodes", nodes.show_nodes, "limit", "continue"),
         _build_route(ROOT + "/nodes/{node}", nodes.show_node, "at", "range"),
+        _build_route(ROOT + "/nodes/{node}/drain", plans.show_drain),
+        _build_route(POD + "/moves", plans.show_moves),
+        _build_route(ROOT + "/purchase", plans.show_purchase),
         _build_route(ROOT + "/pending", pending.show_pending, *WAITING_PARAMETERS),
         _build_route(ROOT + "/pending/changes", pending.show_changes, "namespace", "since"),
         _build_route(ROOT + "/pending.csv", pending.write_table, *WAITING_PARAMETERS),

@@ -9,6 +9,7 @@ from page.views.amounts import format_gpu_hours, format_number
 from page.views.translations import write_exclusion
 from schemas.json_types import Json
 
+_MOVES: Final = {"moves": "moves", "waits": "would wait", "open": "is not known to fit", "blocked": "is not evicted"}
 _WHO: Final = {"you": "the pod's owner", "administrator": "an administrator", "wait": "waiting"}
 
 
@@ -73,6 +74,45 @@ def _describe_change(change: Json) -> str:
 def _list_unknown(answer: Json) -> str:
     unknown = list_items(text["en"] for text in answer["not_known"])
     return f"Not known:\n{unknown}" if unknown else ""
+
+
+def describe_drain(answer: Json) -> str:
+    moves = list_items(map(_describe_move, answer["pods"]))
+    return join_sentences(str(answer["sentence"]["en"]), moves, _write_run(answer))
+
+
+def describe_moves(answer: Json) -> str:
+    moves = [move for opened in answer["nodes"] for move in opened["moves"]]
+    obstacle = f"The next one waits: {answer['obstacle']['en']}" if answer["obstacle"] else ""
+    return join_sentences(
+        str(answer["sentence"]["en"]), obstacle, list_items(map(_describe_move, moves)), _write_run(answer)
+    )
+
+
+def _describe_move(pod: Json) -> str:
+    why = f": {pod['reason']['en']}" if pod["reason"] else ""
+    where = f"goes to {pod['node']}" if pod["node"] else _MOVES[pod["state"]]
+    return f"{pod['namespace']}/{pod['name']} ({format_count(pod['devices'], 'device')}) {where}{why}"
+
+
+def _write_run(answer: Json) -> str:
+    budgets = "" if answer["has_budgets"] else "Disruption budgets are not known."
+    commands = list_items(answer["commands"])
+    return join_sentences(budgets, f"To carry it out, read and run:\n{commands}" if commands else "")
+
+
+def describe_purchase(answer: Json) -> str:
+    kinds = (
+        f"{format_count(kind['nodes'], 'node')} like {kind['like']} ({', '.join(kind['models'])}): "
+        f"{format_count(kind['pods'], 'pod')} start"
+        for kind in answer["to_add"]
+    )
+    left = (
+        f"No added node helps {', '.join(group['names'][:5])}: "
+        + (group["reason"]["en"] if group["reason"] else "the reason is not known.")
+        for group in answer["not_helped"]
+    )
+    return join_sentences(str(answer["sentence"]["en"]), list_items(kinds), list_items(left))
 
 
 def describe_pending(answer: Json) -> str:

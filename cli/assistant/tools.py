@@ -79,6 +79,27 @@ class ApiTools:
         """List the devices of a node at a time: totals, what pods hold of each, and which pods."""
         return self._answer_list(context, build_node_path(node, "occupancy"), {"at": at}, texts.describe_node)
 
+    def plan_drain(self, context: ToolContext, node: str) -> Answer:
+        """Plan the drain of a node: where each pod would go, which would wait, the commands. Nothing is carried out."""
+        return self._answer_list(context, build_node_path(node, "drain"), {}, texts.describe_drain)
+
+    def plan_purchase(self, context: ToolContext) -> Answer:
+        """Plan nodes to add so that waiting pods start: how many of which kind, and which pods no node would help."""
+        return self._answer_list(context, "/purchase", {}, texts.describe_purchase)
+
+    def plan_moves(
+        self,
+        context: ToolContext,
+        pod: Annotated[
+            str, Field(description="A Pod, or a workload with a pod template, in YAML or JSON.", max_length=64_000)
+        ],
+    ) -> Answer:
+        """Plan the fewest pods to move to other nodes so that a pod starts. Nothing is carried out."""
+        transport = self.callers(context)
+        if isinstance(transport, Problem):
+            return to_refusal(transport)
+        return _to_tool_result(transport.post("/defragmentation", pod.encode()), texts.describe_moves)
+
     def search(
         self,
         context: ToolContext,

@@ -26,7 +26,6 @@ from cli.terminal.capacity import (
 from cli.terminal.exit_codes import PLACED, USAGE, WAITING
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain, format_count
-from runtime.cli.cli import fail
 from schemas.json_types import Json
 
 MAX_NAMES: Final = 10
@@ -111,9 +110,7 @@ def buy(asking: Asking, cluster: ClusterFile = None) -> None:
 
         answer = plan_purchase(*build_cluster_of_file(cluster)).model_dump(mode="json")
     else:
-        if asking.api_url:
-            fail("--api-url: the API does not plan purchases: leave it out, or give --cluster FILE", USAGE)
-        answer = require_answer(asking.create_cluster_transport().get("/purchase"))
+        answer = require_answer(_create_transport(asking).get("/purchase"))
     if not print_document(asking.output, answer):
         _show_purchase(Screen(), answer)
     raise typer.Exit(WAITING if answer["to_add"] or answer["not_helped"] else PLACED)

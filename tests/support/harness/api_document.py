@@ -20,7 +20,7 @@ from schemas.json_types import Json
 from tests.support.builders.capacity import a_budget, a_replica
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod
 from tests.support.fakes.objects import FakeObjects
-from tests.support.harness.api_app import Caller
+from tests.support.harness.api_app import Caller, answer_nothing
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
 
 _NAMES: Final = {
@@ -33,7 +33,8 @@ _NAMES: Final = {
 """Path parameters under which the golden records have something."""
 _WORKLOAD: Final = "getWorkload"
 _DRAIN: Final = "getNodeDrain"
-_OF_OBJECTS: Final = (_WORKLOAD, _DRAIN)
+_PURCHASE: Final = "getPurchase"
+_OF_OBJECTS: Final = (_WORKLOAD, _DRAIN, _PURCHASE)
 """Operations that are answered from objects, of which the golden records have none."""
 _JOB: Final[Json] = {
     "metadata": {"namespace": "llm", "name": "train", "creationTimestamp": "2026-04-22T02:15:40Z"},
@@ -189,8 +190,12 @@ async def _ask_for_plans() -> Json:
     caller = Caller(answer_search, objects=FakeObjects(objects))
     drain = await caller.get("/api/v1/nodes/node3/drain")
     moves = await caller.client.post("/api/v1/defragmentation", json=a_gpu_pod("train-0", gpu=2))
-    assert (drain.status_code, moves.status_code) == (200, 200), drain.text + moves.text
-    return {_DRAIN: drain.json(), "defragmentation": moves.json()}
+    # The index has the pods that queues and gates hold; of these objects nothing is held.
+    caller = Caller(answer_nothing, objects=FakeObjects(objects))
+    purchase = await caller.get("/api/v1/purchase")
+    statuses = [answer.status_code for answer in (drain, moves, purchase)]
+    assert statuses == [200, 200, 200], drain.text + moves.text + purchase.text
+    return {_DRAIN: drain.json(), "defragmentation": moves.json(), _PURCHASE: purchase.json()}
 
 
 def _fix_text(name: str, text: str) -> str:

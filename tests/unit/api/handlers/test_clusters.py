@@ -68,7 +68,7 @@ async def test_every_search_is_for_the_documents_of_one_cluster() -> None:
             bodies.clear()
             await caller.get(named)
             # Workloads and drains are answered from objects, alerts from their topic, names from memory.
-            assert bodies or "/workloads/" in path or path.endswith(("/alerts", "/drain", "/names")), path
+            assert bodies or "/workloads/" in path or path.endswith(("/alerts", "/drain", "/names", "/purchase")), path
             for body in bodies:
                 assert ("cluster", cluster) in iterate_terms(body["query"]), path
 

@@ -1,11 +1,13 @@
 """Plans of the API on the objects of its own cluster: the same as on a file with these objects."""
 
+import html
 from typing import Any
 
 import httpx
 import orjson
 
 from engine.capacity.drain import plan_drain
+from engine.capacity.purchase import plan_purchase
 from runtime.kubernetes.errors import KubeApiError
 from tests.support.builders.capacity import SETTING, a_budget, a_holder, a_replica
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, build_described
@@ -64,3 +66,21 @@ async def test_moves_respect_the_budgets() -> None:
 
 async def test_a_wrong_count_is_a_mistake() -> None:
     assert (await post(a_gpu_pod("wide", gpu=2), "?count=51")).status_code == 400
+
+
+async def test_a_purchase_is_the_plan_of_the_same_objects_without_pods_that_a_gate_holds() -> None:
+    answer = await build_caller().get("/api/v1/purchase")
+    assert answer.status_code == 200, answer.text
+    expected = plan_purchase(build_described(*OBJECTS), SETTING)
+    assert answer.json() == orjson.loads(expected.model_dump_json())
+
+
+async def test_plans_are_pages_with_the_sentences_and_commands_of_the_api() -> None:
+    caller = build_caller()
+    plan = (await caller.get("/api/v1/nodes/n1/drain")).json()
+    for language in ("en", "zh"):
+        text = html.unescape((await caller.get(f"/ui/nodes/n1/drain?lang={language}")).text).replace("\u00a0", " ")
+        assert plan["sentence"][language] in text
+        assert "\n".join(plan["commands"]) in text
+    purchase = (await caller.get("/api/v1/purchase")).json()
+    assert purchase["sentence"]["en"] in (await caller.get("/ui/purchase")).text

@@ -25,5 +25,5 @@ async def test_a_misspelt_argument_is_refused_instead_of_left_out(server: Any) -
 
 async def test_the_schema_of_each_tool_says_that_it_takes_no_other_arguments(server: Any) -> None:
     tools = await server.list_tools()
-    assert len(tools) == 11
+    assert len(tools) == 14
     assert all(tool.input_schema["additionalProperties"] is False for tool in tools)

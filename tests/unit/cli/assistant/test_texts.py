@@ -4,8 +4,11 @@ from cli.assistant.texts import (
     describe_attempts,
     describe_changes_for_many,
     describe_diagnosis,
+    describe_drain,
+    describe_moves,
     describe_node,
     describe_pending,
+    describe_purchase,
     describe_suggestions,
 )
 
@@ -71,3 +74,37 @@ def test_one_of_a_kind_is_in_the_singular_and_an_end_has_the_words_of_page_and_t
     ]
     attempt = {"started_at": "T", "namespace": "llm", "name": "a", "status": "failed", "chosen": None, "summary": "S"}
     assert describe_attempts({"total": 1, "items": [attempt]}).splitlines() == ["1 attempt.", "- T llm/a: refused. S"]
+
+
+def test_plans_have_the_sentence_each_pod_and_the_commands() -> None:
+    moved = {"namespace": "web", "name": "a", "devices": 1, "node": "n2", "state": "moves", "reason": None}
+    kept = {"namespace": "db", "name": "b", "devices": 2, "node": None, "state": "waits", "reason": {"en": "No room."}}
+    plan = {
+        "sentence": {"en": "It moves 1 pod."},
+        "pods": [moved, kept],
+        "has_budgets": False,
+        "commands": ["kubectl x"],
+    }
+    assert describe_drain(plan).splitlines() == [
+        "It moves 1 pod.",
+        "- web/a (1 device) goes to n2",
+        "- db/b (2 devices) would wait: No room.",
+        "Disruption budgets are not known.",
+        "To carry it out, read and run:",
+        "- kubectl x",
+    ]
+    moves = plan | {"nodes": [{"moves": [moved]}], "obstacle": None, "has_budgets": True}
+    assert describe_moves(moves).splitlines()[1:] == [
+        "- web/a (1 device) goes to n2",
+        "To carry it out, read and run:",
+        "- kubectl x",
+    ]
+    purchase = {
+        "sentence": {"en": "2 nodes like n1 let 2 of 3 waiting pods start."},
+        "to_add": [{"nodes": 2, "like": "n1", "models": ["A10"], "pods": 2}],
+        "not_helped": [{"names": ["ml/c"], "reason": None}],
+    }
+    assert describe_purchase(purchase).splitlines()[1:] == [
+        "- 2 nodes like n1 (A10): 2 pods start",
+        "- No added node helps ml/c: the reason is not known.",
+    ]

@@ -75,8 +75,3 @@ def test_a_purchase_names_the_nodes_and_the_pods_that_start(run: Run, fragmented
 def test_a_cluster_in_which_nothing_waits_needs_no_node(run: Run) -> None:
     done = run("buy", *CLUSTER)
     assert (done.exit_code, done.stdout) == (0, "No pod waits.\n")
-
-
-def test_a_purchase_is_not_asked_of_an_address(run: Run) -> None:
-    done = run("buy")
-    assert (done.exit_code, "give --cluster FILE" in done.stderr) == (2, True)
