@@ -92,7 +92,7 @@ async def test_every_tool_answers_over_stdio_with_its_evidence(api_url: str) -> 
         for name, arguments in CALLS.items():
             done = await client.call_tool(name, arguments)
             if name in ("why_workload", "plan_drain", "plan_moves", "plan_purchase"):
-                # Workloads and plans are answered from the cluster's objects, which an API by its address does not have.
+                # Workloads and plans are answered from objects, which an API by its address does not have.
                 assert done.is_error
                 continue
             assert not done.is_error, done

@@ -78,10 +78,17 @@ def test_one_of_a_kind_is_in_the_singular_and_an_end_has_the_words_of_page_and_t
 
 def test_plans_have_the_sentence_each_pod_and_the_commands() -> None:
     moved = {"namespace": "web", "name": "a", "devices": 1, "node": "n2", "state": "moves", "reason": None}
-    kept = {"namespace": "db", "name": "b", "devices": 2, "node": None, "state": "waits", "reason": {"en": "No room."}}
+    waiting = {
+        "namespace": "db",
+        "name": "b",
+        "devices": 2,
+        "node": None,
+        "state": "waits",
+        "reason": {"en": "No room."},
+    }
     plan = {
         "sentence": {"en": "It moves 1 pod."},
-        "pods": [moved, kept],
+        "pods": [moved, waiting],
         "has_budgets": False,
         "commands": ["kubectl x"],
     }
