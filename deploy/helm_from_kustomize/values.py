@@ -39,6 +39,7 @@ class ImageValues(ChartSection):
 class AmountsValues(ChartSection):
     cpu: Quantity | float = ""
     memory: Quantity | float = ""
+    ephemeral_storage: Annotated[Quantity | float, Field(alias="ephemeral-storage")] = ""
 
 
 class ResourcesValues(ChartSection):

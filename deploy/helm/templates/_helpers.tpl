@@ -28,7 +28,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $resources := index . 2 | fromJson }}
 {{- $sizes := $root.Files.Get "files/sizes.yaml" | fromYaml }}
 {{- with get (get $sizes $root.Values.size | default dict) $process }}
-{{- $resources = . }}
+{{- $resources = mergeOverwrite $resources (deepCopy .) }}
 {{- end }}
 {{- mergeOverwrite $resources (get $root.Values.resources $process | default dict | deepCopy) | toJson }}
 {{- end }}

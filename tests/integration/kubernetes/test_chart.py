@@ -149,6 +149,9 @@ def test_every_pod_gets_the_image_its_pull_secrets_and_the_size(helm: Helm) -> N
         specs = {name: spec["containers"][0]["resources"] for name, spec in list_pod_templates(rendered)}
         memory[size] = {name: resources["requests"]["memory"] for name, resources in specs.items()}
         assert specs["Deployment/schedulerlog-index"]["limits"]["memory"]
+        # A size leaves the disk to the manifests.
+        kinds = ("requests", "limits")
+        assert all("ephemeral-storage" in amounts[kind] for amounts in specs.values() for kind in kinds)
     assert {sizes["Deployment/schedulerlog-index"] for sizes in memory.values()} == {"3Gi"}
     assert [sizes["StatefulSet/schedulerlog-worker"] for sizes in memory.values()] == ["160Mi", "512Mi", "1Gi"]
 
