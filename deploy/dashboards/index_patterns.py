@@ -10,6 +10,8 @@ from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES
 
 POD_LINK: Final = "pod_link"
 """Field that Dashboards computes: the path of a pod's page at the API, below ``/ui``."""
+DEVICE_COUNT: Final = "device_count"
+"""Field that Dashboards computes: as many devices as a placement has; the list of them fills a row's whole height."""
 PLACEMENTS_NOW: Final = "schedulerlog-occupancy-at-any-time"
 """Occupancy without a time field: a lasting placement began at any time, and the time picker must not hide it."""
 
@@ -45,7 +47,9 @@ def _build_pattern(pattern_id: str, title: str, index: Index, api_url: str, time
     }
     if time_field:
         attributes["timeFieldName"] = time_field
-    computed = [_build_pod_link(index)] if _has_pod_link(index) else []
+    computed = [_build_computed(POD_LINK, "string", _write_pod_path(index))] if _has_pod_link(index) else []
+    if index is OCCUPANCY:
+        computed.append(_build_computed(DEVICE_COUNT, "number", "return doc['devices'].size()"))
     attributes["fields"] = to_json_text([*_list_fields(index.properties), *computed])
     return SavedObject("index-pattern", pattern_id, attributes)
 
@@ -100,13 +104,17 @@ def _build_field(name: str, kind: str, stored_as: str) -> dict[str, Any]:
     }
 
 
-def _build_pod_link(index: Index) -> dict[str, Any]:
+def _write_pod_path(index: Index) -> str:
+    return _POD_PATH + (_AT_ATTEMPT if index in (ATTEMPTS, FINDINGS) else "") + _END
+
+
+def _build_computed(name: str, kind: str, script: str) -> dict[str, Any]:
     return {
-        "name": POD_LINK,
-        "type": "string",
+        "name": name,
+        "type": kind,
         "count": 0,
         "scripted": True,
-        "script": _POD_PATH + (_AT_ATTEMPT if index in (ATTEMPTS, FINDINGS) else "") + _END,
+        "script": script,
         "lang": "painless",
         "searchable": True,
         "aggregatable": True,

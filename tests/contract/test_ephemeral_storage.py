@@ -25,13 +25,13 @@ WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Job", "
 
 def iterate_pods() -> Iterator[tuple[str, Any]]:
     """Iterate over the pods of every file, and over those that the small overlay makes of them."""
+    small = tuple(patch for patch in read_patches("overlays/small") if patch.operations)
     for path in sorted(KUSTOMIZE.rglob("*.yaml")):
         for item in yaml.safe_load_all(path.read_text("utf-8")):
             if isinstance(item, dict) and item.get("kind") in WORKLOADS:
                 name = f"{path.relative_to(KUSTOMIZE)} {item['metadata']['name']}"
                 yield name, _get_pod(item)
-                if changed := [patch for patch in read_patches("overlays/small") if patch.operations]:
-                    yield f"small {name}", _get_pod(apply_all(item, changed))
+                yield f"small {name}", _get_pod(apply_all(item, small))
 
 
 def _get_pod(item: Any) -> Any:

@@ -299,6 +299,13 @@ def test_a_saved_search_lists_these_pods_in_this_order(filling: Filling, name: s
     assert [f"{hit['_source']['namespace']}/{hit['_source']['pod']}" for hit in hits] == PODS[name]
 
 
+def test_a_row_of_a_placement_has_the_number_of_its_devices(filling: Filling) -> None:
+    hits = fetch_hits(filling, "schedulerlog-placements-now")
+    counts = [hit["fields"]["device_count"][0] for hit in hits]
+    assert counts == [len(set(hit["_source"]["devices"])) for hit in hits]
+    assert min(counts) > 0
+
+
 def test_the_links_of_a_row_lead_to_pages(filling: Filling, api: Served) -> None:
     (row,) = fetch_hits(filling, "schedulerlog-bind-failures")
     attempts = IMPORTED.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
