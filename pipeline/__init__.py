@@ -12,6 +12,7 @@ Floors, from the top; a module imports only what lies below it:
 ``index``         the topics' records as documents of OpenSearch
 ``placements``    the node and the devices of each pod, with audits
 ``alerts``        rules over the topics, and alerts for Alertmanager
+``notify``        messages to people who subscribed
 ``kube_events``   messages as Kubernetes events
 ``admin``         commands of an operator: provision, retention, dead letters
 ``trends``        the counts of each minute, summed up in the worker's process

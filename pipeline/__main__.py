@@ -12,6 +12,7 @@ import typer
 
 from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.kube_events.command import events
+from pipeline.notify.command import notify
 from pipeline.settings import (
     INDEX_GROUP,
     PLACEMENTS_GROUP,
@@ -40,6 +41,7 @@ app.command()(events)
 app.command()(alerts)
 app.command()(check_rules)
 app.command()(alertmanager)
+app.command()(notify)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

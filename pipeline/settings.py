@@ -200,6 +200,13 @@ class AlertmanagerSettings(KafkaConnection, ServiceSettings):
     """Settings of the bridge to Alertmanager."""
 
 
+class NotifySettings(ServiceSettings):
+    """Settings of the process of messages to people."""
+
+    cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
+    """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+
+
 class EventsSettings(KafkaConnection, ServiceSettings):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""

@@ -170,6 +170,9 @@ EDITS: Final = (
     Filling(
         r"Deployment/schedulerlog-alertmanager .*\.args", lambda value: _list(value[:2], "alertmanager.urls", "--url")
     ),
+    Filling(
+        r"Deployment/schedulerlog-notify .*\.args\.\d", _replace(r"(?<=--page-url=).*", ".Values.dashboards.apiUrl")
+    ),
     Filling(r"Job/schedulerlog-dashboards .*\.args\.\d", _replace(r"(?<=--url=).*", ".Values.dashboards.url")),
     Filling(r"Job/schedulerlog-dashboards .*\.args\.\d", _replace(r"(?<=--api-url=).*", ".Values.dashboards.apiUrl")),
     # The scheduler.

@@ -35,6 +35,7 @@ COMPONENTS: Final = (
     Component("components/events", ".Values.events.enabled"),
     Component("components/scheduler", ".Values.scheduler.enabled"),
     Component("components/alertmanager", ".Values.alertmanager.enabled"),
+    Component("components/notify", ".Values.notify.enabled"),
     Component("components/mcp", ".Values.mcp.enabled"),
     Component("components/dashboards", ".Values.dashboards.enabled"),
     Component("components/networkpolicy", ".Values.networkPolicies.enabled"),

@@ -10,8 +10,8 @@ OptionalName = Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
 Process = Literal[
     "all", "worker", "index", "placements", "alerts", "api", "kube-events", "hami-log", "kai-log", "raw-logs", "events",
-    "alertmanager", "mcp", "scheduler", "kube-scheduler", "provision", "retention", "certificate", "roles", "policies",
-    "dashboards",
+    "alertmanager", "notify", "mcp", "scheduler", "kube-scheduler", "provision", "retention", "certificate", "roles",
+    "policies", "dashboards",
 ]  # fmt: skip
 Replicated = Literal[
     "worker", "index", "placements", "alerts", "api", "kube-events", "hami-log", "kai-log", "raw-logs", "events",

@@ -340,6 +340,8 @@ class Values(ChartSection):
     dashboards: DashboardsValues = DashboardsValues()
     mcp: SwitchValues = SwitchValues()
     """Answers for assistants, by MCP."""
+    notify: SwitchValues = SwitchValues()
+    """Messages to people who annotate their workload; the Secret schedulerlog-notify-targets has the targets."""
     event_reporters: SwitchValues = SwitchValues()
     """An admission policy: only the control plane reports under the name of a scheduler or controller."""
     device_annotations: SwitchValues = SwitchValues()
@@ -347,4 +349,3 @@ class Values(ChartSection):
     settings: dict[Literal[SETTINGS], str | bool | int] = {}  # type: ignore[valid-type]
     """Any other setting of docs/settings.md, such as SCHEDULERLOG_INDEX_LINGER: 2s. Secrets are files of Secrets."""
     pods: PodsValues = PodsValues()
-    """Fields of every pod."""

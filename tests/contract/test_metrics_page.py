@@ -13,6 +13,7 @@ import ingest.reading.metrics
 import pipeline.alerts.metrics
 import pipeline.index.metrics
 import pipeline.kube_events.metrics
+import pipeline.notify.metrics
 import pipeline.placements.metrics
 import pipeline.trends.metrics
 import pipeline.worker.metrics
@@ -103,6 +104,10 @@ def register_alertmanager_bridge() -> CollectorRegistry:
     return pipeline.alerts.metrics.BridgeMetrics().registry
 
 
+def register_notify() -> CollectorRegistry:
+    return pipeline.notify.metrics.NotifyMetrics().registry
+
+
 def register_ingest() -> CollectorRegistry:
     return ingest.reading.metrics.Metrics("hami-log").registry
 
@@ -114,6 +119,7 @@ PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Placements": register_placements,
     "Alerts": register_alerts,
     "Alertmanager bridge": register_alertmanager_bridge,
+    "Messages": register_notify,
     "Kubernetes events": register_events,
     "API": register_api,
     "Ingest": register_ingest,

@@ -91,7 +91,7 @@ def test_prometheus_scrapes_every_process_that_has_metrics() -> None:
     }
     assert scraped == {
         "worker", "index", "placements", "alerts", "api", "events", "alertmanager", "scheduler", "kube-events",
-        "hami-log", "kai-log", "raw-logs",
+        "hami-log", "kai-log", "raw-logs", "notify",
     }  # fmt: skip
 
 

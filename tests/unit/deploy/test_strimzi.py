@@ -10,7 +10,7 @@ from schemas.topics import TOPICS
 
 KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
 COMPONENT = KUSTOMIZE / "components" / "strimzi"
-PARTS = ("provision", "retention", "dashboards", "roles", "policies", "certificate", "mcp", "mcp-certificate")
+PARTS = ("provision", "retention", "dashboards", "roles", "policies", "certificate", "mcp", "mcp-certificate", "notify")
 WITHOUT_KAFKA = {f"schedulerlog-{name}" for name in PARTS}
 """``provision`` makes the index templates alone there."""
 
