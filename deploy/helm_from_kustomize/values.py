@@ -339,7 +339,6 @@ class Values(ChartSection):
     keda: KedaValues = KedaValues()
     dashboards: DashboardsValues = DashboardsValues()
     mcp: SwitchValues = SwitchValues()
-    """Answers for assistants, by MCP."""
     notify: SwitchValues = SwitchValues()
     """Messages to people who annotate their workload; the Secret schedulerlog-notify-targets has the targets."""
     event_reporters: SwitchValues = SwitchValues()
