@@ -15,6 +15,9 @@ from pydantic import BeforeValidator, WithJsonSchema
 _LARGEST: Final = float(np.finfo(np.float32).max)
 _ZERO: Final = ord("0")
 """The character of code 0. That of -1, none, is the one before it: ``/``."""
+_CODE_BYTES: Final = bytes(range(_ZERO - 1, 128))
+"""Characters of one byte that are codes."""
+_NO_INTEGERS: Final = np.empty(0, dtype=np.int64)
 _BACKSLASH: Final = ord("\\") - _ZERO
 """The code whose character takes two bytes in JSON."""
 
@@ -27,10 +30,12 @@ def _to_int64(values: Any) -> npt.NDArray[np.int64]:
         return values.astype(np.int64, copy=False)
     if not isinstance(values, list):
         raise ValueError("a column is an array of integers")
+    if not values:
+        return _NO_INTEGERS
     try:
         # A guess from the first value; ``bytes`` refuses the column if a later one is larger. ``type``: True is an int,
         # too.
-        looks_small = bool(values) and type(values[0]) is int and 0 <= values[0] < 256
+        looks_small = type(values[0]) is int and 0 <= values[0] < 256
         return _from_bytes(values) if looks_small else _from_int64s(values)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"a column of integers: {error}") from None
@@ -73,6 +78,11 @@ def measure_widest_character(codes: npt.NDArray[Any]) -> int:
 def _from_code_text(values: Any) -> npt.NDArray[np.int64]:
     if not isinstance(values, str):
         return _read_codes(values)
+    # Numpy takes as long to look at a few rows as to convert them; most tables have less than 80 entries.
+    if values.isascii() and not (characters := values.encode()).translate(None, _CODE_BYTES):
+        codes = np.frombuffer(characters, dtype=np.uint8).astype(np.int64)
+        codes -= _ZERO
+        return codes
     return _read_codes(np.frombuffer(values.encode("utf-32-le"), dtype="<u4").astype(np.int64) - _ZERO)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field
@@ -9,7 +10,27 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
+_WRITTEN: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z", re.ASCII)
+_WRITTEN_LENGTHS: Final = (20, 27)
+
+
+# The records of an attempt share a few times, and the history of its pod has those of the attempts before.
+@lru_cache(maxsize=4_096)
+def _parse_written(text: str) -> datetime | None:
+    """Parse a time in the form in which events are encoded; None for another form, and for a time that does not
+    exist."""
+    # Later versions of Python take this for the next midnight.
+    if not _WRITTEN.fullmatch(text) or text[11:13] == "24":
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
 def _from_text(moment: Any) -> Any:
+    if isinstance(moment, str) and len(moment) in _WRITTEN_LENGTHS and (parsed := _parse_written(moment)):
+        return parsed
     # pydantic would take digits in a string for seconds since 1970.
     if isinstance(moment, datetime) or (isinstance(moment, str) and _RFC3339.fullmatch(moment)):
         return moment
@@ -17,6 +38,8 @@ def _from_text(moment: Any) -> Any:
 
 
 def _to_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is UTC and moment.year >= 1970:
+        return moment
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
     try:

@@ -71,6 +71,18 @@ def test_a_text_of_codes_comes_back_and_takes_no_more_bytes_than_its_widest_char
     assert len(json) - 2 <= len(codes) * measure_widest_character(np.array(codes, dtype=np.int64))
 
 
+@given(st.text() | st.text(st.characters(min_codepoint=40, max_codepoint=130)))
+def test_a_text_is_read_as_codes_character_by_character(text: str) -> None:
+    codes = [ord(character) - ord("0") for character in text]
+    if min(codes, default=0) < -1:
+        with pytest.raises(ValidationError, match="-1 for none"):
+            CODE_TEXTS.validate_python(text)
+    else:
+        column = CODE_TEXTS.validate_python(text)
+        assert column.dtype == np.int64
+        assert column.tolist() == codes
+
+
 @pytest.mark.parametrize("wrong", ["0.", "- ", "\ud800", None, 7, {"0": 1}, ["0"], [[1]]], ids=repr)
 def test_a_text_of_codes_refuses_everything_else(wrong: object) -> None:
     with pytest.raises(ValidationError):

@@ -1,7 +1,7 @@
 """Values that an event refuses, so that no reader has to defend itself against them."""
 
 import itertools
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ from tests.support.builders.events import (
 from tests.support.builders.node_states import a_node_state, build_lookup, build_states
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
+PLAIN_MOMENT: TypeAdapter[datetime] = TypeAdapter(datetime)
 LATER = STARTED + timedelta(microseconds=1)
 
 
@@ -93,6 +94,31 @@ def test_a_moment_is_rfc_3339_text(text: str, utc: str) -> None:
 def test_a_moment_is_nothing_else(wrong: object) -> None:
     with pytest.raises(ValidationError):
         MOMENT.validate_python(wrong)
+
+
+@given(
+    st.from_regex(
+        r"(1969|19[78][0-9]|20[0-9]{2}|0000|9999)-[01][0-9]-[0-3][0-9]"
+        r"T[012][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{6})?Z",
+        fullmatch=True,
+    )
+)
+def test_times_in_the_form_of_events_are_read_as_pydantic_reads_them(text: str) -> None:
+    """Most are read without pydantic, and those that do not exist are refused in its words."""
+    try:
+        expected = PLAIN_MOMENT.validate_python(text)
+    except ValidationError as error:
+        cause = error.errors()[0]["msg"]
+        with pytest.raises(ValidationError) as refused:
+            MOMENT.validate_python(text)
+        assert refused.value.errors()[0]["msg"] == cause
+        return
+    if expected.year < 1970:
+        with pytest.raises(ValidationError, match="between the years 1970 and 9999"):
+            MOMENT.validate_python(text)
+    else:
+        moment = MOMENT.validate_python(text)
+        assert (moment, moment.tzinfo) == (expected, UTC)
 
 
 @pytest.mark.parametrize(
