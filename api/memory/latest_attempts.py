@@ -143,13 +143,9 @@ class LatestAttempts:
         prefix = "/".join(key)
         return [attempt for pod, attempt in self.pods.list_items() if pod == prefix or pod.startswith(prefix + "/")]
 
-    def list_pod_names(self, cluster: str) -> list[tuple[str, str]]:
-        """List namespace and name of each pod of a cluster."""
-        return split_keys(self.pods, cluster)
-
-    def list_workload_names(self, cluster: str) -> list[tuple[str, str]]:
-        """List namespace and name, such as ``job/train``, of each workload whose pods were tried."""
-        return split_keys(self._workloads, cluster)
+    def list_names(self, cluster: str) -> list[str]:
+        """List the names of pods and workloads of a cluster, each with its namespace: ``llm/job/train``."""
+        return [*list_names(self.pods, cluster), *list_names(self._workloads, cluster)]
 
     def _take(self, pod: str, attempt: CachedAttempt, cached: CachedAttempt | None, now: float) -> Taken:
         size_bytes, is_latest = _measure_size(pod, attempt), cached is None or cached.recency < attempt.recency
@@ -176,10 +172,10 @@ class LatestAttempts:
         return tuple(values[number] for number in range(part.parts))
 
 
-def split_keys(entries: Lru[str, Any], cluster: str) -> list[tuple[str, str]]:
-    """Split the keys of a cluster, ``cluster/namespace/name``, into namespace and name."""
-    parts = (key.split("/", 2) for key, _ in entries.list_items())
-    return [(part[1], part[2]) for part in parts if part[0] == cluster]
+def list_names(entries: Lru[str, Any], cluster: str) -> list[str]:
+    """List the keys of a cluster, ``cluster/namespace/name``, without the cluster."""
+    begin = f"{cluster}/"
+    return [key[len(begin) :] for key, _ in entries.list_items() if key.startswith(begin)]
 
 
 def _measure_size(pod: str, attempt: CachedAttempt) -> int:

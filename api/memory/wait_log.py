@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from api.memory.change_log import CHANGE_BYTES, LogEntry, OrderedLog, to_key
-from api.memory.latest_attempts import CachedAttempt, Taken, split_keys
+from api.memory.latest_attempts import CachedAttempt, Taken, list_names
 from api.memory.lru import Lru
 from schemas.codec.records import encode_value
 from schemas.documents.pod_states import WAITING, PodStateDocument, derive_attempt_version
@@ -92,9 +92,9 @@ class WaitLog(OrderedLog[WaitChange]):
         latest = ((pod, entry.state) for pod, entry in self._states.list_items())
         return [state for pod, state in latest if state.waits and pod.startswith(prefix)]
 
-    def list_pod_names(self, cluster: str) -> list[tuple[str, str]]:
+    def list_names(self, cluster: str) -> list[str]:
         """List namespace and name of the pods, and of the workloads without pods, whose latest state is known."""
-        return split_keys(self._states, cluster)
+        return list_names(self._states, cluster)
 
     def _take(self, lane: int, offset: int, pod: str, state: State, size_bytes: int) -> None:
         before, version = self._states.peek(pod), _find_version(state)

@@ -1,6 +1,6 @@
 """A diagnosis on the screen: the sentence, cause and remedy, and what is not known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from cli.client.problems import Problem
@@ -107,8 +107,21 @@ def show_suggestions(screen: Screen, suggestions: Json) -> None:
         screen.print_line(f"{item['sentence']['en']} ({WHO[item['who_acts']]})", indent=2)
 
 
+def group_by_cause(texts: Iterable[str]) -> list[str]:
+    """Group "Not known: SUBJECT. CAUSE" by what they begin with and by the cause, which several facts share."""
+    subjects: dict[tuple[str, str], dict[str, None]] = {}
+    for text in texts:
+        fact, _, cause = text.partition(". ")
+        head, _, subject = fact.partition(": ")
+        subjects.setdefault((head, cause), {})[subject] = None
+    return [
+        ". ".join(filter(None, (": ".join(filter(None, (head, "; ".join(filter(None, names))))), cause)))
+        for (head, cause), names in subjects.items()
+    ]
+
+
 def _show_not_known(screen: Screen, not_known: list[dict[str, Any]], *, is_wide: bool) -> None:
-    texts = list(dict.fromkeys(fact["text"]["en"] for fact in not_known))
+    texts = group_by_cause(fact["text"]["en"] for fact in not_known)
     if not texts:
         return
     screen.skip_line()

@@ -77,6 +77,10 @@ async def test_each_route_asks_for_a_right(api: Guarded) -> None:
     assert len(paths) > 20
     for path in set(paths) - {"/api/v1/clusters"}:
         url = with_needed_query(path, path.format(**values))
+        if path.endswith("/names"):
+            # Every caller is answered, with the names that the caller may read.
+            assert (await api.get(url, **header)).json()["items"] == []
+            continue
         assert await api.get_status(url, header) == 403, url
     assert api.searches == [] or all("f00" in str(search.content) for search in api.searches)
     body = b"{kind: Pod, metadata: {name: new, namespace: other}, spec: {}}"

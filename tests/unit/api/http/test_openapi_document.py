@@ -106,7 +106,7 @@ async def send(method: str, path: str, query: dict[str, str], body: bytes = b"")
     except httpx.InvalidURL:
         return
     # Workloads and plans are answered from objects, which nothing connects to here.
-    down = {503} if any(part in path for part in ("/workloads/", "/drain", "/defragmentation")) else set()
+    down = {503} if any(part in path for part in ("/workloads/", "/drain", "/defragmentation", "/purchase")) else set()
     assert answer.status_code in {200, 400, 404, 410, 413, 415} | down, (path, query, answer.text)
     if answer.status_code != 200:
         error = Error.model_validate_json(answer.content)

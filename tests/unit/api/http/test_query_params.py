@@ -75,7 +75,7 @@ def test_any_text_for_a_time_is_taken_or_refused_and_never_fails_otherwise(text:
         ({"limit": "1_0"}, "not a whole number"),
         ({"limit": "٣"}, "not a whole number"),
         ({"limit": "5.0"}, "not a whole number"),
-        ({"status": "Failed"}, "'succeeded', 'failed' or 'pending'"),
+        ({"status": "Failed"}, "placed, refused, undecided (in answers: succeeded, failed, pending)"),
         ({"namespace": "a.b"}, "'.'"),
         ({"node": "Node1"}, "'N'"),
         ({"reason": ""}, "at least 1 character"),
