@@ -222,11 +222,22 @@ class GatewayValues(ChartSection):
     namespace: OptionalName = ""
 
 
+class ProxyValues(ChartSection):
+    enabled: bool = False
+    """The API believes a proxy that logs people in (docs/access.md). Its authority is `ca.crt` of the Secret
+    `schedulerlog-proxy-ca`."""
+    names: Annotated[list[Name], Field(min_length=1)] = ["schedulerlog-proxy"]
+    """Names of its client certificate."""
+    user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Email"
+    groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Groups"
+
+
 class ApiValues(ChartSection):
     service: PortValues = PortValues()
     tls: TlsValues = TlsValues()
     ingress: IngressPathValues = IngressPathValues()
     gateway: GatewayValues = GatewayValues()
+    proxy: ProxyValues = ProxyValues()
     aggregated: bool = False
     """Answers as a part of Kubernetes' own API (`kubectl get --raw /apis/schedulerlog.io/…`). With two replicas."""
 

@@ -68,6 +68,14 @@ SCHEDULERLOG_INDEX_REPLICAS: {{ $opensearch.replicas | quote }}
 {{- else if .Values.highAvailability }}
 SCHEDULERLOG_INDEX_REPLICAS: "1"
 {{- end }}
+{{- with .Values.api.proxy }}
+{{- if .enabled }}
+SCHEDULERLOG_API_PROXY_CA_FILE: /etc/schedulerlog/proxy/ca.crt
+SCHEDULERLOG_API_PROXY_NAMES: {{ join "," .names | quote }}
+SCHEDULERLOG_API_PROXY_USER_HEADER: {{ .userHeader | quote }}
+SCHEDULERLOG_API_PROXY_GROUPS_HEADER: {{ .groupsHeader | quote }}
+{{- end }}
+{{- end }}
 {{- if .Values.api.aggregated }}
 SCHEDULERLOG_API_AGGREGATED: "true"
 {{- end }}

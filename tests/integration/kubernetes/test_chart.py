@@ -102,9 +102,10 @@ def test_the_ways_to_the_api_are_those_of_the_components(cluster: ControlPlane, 
     values = (
         "api.service.type=NodePort", "api.ingress.enabled=true", f"api.ingress.host={host}",
         "api.ingress.tlsSecret=schedulerlog-ingress-tls", "api.gateway.enabled=true", f"api.gateway.host={host}",
+        "api.proxy.enabled=true",
     )  # fmt: skip
     rendered = from_helm(helm.render(*to_flags("observe", *AS_KUSTOMIZE, *values)))
-    names = ["node-port", "ingress", "gateway"]
+    names = ["node-port", "ingress", "gateway", "authenticating-proxy"]
     built = from_kustomize(build(cluster, combine(tmp_path / "ways", KUSTOMIZE / "overlays/observe", names)))
     assert rendered == built
     apply(cluster, [*rendered.values()], "--dry-run=server", "--force-conflicts")
