@@ -28,7 +28,7 @@ from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_group_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
-from ingest.cases.stated_sentences import PastedEvent
+from ingest.cases.stated_sentences import OF_POD, PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
 from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_scalars, join_table_rows, unwrap_lines
 from schemas.json_types import Json
@@ -51,7 +51,9 @@ _ABOUT_GROUP: Final = re.compile(
     r"tasks in gang unschedulable: (?!.*Origin reason)|resource in cluster is overused|"
     r"queue resource quota insufficient"
 )
-"""Words that Volcano writes on a pod group; of a pod they name a member."""
+"""Words that Volcano writes on a pod group, and with another reason on each member."""
+_OF_MEMBER: Final = "FailedScheduling"
+"""Reason of Volcano's events about pods; that of its events about groups is `Unschedulable`."""
 _FILTERED: Final = re.compile(
     r"Successfully (?:filtered to following nodes: .* for|binding node \[[^\]]*\] to) "
     r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)"
@@ -189,11 +191,12 @@ class _PastedReading:
             self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
-        for event in self._open:
+        for event in map(_name_by_words, self._open):
             if event.name and not event.namespace and event.kind not in _OF_CLUSTER:
                 event = replace(event, namespace=self._scope)
             if not event.name:
-                kind = "PodGroup" if _ABOUT_GROUP.search(event.note) else "Pod"
+                is_of_group = event.reason != _OF_MEMBER and _ABOUT_GROUP.search(event.note)
+                kind = "PodGroup" if is_of_group else "Pod"
                 subject = kind, event.namespace or namespace, name
                 if self._maker and event.reason in REFUSALS:
                     subject = self._maker
@@ -203,7 +206,13 @@ class _PastedReading:
         self._is_sentence = False
 
     def _name_subjects(self, objects: Sequence[Any]) -> None:
-        """Name the subject of unnamed events after the only pod of the text."""
+        """Name the subject of unnamed events after the only pod of the text, and a status after the pod in prose."""
+        stated = {name: namespace for namespace, name in sorted(self._stated)}
+        for pod in list_only_pod(objects):
+            metadata = pod.get("metadata", {})
+            if len(stated) == 1 and metadata.get("name") == DEFAULT_NAME:
+                ((metadata["name"], namespace),) = stated.items()
+                metadata["namespace"] = namespace or get_namespace(pod)
         unnamed = [event for event in self._events if (event.kind, event.name) == ("Pod", DEFAULT_NAME)]
         if not unnamed:
             return
@@ -213,12 +222,19 @@ class _PastedReading:
             self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
             complete_pod(pod, unnamed)
             return
-        stated = {name: namespace for namespace, name in sorted(self._stated)}
         has_others = any(event.name != DEFAULT_NAME and event.kind == "Pod" for event in self._events)
         if len(stated) == 1 and not has_others:
             ((name, namespace),) = stated.items()
             named = (replace(event, name=name, namespace=event.namespace or namespace) for event in unnamed)
             self._events = [next(named) if event in unnamed else event for event in self._events]
+        elif not has_others and all(map(_is_of_gang, unnamed)):
+            # Volcano writes the words about a gang on each of its members.
+            members = [(namespace, name) for name, namespace in stated.items()]
+            self._events = [
+                replace(event, name=name, namespace=event.namespace or namespace)
+                for event in self._events
+                for namespace, name in (members if event in unnamed and members else [(event.namespace, event.name)])
+            ]
 
     def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
@@ -245,6 +261,19 @@ class _PastedReading:
         for key, events in subjects.items():
             if key not in present and (built := build_subject(*key, events)):
                 yield built
+
+
+def _name_by_words(event: PastedEvent) -> PastedEvent:
+    """Name the pod that the words of an event about its group name."""
+    of_pod = None if event.name else OF_POD.search(event.note)
+    if of_pod is None:
+        return event
+    note = event.note[of_pod.end() :]
+    return replace(event, kind="Pod", note=note, namespace=of_pod["namespace"], name=of_pod["name"])
+
+
+def _is_of_gang(event: PastedEvent) -> bool:
+    return event.reporter == "volcano" and _ABOUT_GROUP.search(event.note) is not None
 
 
 def _find_end(lines: Sequence[str], start: int) -> int | None:

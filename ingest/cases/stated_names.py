@@ -24,6 +24,13 @@ _LABELED: Final = re.compile(
 _REPORTS: Final = re.compile(
     r"^\s*(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)+) (?:reports|says|shows|is stuck|is (?:still )?[Pp]ending|stays)\b"
 )
+_NAMESPACE: Final = re.compile(
+    r"\b(?:in|of|from) (?:the )?namespace[ :=]+[`\"'*]*(?P<name>[a-z0-9][a-z0-9-]{0,62})(?![\w./])|"
+    r"\b(?:in|of|from) (?:the )?[`\"'*]*(?P<before>[a-z0-9][a-z0-9-]{0,62})[`\"'*]* namespace\b|"
+    r"命名空间(?:为|是)?\s*[:：=]?\s*[`\"']?(?P<label>[a-z0-9][a-z0-9-]{0,62})"
+)
+"""A namespace that prose names, in the line that names the pod."""
+_ARTICLES: Final = ("the", "this", "that", "same", "my", "our", "a", "one", "other", "another", "its", "their", "each")
 _COMPONENT: Final = re.compile(
     r"(?:scheduler|autoscaler|controller|manager|operator|webhook|plugin|kubelet|extender|api|server)$"
 )
@@ -39,4 +46,11 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
         yield waiting
     elif not PROMPT.match(line):
         matches = (*_QUOTED.finditer(line), *_BARE.finditer(line), *_REPORTS.finditer(line), *_LABELED.finditer(line))
-        yield from (("", match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
+        namespace = _find_namespace(line)
+        yield from ((namespace, match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
+
+
+def _find_namespace(line: str) -> str:
+    """Find the only namespace that a line of prose names; empty for none or several."""
+    names = {name for match in _NAMESPACE.finditer(line) for name in match.groups() if name} - {*_ARTICLES}
+    return names.pop() if len(names) == 1 else ""

@@ -71,8 +71,8 @@ class _Sentence:
     reporter: str
 
 
-_OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
-"""Words before those about a pod in the condition of its group."""
+OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
+"""Words before those about a pod in the condition of its group, and in the group's event."""
 _SENTENCES: Final = tuple(
     _Sentence(re.compile(pattern), reason, reporter)
     for pattern, reason, reporter in (
@@ -80,7 +80,7 @@ _SENTENCES: Final = tuple(
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
-        (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
+        (rf"{OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
         (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
         (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
@@ -120,7 +120,7 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)
-        if of_pod := _OF_POD.match(note):
+        if of_pod := OF_POD.match(note):
             return PastedEvent(
                 sentence.reason, note[of_pod.end() :], reporter,
                 kind="Pod", namespace=of_pod["namespace"], name=of_pod["name"],

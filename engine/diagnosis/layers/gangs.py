@@ -24,10 +24,12 @@ _JUDGED: Final = ("GangWaits", "GangGaveBack", "GangHasNode")
 """Obstacles whose sentence also says how many members fit the nodes as they are."""
 
 _VOLCANO: Final = re.compile(
+    r"(?:\d+/(?P<tasks>\d+) tasks in gang unschedulable: )?"
     r"pod group is not ready, (?P<counts>.*?)(?P<minimum>\d+) minAvailable(?:; (?P<pending>Pending: .*?))?"
-    r"(?:\. Origin reason is(?: (?P<member>[^\s:]+))?: (?P<why>.*))?$",
+    r"(?:\. Origin reason is(?: (?P<member>[^\s:]+))?: (?P<why>.*?))?\.?$",
     re.DOTALL,
 )
+"""Words of the gang plugin: of the tasks, all members that exist, some are missing from the minimum."""
 _SKIPPED: Final = re.compile(r"^Task \S+ with role spec (?P<role>\S+) has already predicated failed, skip")
 _KOORDINATOR_FEW: Final = re.compile(
     r"gang child pod not collect enough, gangName: (?P<old>[^\s,]+)|"
@@ -136,8 +138,9 @@ def _explain_volcano(
     if member == facts.name:
         # The text is about this pod: its nodes' reasons are the obstacle.
         return None
-    members = len(group.members) if group else 0
-    if not member and not match["why"] and group and group.object is not None and members < minimum:
+    is_read = group is not None and group.object is not None
+    members = len(group.members) if group and is_read else int((match["tasks"] or match["minimum"])[:9])
+    if not member and not match["why"] and members < minimum:
         return _describe_incomplete(facts, group, refusal.evidence, have=members, minimum=minimum)
     why = match["why"] or ""
     obstacle = _describe_waiting(facts, group, member, why, refusal.evidence)

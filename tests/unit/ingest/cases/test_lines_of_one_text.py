@@ -208,3 +208,58 @@ def test_a_request_above_yunikorns_placeholder_is_compared_with_it() -> None:
     assert diagnosis.obstacle
     assert diagnosis.obstacle.code == "PlaceholderTooSmall"
     assert "memory 3Gi asked, memory 2Gi held" in diagnosis.sentence.en
+
+
+def test_a_status_is_of_the_pod_that_the_author_names_in_its_namespace() -> None:
+    text = """
+        Pod trainer-77a1 in namespace devpod waits, and its status says
+
+        status:
+          conditions:
+          - lastTransitionTime: "2025-01-01T18:02:11Z"
+            message: '0/4 nodes are available: 4 Insufficient nvidia.com/gpu.'
+            reason: Unschedulable
+            status: "False"
+            type: PodScheduled
+          phase: Pending
+        """
+    assert list(diagnose_text(text)) == ["devpod/trainer-77a1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "namespace"),
+    [
+        ("pod `fit-7` in the `lab` namespace", "lab"),
+        ("pod `fit-7` from namespace: lab", "lab"),
+        ("pod `fit-7`，命名空间：lab", "lab"),
+        ("pod `fit-7` in the same namespace", "default"),
+        ("pod `fit-7`, in namespace lab or in namespace lab-2", "default"),
+    ],
+)
+def test_a_namespace_is_named_in_the_line_of_its_pod(words: str, namespace: str) -> None:
+    assert list(diagnose_text(f"{words}\n\n{REFUSED}\n")) == [f"{namespace}/fit-7"]
+
+
+def test_an_event_of_kais_pod_group_is_about_the_pod_in_its_words() -> None:
+    words = "Resources were not found for pod ml/ring-0 due to: No node in the default node-pool has a.com/m resources."
+    row = f"Normal  Unschedulable  3m14s (x9 over 11m)  kai-scheduler  Unable to schedule podgroup: 2 {words}\n{words}"
+    (name, diagnosis), *others = diagnose_text(row).items()
+    assert (name, others) == ("ml/ring-0", [])
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "PoolWithoutResource"
+
+
+def test_volcanos_words_about_a_gang_are_of_each_member_that_waits() -> None:
+    """Volcano up to 1.5 ends them with a stop; the number behind the slash counts the members that exist."""
+    text = """
+        ring-worker-0    0/1     Pending   0    13s
+        ring-worker-1    0/1     Pending   0    13s
+
+          Warning  FailedScheduling  65s   volcano  3/2 tasks in gang unschedulable: pod group is not ready, 2 Pending, 3 minAvailable.
+        """  # noqa: E501
+    diagnoses = diagnose_text(text)
+    assert list(diagnoses) == ["default/ring-worker-0", "default/ring-worker-1"]
+    for diagnosis in diagnoses.values():
+        assert diagnosis.obstacle
+        assert diagnosis.obstacle.code == "GangIncomplete"
+        assert "2 of 3, 1 is missing" in diagnosis.sentence.en
