@@ -1,8 +1,9 @@
-"""Forms of the chart's values: quantities, names, addresses and processes."""
+"""Forms of the chart's values: maps, quantities, names, addresses and processes."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
@@ -18,3 +19,11 @@ Replicated = Literal[
     "alertmanager",
 ]  # fmt: skip
 """Processes of which there may be several pods."""
+
+
+class ChartSection(BaseModel):
+    """A map of the values."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
+    )

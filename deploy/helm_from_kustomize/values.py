@@ -2,24 +2,24 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from deploy.helm_from_kustomize.value_types import Address, Name, OptionalName, Process, Quantity, Replicated
+from deploy.helm_from_kustomize.access_values import GatewayValues, IngressPathValues, ProxyValues
+from deploy.helm_from_kustomize.value_types import (
+    Address,
+    ChartSection,
+    Name,
+    OptionalName,
+    Process,
+    Quantity,
+    Replicated,
+)
 from runtime.settings.variables import read_variable_names
 
 _BROKER: Final = r"(\[[0-9a-fA-F:.]+\]|[^\s,:/]+):[0-9]{1,5}"
 _VARIABLES: Final = read_variable_names()
 SETTINGS: Final = tuple(sorted(name for name in _VARIABLES if f"{name}_FILE" not in _VARIABLES))
 """Settings that may stand in a ConfigMap: a secret has a second one, which names its file."""
-
-
-class ChartSection(BaseModel):
-    """A map of the values."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
-    )
 
 
 class ImageValues(ChartSection):
@@ -201,35 +201,6 @@ class TlsValues(ChartSection):
     secret: Name = "schedulerlog-api-tls"
     """Secret with `tls.crt`, `tls.key` and `ca.crt`."""
     issuer: IssuerValues = IssuerValues()
-
-
-class IngressPathValues(ChartSection):
-    enabled: bool = False
-    class_name: OptionalName = ""
-    host: OptionalName = ""
-    tls_secret: OptionalName = ""
-    """Secret with the certificate that browsers see."""
-    annotations: dict[str, str] = {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}
-    """The API speaks HTTPS: your controller needs to know."""
-
-
-class GatewayValues(ChartSection):
-    enabled: bool = False
-    """A route of the Gateway API (docs/access.md); needs the ConfigMap schedulerlog-api-ca."""
-    host: OptionalName = ""
-    name: Name = "gateway"
-    """Your Gateway, and its namespace where it is another one."""
-    namespace: OptionalName = ""
-
-
-class ProxyValues(ChartSection):
-    enabled: bool = False
-    """The API believes a proxy that logs people in (docs/access.md). Its authority is `ca.crt` of the Secret
-    `schedulerlog-proxy-ca`."""
-    names: Annotated[list[Name], Field(min_length=1)] = ["schedulerlog-proxy"]
-    """Names of its client certificate."""
-    user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Email"
-    groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Groups"
 
 
 class ApiValues(ChartSection):

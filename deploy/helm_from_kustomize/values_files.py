@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import yaml
 
-from deploy.helm_from_kustomize.values import ChartSection, Values
+from deploy.helm_from_kustomize.value_types import ChartSection
+from deploy.helm_from_kustomize.values import Values
 
 WIDTH: Final = 110
 
