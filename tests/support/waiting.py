@@ -14,26 +14,37 @@ PATIENCE_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 1.0
 NOT_IN_TIME: Final = "it did not happen in time"
+MAX_SHOWN: Final = 4_000
+"""Characters of an answer in a failure."""
 
 
 def until(read: Callable[[], T], is_right: Callable[[T], Any] = bool, seconds: float = PATIENCE_SECONDS) -> T:
-    """Return what ``read`` gives as soon as it is right, or as it is when the time is up: for an assertion on it."""
-    deadline = time.monotonic() + seconds
-    while True:
-        began = time.monotonic()
-        if is_right(answer := read()) or time.monotonic() >= deadline:
-            return answer
-        # Half of the time at most: to read a whole topic again and again takes the time of those who write it.
-        time.sleep(max(PAUSE_SECONDS, min(time.monotonic() - began, LONGEST_PAUSE_SECONDS)))
+    """Return what ``read`` gives as soon as it is right; fail with what it gave last when the time is up."""
+    answer, is_in_time = _read_again(read, is_right, seconds)
+    assert is_in_time, f"{NOT_IN_TIME}; the last answer: {repr(answer)[:MAX_SHOWN]}"
+    return answer
 
 
 def eventually(
     probe: Callable[[], T], otherwise: str | Callable[[], str] = NOT_IN_TIME, seconds: float = PATIENCE_SECONDS
 ) -> T:
     """Return the first true answer of ``probe``; fail with ``otherwise`` when none comes in time."""
-    answer = until(probe, seconds=seconds)
-    assert answer, otherwise() if callable(otherwise) else otherwise
+    answer, is_in_time = _read_again(probe, bool, seconds)
+    assert is_in_time, otherwise() if callable(otherwise) else otherwise
     return answer
+
+
+def _read_again(read: Callable[[], T], is_right: Callable[[T], Any], seconds: float) -> tuple[T, bool]:
+    """Return the first right answer, or the last one when the time is up, and whether it is right."""
+    deadline = time.monotonic() + seconds
+    while True:
+        began = time.monotonic()
+        if is_right(answer := read()):
+            return answer, True
+        if time.monotonic() >= deadline:
+            return answer, False
+        # Half of the time at most: to read a whole topic again and again takes the time of those who write it.
+        time.sleep(max(PAUSE_SECONDS, min(time.monotonic() - began, LONGEST_PAUSE_SECONDS)))
 
 
 async def eventually_async(
