@@ -49,6 +49,14 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_expand("create", "", "pods/binding"),
         *_expand("get", "coordination.k8s.io", "leases", INSTALLED, "schedulerlog-scheduler"),
     ),
+    "notify": (
+        *_expand("get list", "schedulerlog.io", "pods/schedulerlog"),
+        *_expand("get", "", "pods namespaces"),
+        *_expand("get", "batch", "jobs cronjobs"),
+        *_expand("get", "apps", "deployments replicasets statefulsets daemonsets"),
+        *_expand("get patch", "", "configmaps", INSTALLED, "schedulerlog-notify"),
+        *_expand("create", "", "configmaps", INSTALLED),
+    ),
     "certificate": (
         *_expand("create", "", "secrets", INSTALLED),
         *_expand("get", "", "secrets", INSTALLED, "schedulerlog-api-tls"),
