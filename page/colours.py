@@ -3,23 +3,24 @@
 from collections.abc import Sequence
 from typing import Final
 
+from engine.hami.reason_codes import ReasonCode
 from page.views.node_groups import FITS, NOT_REACHED, PICKED
 
 COLOURS: Final = 12
 """Number of colours in the style sheets; none of them is green, which means free or fitting."""
 _FREQUENT: Final = (
-    "CardInsufficientMemory",
-    "CardInsufficientCore",
-    "CardTypeMismatch",
-    "CardNotHealth",
-    "NumaNotFit",
-    "CardCordoned",
-    "ExclusiveDeviceAllocateConflict",
-    "CardTimeSlicingExhausted",
-    "CardUuidMismatch",
-    "NodeInsufficientDevice",
-    "AllocatedCardsInsufficientRequest",
-    "CardComputeUnitsExhausted",
+    ReasonCode.CARD_INSUFFICIENT_MEMORY,
+    ReasonCode.CARD_INSUFFICIENT_CORE,
+    ReasonCode.CARD_TYPE_MISMATCH,
+    ReasonCode.CARD_NOT_HEALTH,
+    ReasonCode.NUMA_NOT_FIT,
+    ReasonCode.CARD_CORDONED,
+    ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT,
+    ReasonCode.CARD_TIME_SLICING_EXHAUSTED,
+    ReasonCode.CARD_UUID_MISMATCH,
+    ReasonCode.NODE_INSUFFICIENT_DEVICE,
+    ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST,
+    ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED,
 )
 """Frequent reasons that stand next to each other in the map of one pod; each has a colour of its own."""
 _RESULTS: Final = {"succeeded": FITS, "failed": "0", "pending": "1"}

@@ -40,7 +40,7 @@ class _Window(NamedTuple):
     recorded_at: datetime
     first_offset: int
     counted: dict[str, _Counted]
-    """Counted versions by the id of the attempt."""
+    """Latest counted versions of the attempts that the window has records of, by id."""
 
 
 class PartitionCounts:
@@ -62,7 +62,7 @@ class PartitionCounts:
         self._is_publishing = False
 
     def __len__(self) -> int:
-        """Count the attempts in memory."""
+        """Count the attempts in memory, once for each window with records of them."""
         return sum(len(window.counted) for window in self._windows)
 
     def put(self, offset: int, recorded_at: datetime, event: AttemptCounted) -> bool:
@@ -70,6 +70,9 @@ class PartitionCounts:
         self._open_window(offset, recorded_at)
         previous = self._find_counted(event.attempt_id)
         if previous and previous.version >= event.adds.version:
+            # It is of this window too: one who began to read after the earlier record holds it only here, and both have
+            # to forget the same windows.
+            self._windows[-1].counted[event.attempt_id] = previous
             return False
         namespace = event.pod.namespace
         adds = list_weights(namespace, event.adds)

@@ -249,3 +249,17 @@ def test_two_clusters_with_equal_names_are_counted_apart() -> None:
         ("east", [1, 1], [1, 1]),
         ("west", [1, 1], [1, 1]),
     ]
+
+
+def test_a_batch_that_was_published_again_in_a_later_window_is_remembered_from_both_places() -> None:
+    """A process that begins behind the first of the two must not forget other windows than one that read both."""
+    first = [a_record(0, "a", 1, 0), a_record(1, "b", 1, 0), a_record(2, "c", 1, 0), a_record(3, "d", 1, 12)]
+    begun = a_record(4, "e", 1, 22)
+    again = [Recorded(5 + index, old.recorded_at, old.event) for index, old in enumerate((first[2], first[3], begun))]
+    # Before the last one the worker was killed a second time, and does not know that it had published a first version.
+    log, reader = [*first, begun, *again, a_record(8, "g", 1, 23), a_record(9, "f", 1, 33)], Reader()
+    reader.take(reader.read(log))
+    assert reader.committed is not None
+    log.append(a_record(10, "d", 2, 34))
+    reader.take(reader.read(log))
+    assert reader.sum_rows() == count_expected(log)
