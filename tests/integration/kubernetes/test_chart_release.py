@@ -16,7 +16,7 @@ from schemas.json_types import Json
 from tests.support.backends import Addresses
 from tests.support.control_plane.chart import CHART, IMAGE, Helm
 from tests.support.control_plane.deployed import apply
-from tests.support.control_plane.objects import created_nodes
+from tests.support.control_plane.objects import a_large_node, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
 
 RELEASE = "gpu"
@@ -33,7 +33,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     apply(control_plane, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}])
     control_plane.start_scheduler({})
-    with created_nodes(control_plane, [{"metadata": {"name": "chart-node"}}]):
+    with created_nodes(control_plane, [a_large_node("chart-node")]):
         yield control_plane
 
 

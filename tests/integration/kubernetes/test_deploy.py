@@ -23,7 +23,7 @@ from tests.support.control_plane.deployed import (
     list_pod_templates,
     select_kinds,
 )
-from tests.support.control_plane.objects import created_nodes
+from tests.support.control_plane.objects import a_large_node, created_nodes
 from tests.support.waiting import eventually
 
 OPTIONAL = (
@@ -45,7 +45,7 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     define_others_kinds(control_plane)
     apply(control_plane, select_kinds(build(control_plane, KUSTOMIZE / "base"), "Namespace", "ServiceAccount"))
     control_plane.start_scheduler({})
-    with emptied(control_plane), created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
+    with emptied(control_plane), created_nodes(control_plane, [a_large_node("deploy-node")]):
         yield control_plane
 
 
@@ -291,7 +291,7 @@ def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: Con
         assert spec["securityContext"]["runAsUser"] == 10001, name
         for container in spec["containers"]:
             assert container["securityContext"]["readOnlyRootFilesystem"], name
-            assert container["resources"]["requests"].keys() == {"cpu", "memory"}, name
+            assert container["resources"]["requests"].keys() == {"cpu", "memory", "ephemeral-storage"}, name
             assert "memory" in container["resources"]["limits"], name
 
 

@@ -92,6 +92,12 @@ def get_annotations(item: Json) -> dict[str, str]:
     return annotations
 
 
+def a_large_node(name: str) -> Json:
+    """A node without devices, with all that a kubelet reports: kwok leaves out the disk, which our pods ask for."""
+    amounts = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
+    return {"metadata": {"name": name}, "status": {"allocatable": amounts, "capacity": amounts}}
+
+
 def a_gpu_node(name: str, devices: int = DEVICES_PER_NODE, **device: Any) -> Json:
     """A node as HAMi's device plugin registers it; ``device`` changes all of its devices."""
     common = {

@@ -11,16 +11,16 @@ from tests.support.control_plane.deployed import list_pod_templates, select_kind
 FOREIGN = {"kube-system", "kai-scheduler"}
 """Namespaces of others, in which two components read a log and one trusts an authority."""
 WITHOUT_STORE = {
-    "kafka": {"retention", "dashboards", "roles", "policies", "certificate", "mcp"},
+    "kafka": {"retention", "dashboards", "roles", "policies", "certificate", "mcp", "notify"},
     "opensearch": {
         "worker", "alerts", "events", "alertmanager", "scheduler", "kube-events", "hami-log", "kai-log", "raw-logs",
-        "dashboards", "certificate", "mcp",
+        "dashboards", "certificate", "mcp", "notify",
     },
 }  # fmt: skip
 """Processes, by component label, that use neither certificates nor passwords of the store."""
 MADE_BY_OTHERS = {
     "schedulerlog-opensearch", "schedulerlog-opensearch-administrator", "schedulerlog-dashboards",
-    "schedulerlog-api-tls", "schedulerlog-mcp-tls", "kube-root-ca.crt",
+    "schedulerlog-api-tls", "schedulerlog-mcp-tls", "schedulerlog-notify-targets", "kube-root-ca.crt",
 }  # fmt: skip
 """Secrets that users or Jobs make, and the ConfigMap that Kubernetes makes in each namespace."""
 
