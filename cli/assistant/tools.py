@@ -23,6 +23,9 @@ Answer = Annotated[CallToolResult, ToolAnswer]
 Pod = Annotated[str, Field(description="The pod's name.", max_length=253)]
 Namespace = Annotated[str, Field(description="The pod's namespace; empty: the default one.", max_length=63)]
 AttemptId = Annotated[str, Field(description="Id of one attempt of the pod; empty: the present state.")]
+Manifest = Annotated[
+    str, Field(description="A Pod, or a workload with a pod template, in YAML or JSON.", max_length=64_000)
+]
 Since = Annotated[str, Field(description="15m, 2h or 7d ago, or a time in RFC 3339; empty: the API's default.")]
 ToolContext = Context[Any, Any]
 
@@ -90,9 +93,7 @@ class ApiTools:
     def plan_moves(
         self,
         context: ToolContext,
-        pod: Annotated[
-            str, Field(description="A Pod, or a workload with a pod template, in YAML or JSON.", max_length=64_000)
-        ],
+        pod: Manifest,
     ) -> Answer:
         """Plan the fewest pods to move to other nodes so that a pod starts. Nothing is carried out."""
         transport = self.callers(context)
@@ -136,9 +137,7 @@ class ApiTools:
     def simulate(
         self,
         context: ToolContext,
-        pod: Annotated[
-            str, Field(description="A Pod, or a workload with a pod template, in YAML or JSON.", max_length=64_000)
-        ],
+        pod: Manifest,
     ) -> Answer:
         """Simulate where a pod would go in the present cluster, or why it would wait and what would help."""
         transport = self.callers(context)

@@ -28,7 +28,7 @@ from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_group_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
-from ingest.cases.stated_sentences import OF_POD, PastedEvent
+from ingest.cases.stated_sentences import PastedEvent, name_by_words
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
 from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_scalars, join_table_rows, unwrap_lines
 from schemas.json_types import Json
@@ -191,7 +191,7 @@ class _PastedReading:
             self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
-        for event in map(_name_by_words, self._open):
+        for event in map(name_by_words, self._open):
             if event.name and not event.namespace and event.kind not in _OF_CLUSTER:
                 event = replace(event, namespace=self._scope)
             if not event.name:
@@ -261,15 +261,6 @@ class _PastedReading:
         for key, events in subjects.items():
             if key not in present and (built := build_subject(*key, events)):
                 yield built
-
-
-def _name_by_words(event: PastedEvent) -> PastedEvent:
-    """Name the pod that the words of an event about its group name."""
-    of_pod = None if event.name else OF_POD.search(event.note)
-    if of_pod is None:
-        return event
-    note = event.note[of_pod.end() :]
-    return replace(event, kind="Pod", note=note, namespace=of_pod["namespace"], name=of_pod["name"])
 
 
 def _is_of_gang(event: PastedEvent) -> bool:

@@ -5,7 +5,7 @@ stands alone, behind a mark or behind a word that reports it, and that continues
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.cases.descriptions import choose_reporter
@@ -71,7 +71,7 @@ class _Sentence:
     reporter: str
 
 
-OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
+_OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
 """Words before those about a pod in the condition of its group, and in the group's event."""
 _SENTENCES: Final = tuple(
     _Sentence(re.compile(pattern), reason, reporter)
@@ -80,7 +80,7 @@ _SENTENCES: Final = tuple(
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
-        (rf"{OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
+        (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
         (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
         (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
@@ -120,11 +120,8 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)
-        if of_pod := OF_POD.match(note):
-            return PastedEvent(
-                sentence.reason, note[of_pod.end() :], reporter,
-                kind="Pod", namespace=of_pod["namespace"], name=of_pod["name"],
-            )  # fmt: skip
+        if _OF_POD.match(note):
+            return name_by_words(PastedEvent(sentence.reason, note, reporter))
         refused = _REFUSED_POD.match(note)
         name = refused["name"] if refused and not refused["name"].endswith("-") else ""
         if denied := _DENIED_POD.search(note) if sentence.reason == _FREE else None:
@@ -133,6 +130,15 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
             )
         return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
     return None
+
+
+def name_by_words(event: PastedEvent) -> PastedEvent:
+    """Name the pod that the words of an event about its group name."""
+    of_pod = None if event.name else _OF_POD.search(event.note)
+    if of_pod is None:
+        return event
+    note = event.note[of_pod.end() :]
+    return replace(event, kind="Pod", note=note, namespace=of_pod["namespace"], name=of_pod["name"])
 
 
 def _is_reported(before: str) -> bool:
