@@ -10,6 +10,7 @@ from .events import (
     AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
+    AttemptUnchanged,
     BindConcluded,
     DetailDropped,
     DevicesJudged,
@@ -55,7 +56,15 @@ DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
     description="Every decision of schedulers about pods, in order per pod",
     key="cluster/namespace/name of the pod",
-    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
+    events=(
+        DevicesJudged,
+        NodesJudged,
+        AttemptConcluded,
+        AttemptUnchanged,
+        BindConcluded,
+        DetailDropped,
+        FindingReported,
+    ),
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",

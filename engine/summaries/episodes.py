@@ -39,9 +39,11 @@ def continues_episode(before: PublishedAttempt | None, summary: AttemptSummarize
     return before is not None and (before.verdict_digest, before.status) == (digests.verdicts, summary.status)
 
 
-def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
+def repeats(
+    before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests, *, is_unchanged: bool = False
+) -> bool:
     """Tell whether the attempt adds nothing to the previous one. Only attempts without a chosen node qualify: no bind
-    can follow them."""
+    can follow them. ``is_unchanged``: its source found it unchanged."""
     return (
         before is not None
         and continues_episode(before, summary, digests)
@@ -52,7 +54,7 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
         and summary.complete
         and summary.status == "failed"
         and summary.bind is None
-        and may_repeat(summary.started_at, before.whole.started_at)
+        and may_repeat(summary.started_at, before.whole.started_at, is_unchanged=is_unchanged)
     )
 
 

@@ -19,6 +19,7 @@ from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
     AttemptSummarized,
+    AttemptUnchanged,
     Balance,
     BindConcluded,
     DetailDropped,
@@ -70,6 +71,7 @@ class AttemptFold:
     _dropped: dict[str, DetailDropped] = field(default_factory=dict)
     _binds: dict[str, BindConcluded] = field(default_factory=dict)
     _concluded: AttemptConcluded | None = None
+    _unchanged: AttemptUnchanged | None = None
 
     def add(self, event: AttemptEvent) -> None:
         """Add a record, in any order; a record that was added before changes nothing.
@@ -86,6 +88,8 @@ class AttemptFold:
             case AttemptConcluded():
                 # The first of two stays: at-least-once delivery repeats records, and repeated ones are equal.
                 self._concluded = self._concluded or event
+            case AttemptUnchanged():
+                self._unchanged = self._unchanged or event
             case BindConcluded():
                 self._binds.setdefault(event.id, event)
             case DetailDropped():
@@ -101,6 +105,11 @@ class AttemptFold:
         # must write equal summaries.
         if self._head is None or head.id < self._head.id:
             self._head = head
+
+    @property
+    def _ended_at(self) -> datetime | None:
+        end = self._concluded or self._unchanged
+        return end.ended_at if end else None
 
     def is_complete(self) -> bool:
         """Tell whether the conclusion and every record that it counts have arrived. Dropped device records count as
@@ -148,7 +157,7 @@ class AttemptFold:
                 status="pending",
                 complete=not missing,
                 missing=missing,
-                ended_at=end.ended_at if end else None,
+                ended_at=self._ended_at,
                 requests=self._list_requests(),
                 constraints=end.constraints if end else None,
                 node_policy=end.node_policy if end else "",
@@ -182,7 +191,7 @@ class AttemptFold:
             source=head.reader or SCHEDULER,
             attempt_id=head.attempt_id,
             started_at=head.started_at,
-            ended_at=self._concluded.ended_at if self._concluded else None,
+            ended_at=self._ended_at,
             levels=provenance.levels if provenance else [],
             not_reported=provenance.not_reported if provenance else [],
         )
@@ -225,7 +234,9 @@ class AttemptFold:
     def _describe_absent_records(self) -> Iterator[str]:
         """Describe the records of the attempt that have not arrived."""
         if not (end := self._concluded):
-            if self._devices or self._nodes or self._dropped:
+            if self._unchanged:
+                yield f"it ended as attempt {self._unchanged.repeats}, which is not known"
+            elif self._devices or self._nodes or self._dropped:
                 arrived = f"{format_count(len(self._devices), 'device')} and {format_count(len(self._nodes), 'node')}"
                 yield f"the end of the attempt is missing ({arrived} came)"
             else:

@@ -165,8 +165,8 @@ def _derive_incident_time(first: datetime, last: datetime) -> _Time:
     return _Time(first, last if last.microsecond else last + _SECOND, MAX_DELAY, MAX_SKEW)
 
 
-def to_published_report(report: Report, version: int) -> PublishedReport:
-    """Reduce the report to what further reports are compared with."""
+def to_published_report(report: Report, version: int, repeats: str = "") -> PublishedReport:
+    """Reduce the report to what further reports are compared with; ``repeats`` as in ``PublishedReport``."""
     is_open = report.ended_at is None or FILTER_END in report.not_reported
     return PublishedReport.model_construct(
         source=report.source,
@@ -175,5 +175,6 @@ def to_published_report(report: Report, version: int) -> PublishedReport:
         started_at=report.started_at,
         ended_at=report.ended_at,
         bind_ended_at=report.bind_ended_at,
+        repeats=repeats,
         knows_only_bind=report.source == KUBE_EVENTS and is_open,
     )

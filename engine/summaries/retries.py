@@ -6,14 +6,23 @@ such an attempt on thousands of nodes are stored once, with the attempt that it 
 
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
-from engine.summaries.reports import KUBE_EVENTS, find_filter_giver
+from engine.summaries.merge import settle
+from engine.summaries.reports import KUBE_EVENTS, PARTS, find_filter_giver, find_giver
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import Digests, compute_verdict_digest
-from schemas.events import AttemptRepeated, AttemptSummarized, PublishedAttempt
+from schemas.events import (
+    SCHEDULER,
+    UNCHANGED_FOR,
+    AttemptRepeated,
+    AttemptSummarized,
+    AttemptUnchanged,
+    PublishedAttempt,
+    Report,
+)
 
-MAX_HOURS_BACK: Final = 6
+MAX_BACK: Final = timedelta(hours=6)
 """Longest time that a repetition refers back. It never refers to the day before, so that both are deleted together."""
 
 _NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
@@ -69,10 +78,13 @@ def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def may_repeat(started_at: datetime, full_started: datetime) -> bool:
-    """Tell whether the full summary is near enough to be referred to."""
+def may_repeat(started_at: datetime, full_started: datetime, *, is_unchanged: bool = False) -> bool:
+    """Tell whether the full summary is near enough to be referred to; ``is_unchanged``: by an attempt that its source
+    found unchanged."""
+    # The devices of such an attempt are nowhere but with the one that it repeats: of others there are enough for that.
+    longest = MAX_BACK if is_unchanged else MAX_BACK - UNCHANGED_FOR
     # Indices are daily and deleted by the day, so a repetition is deleted together with the summary that it refers to.
-    return started_at.date() == full_started.date() and started_at - full_started <= timedelta(hours=MAX_HOURS_BACK)
+    return started_at.date() == full_started.date() and started_at - full_started <= longest
 
 
 def resolve(repeated: AttemptRepeated, full_summary: AttemptSummarized) -> AttemptSummarized:
@@ -99,6 +111,31 @@ def resolve(repeated: AttemptRepeated, full_summary: AttemptSummarized) -> Attem
     fields |= {"first_judged_at": repeated.first_judged_at} if repeated.first_judged_at else {}
     fields |= {"wait": repeated.wait} if repeated.wait else {}
     return full_summary.model_copy(update=fields | {"changes": []})
+
+
+def restore_unchanged(event: AttemptUnchanged, original: AttemptSummarized) -> AttemptSummarized:
+    """Restore the report of an attempt that its source found unchanged.
+
+    ``original``: the full summary that the attempt which the event names has or repeats. Raises ``ValueError`` where
+    another source has given the verdicts of the attempt in place of this one.
+    """
+    source = event.reader or SCHEDULER
+    own = next((report for report in original.reports if report.source == source), None)
+    giver = find_filter_giver(original)
+    if own and giver and giver.source != source:
+        raise ValueError(f"attempt {original.attempt_id} has the verdicts of {giver.source}, not of {source}")
+    times = {"attempt_id": event.attempt_id, "started_at": event.started_at, "ended_at": event.ended_at}
+    report = (own or Report(source=source, **times)).model_copy(update={**times, "bind_ended_at": None, "gives": []})
+    own_fields = {**times, "pod": event.pod, "reports": [report], "may_duplicate": [], "bind": None}
+    return settle(original.model_copy(update=_list_additions(original, source) | own_fields))
+
+
+def _list_additions(summary: AttemptSummarized, source: str) -> dict[str, Any]:
+    """Map the fields that other sources have added to the verdicts to their values in a summary without them."""
+    added = [part for part in PARTS if (giver := find_giver(summary, part)) and giver.source != source]
+    fields = AttemptSummarized.model_fields
+    names = [name for part in added for name in part.fields if name in ADDED]
+    return {name: fields[name].get_default(call_default_factory=True) for name in names}
 
 
 def pick_unshared_texts(repeated: AttemptRepeated | PublishedAttempt) -> dict[str, str]:

@@ -10,6 +10,7 @@ from runtime.kafka.record import record_time
 from schemas.codec.records import decode
 from schemas.events import (
     AttemptConcluded,
+    AttemptUnchanged,
     BindConcluded,
     DetailDropped,
     Event,
@@ -74,6 +75,7 @@ _DECODED: Final = frozenset(
     find_event_type.TYPE.encode()
     for find_event_type in (
         AttemptConcluded,
+        AttemptUnchanged,
         BindConcluded,
         DetailDropped,
         FindingReported,
@@ -118,7 +120,7 @@ def _to_dead_lettered(record: Any, received_at: datetime) -> DeadLettered:
 def _list_event_inputs(event: object, topic: str, received_at: datetime) -> list[AlertInput]:
     if isinstance(event, Event) and event.time - received_at > _MAX_AHEAD:
         return []  # From a clock this wrong, an alert would start in the future and not resolve until then.
-    if isinstance(event, AttemptConcluded | BindConcluded | DetailDropped):
+    if isinstance(event, AttemptConcluded | AttemptUnchanged | BindConcluded | DetailDropped):
         # Of the decisions one record of each attempt and each bind is enough, and these are decoded anyway.
         is_alive = SchedulerActivity(event.cluster, event.scheduler, received_at, event.reader)
         return [is_alive, *_list_decision_inputs(event, received_at)]
@@ -128,9 +130,9 @@ def _list_event_inputs(event: object, topic: str, received_at: datetime) -> list
 
 
 def _list_decision_inputs(
-    event: AttemptConcluded | BindConcluded | DetailDropped, received_at: datetime
+    event: AttemptConcluded | AttemptUnchanged | BindConcluded | DetailDropped, received_at: datetime
 ) -> list[AlertInput]:
-    if isinstance(event, AttemptConcluded):
+    if isinstance(event, AttemptConcluded | AttemptUnchanged):
         # With a reader, which found the attempt in a log, maybe days later: no measure of a spool's delay.
         delay = (received_at - event.ended_at).total_seconds()
         return [] if event.reader else [DecisionArrival(event.cluster, event.scheduler, received_at, delay)]

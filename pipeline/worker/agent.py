@@ -16,7 +16,14 @@ from pipeline.dead_letter import DeadLetterLog
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, OpenAttempts
-from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from pipeline.worker.write_queue import (
+    AttemptWrite,
+    EarlyDevices,
+    FindingWrite,
+    QueuedWrite,
+    RejectedRecord,
+    UnchangedAttempt,
+)
 from pipeline.worker.writer import Writer
 from runtime.kafka.broker_clock import trust_own_clock
 from runtime.kafka.record import Acknowledge, DecodedRecord, Record, identify_attempt, record_time
@@ -28,6 +35,7 @@ from schemas.events import (
     AttemptEvent,
     AttemptRepeated,
     AttemptSummarized,
+    AttemptUnchanged,
     DevicesJudged,
     Event,
     FindingReported,
@@ -146,6 +154,8 @@ class DecisionsAgent:
             await self._put(partition, FindingWrite(event, lambda: partition.complete([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._skip(partition, record, event, "repeated")
+        elif isinstance(event, AttemptUnchanged):
+            await self._put_unchanged(partition, record, event)
         else:
             await self._fold(partition, record, event)
 
@@ -199,6 +209,20 @@ class DecisionsAgent:
             await self._put(partition, EarlyDevices(device_record))
         if closed:
             await self._put_attempt(partition, closed)
+
+    async def _put_unchanged(self, partition: _Partition, record: Record, event: AttemptUnchanged) -> None:
+        partition.attempts.remember_complete(event.attempt_id, self._clock())
+        self._metrics.records(event.TYPE, "folded").inc()
+        span = self._tracing.begin(
+            f"fold {DECISIONS.name}", trace_of(record.headers), identify_attempt(event), kind="consumer"
+        )
+
+        def on_written() -> None:
+            span.end()
+            partition.complete([record.offset])
+
+        recorded_at, number = record_time(record), partition.number
+        await self._put(partition, UnchangedAttempt(event, record.offset, recorded_at, number, on_written, span.trace))
 
     def _to_device_record(self, event: AttemptEvent, record: Record) -> DecodedRecord[DevicesJudged] | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:

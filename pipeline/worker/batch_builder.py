@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 from engine.diagnosis.waiting import derive_wait, digest_wait_inputs
 from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
+from engine.summaries.fold import summarize
 from engine.summaries.matching import is_refused, match
 from engine.summaries.messages import build_messages
 from engine.summaries.reports import combine
-from engine.summaries.retries import derive_digests
+from engine.summaries.retries import derive_digests, restore_unchanged
 from engine.summaries.trends import derive_contribution
 from pipeline.dead_letter import to_dead_letter
 from pipeline.node_pools import parse_pools
@@ -29,6 +30,7 @@ from pipeline.worker.comparison import (
     PodPast,
     derive_past,
     find_attempt,
+    find_original,
     find_predecessor,
     find_version,
     is_read_again,
@@ -39,9 +41,16 @@ from pipeline.worker.comparison import (
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
-from pipeline.worker.write_queue import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
+from pipeline.worker.write_queue import (
+    AttemptWrite,
+    EarlyDevices,
+    FindingWrite,
+    QueuedWrite,
+    RejectedRecord,
+    UnchangedAttempt,
+)
 from runtime.bounded_cache import BoundedCache
-from runtime.kafka.record import Record
+from runtime.kafka.record import Record, identify_attempt
 from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
@@ -87,7 +96,7 @@ class BatchBuilder:
         """Build the batch of everything that follows from these writes."""
         batch = WriteBatch()
         histories = await self._histories.read(
-            {_identify(write) for write in writes if isinstance(write, AttemptWrite)}
+            {_identify(write) for write in writes if isinstance(write, AttemptWrite | UnchangedAttempt)}
         )
         for write in writes:
             match write:
@@ -99,6 +108,8 @@ class BatchBuilder:
                     batch.add_finding(write.event)
                 case AttemptWrite():
                     await self._add(batch, write, histories)
+                case UnchangedAttempt():
+                    await self._add(batch, await self._restore(batch, write, histories), histories)
         self._metrics.batch_attempts.observe(len(batch.summaries))
         return batch
 
@@ -119,10 +130,30 @@ class BatchBuilder:
         if matched.written and summary.version <= matched.written.version:
             return
         before = find_predecessor(history, summary)
+        original = find_original(history, closed.repeats) if closed.repeats else before
         past = derive_past(history, summary)
-        attempt, lines = await self._publish(batch, write, summary, matched, before, past)
+        attempt, lines = await self._publish(batch, write, summary, matched, (before, original), past)
         batch.histories[key] = with_published(history, summary, attempt, closed)
         self._count(summary, lines)
+
+    async def _restore(
+        self, batch: WriteBatch, write: UnchangedAttempt, histories: Mapping[HistoryKey, PodHistoryChanged]
+    ) -> AttemptWrite:
+        """Restore an attempt that its source found unchanged; one of which the original is lost is incomplete."""
+        event, key = write.event, _identify(write)
+        original = find_original(batch.histories.get(key) or histories.get(key), event.repeats)
+        full_summary = await self._load_full(batch, original) if original else None
+        try:
+            summary = restore_unchanged(event, full_summary) if full_summary else summarize([event])
+        except ValueError as error:
+            logger.warning("%s", error, extra=identify_attempt(event))
+            summary = summarize([event])
+        closed = ClosedAttempt(summary, (write.offset,), write.recorded_at, trace=write.trace, repeats=event.repeats)
+        return AttemptWrite(closed, write.partition, write.on_written, write.trace)
+
+    async def _load_full(self, batch: WriteBatch, attempt: PublishedAttempt) -> AttemptSummarized | None:
+        """Load the summary that the attempt has or repeats."""
+        return batch.summaries.get(attempt.whole.attempt_id) or await self._summaries.load_at(attempt.whole)
 
     async def _match(
         self, batch: WriteBatch, history: PodHistoryChanged | None, report: AttemptSummarized
@@ -170,14 +201,15 @@ class BatchBuilder:
         write: AttemptWrite,
         summary: AttemptSummarized,
         matched: MatchedAttempt,
-        before: PublishedAttempt | None,
+        earlier: tuple[PublishedAttempt | None, PublishedAttempt | None],
         past: PodPast,
     ) -> tuple[PublishedAttempt, list[MessageEmitted]]:
         """Add the attempt's records, some of which may be published already.
 
+        earlier: the attempt before this one, and the one that this one may repeat.
         Return the attempt's entry in the history, with which the next one is compared, and the messages that are new.
         """
-        written = matched.written
+        written, (before, original) = matched.written, earlier
         digests = derive_digests(summary)
         episode, episode_started_at, changes = summary.attempt_id, summary.started_at, list[str]()
         if before and continues_episode(before, summary, digests):
@@ -185,11 +217,16 @@ class BatchBuilder:
         elif before:
             changes = await self._describe_changes(batch, before, summary)
         lines = select_new_messages(build_messages(summary), written)
-        is_repetition = before is not None and not matched.is_stored_in_full and repeats(before, summary, digests)
+        is_unchanged = bool(write.closed.repeats)
+        is_repetition = not matched.is_stored_in_full and repeats(original, summary, digests, is_unchanged=is_unchanged)
         wait = self._derive_wait(summary)
         pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
         with_past = summary.model_copy(update={**pod_fields, "description": past.description})
-        repeated = build_repetition(before, with_past, digests) if before and is_repetition else None
+        repeated = None
+        if original and is_repetition:
+            # Another source's attempt may lie between an unchanged one and its original: then an episode begins.
+            in_episode = original.model_copy(update={"episode": episode, "episode_started_at": episode_started_at})
+            repeated = build_repetition(in_episode, with_past, digests)
         if repeated:
             batch.add_attempt(repeated, lines, write.trace)
         else:
@@ -215,7 +252,7 @@ class BatchBuilder:
             ended_at=summary.ended_at,
             chosen=summary.chosen,
             is_refused=is_refused(summary),
-            reports=list_reports(matched.entry, summary, write.closed.summary),
+            reports=list_reports(matched.entry, summary, write.closed),
             first_judged_at=past.first_judged_at,
             attempts=past.attempts,
             verdict_digest=digests.verdicts,
@@ -224,7 +261,7 @@ class BatchBuilder:
             episode=episode,
             episode_started_at=episode_started_at,
             may_get_more=may_get_more(summary),
-            whole=before.whole if before and repeated else reserve_location(summary),
+            whole=original.whole if original and repeated else reserve_location(summary),
             scheduler_message=repeated.scheduler_message if repeated else None,
             nominated=repeated.nominated if repeated else None,
         )
@@ -245,7 +282,7 @@ class BatchBuilder:
     async def _describe_changes(
         self, batch: WriteBatch, before: PublishedAttempt, summary: AttemptSummarized
     ) -> list[str]:
-        full_summary = batch.summaries.get(before.whole.attempt_id) or await self._summaries.load_at(before.whole)
+        full_summary = await self._load_full(batch, before)
         return describe_changes(full_summary, summary) if full_summary else []
 
     def _add_dead_letter(self, batch: WriteBatch, record: Record, cause: str) -> None:
@@ -258,7 +295,7 @@ class BatchBuilder:
             self._metrics.messages(message.reason).inc()
 
 
-def _identify(write: AttemptWrite) -> HistoryKey:
+def _identify(write: AttemptWrite | UnchangedAttempt) -> HistoryKey:
     """Identify the history of the attempt's pod."""
-    summary = write.closed.summary
-    return HistoryKey(write.partition, build_history_key(summary.cluster, summary.pod, summary.scheduler))
+    attempt = write.closed.summary if isinstance(write, AttemptWrite) else write.event
+    return HistoryKey(write.partition, build_history_key(attempt.cluster, attempt.pod, attempt.scheduler))

@@ -77,6 +77,19 @@ def find_predecessor(history: PodHistoryChanged | None, summary: AttemptSummariz
     return next(before, None)
 
 
+def find_original(history: PodHistoryChanged | None, report_id: str) -> PublishedAttempt | None:
+    """Find the latest attempt of which a source reported what it reported in full under this id."""
+    attempts = history.attempts if history else []
+    return next(
+        (
+            attempt
+            for attempt in attempts
+            if any(report_id in (report.attempt_id, report.repeats) for report in attempt.reports)
+        ),
+        None,
+    )
+
+
 class PodPast(NamedTuple):
     """Facts about a pod from all its published attempts and the present one."""
 
@@ -105,13 +118,19 @@ def derive_past(history: PodHistoryChanged | None, summary: AttemptSummarized) -
 
 
 def list_reports(
-    entry: PublishedAttempt | None, summary: AttemptSummarized, published: AttemptSummarized
+    entry: PublishedAttempt | None, summary: AttemptSummarized, closed: ClosedAttempt
 ) -> list[PublishedReport]:
-    """List the reports of an attempt, ``summary``, of which the report ``published`` is being published."""
+    """List the reports of an attempt, ``summary``, of which the report ``closed`` is being published."""
+    published = closed.summary
     versions = {report.attempt_id: report.version for report in entry.reports} if entry else {}
     versions[published.attempt_id] = max(versions.get(published.attempt_id, 0), published.version)
+    repeats = {report.attempt_id: report.repeats for report in entry.reports} if entry else {}
+    repeats.setdefault(published.attempt_id, closed.repeats)
     # A summary that only the memory had has reports of which the history knows nothing.
-    return [to_published_report(report, versions.get(report.attempt_id, 0)) for report in summary.reports]
+    return [
+        to_published_report(report, versions.get(report.attempt_id, 0), repeats.get(report.attempt_id, ""))
+        for report in summary.reports
+    ]
 
 
 def with_published(

@@ -43,6 +43,8 @@ class ClosedAttempt:
     """True if it was closed by time, and not by its last record."""
     trace: Trace = NO_TRACE
     """The trace of its records; empty where they are not traced."""
+    repeats: str = ""
+    """For an attempt that its source found unchanged: the id of the one that the source published in full."""
 
 
 @dataclass(slots=True)
@@ -104,7 +106,7 @@ class OpenAttempts:
             attempt.device_records.append(device_record)
             self.held_bytes += measure(device_record)
         if attempt.fold.is_complete():
-            self._remember_complete(event.attempt_id, now)
+            self.remember_complete(event.attempt_id, now)
             return self._close(attempt, has_expired=False)
         # Put last: `expire` relies on open attempts being in the order of their latest records.
         self._open[event.attempt_id] = attempt
@@ -113,7 +115,8 @@ class OpenAttempts:
     def _begin(self, attempt_id: str, now: float, recorded_at: datetime) -> _Open:
         return _Open(self._expired.pop(attempt_id) or AttemptFold(), now, recorded_at)
 
-    def _remember_complete(self, attempt_id: str, now: float) -> None:
+    def remember_complete(self, attempt_id: str, now: float) -> None:
+        """Remember that the attempt is complete, to recognize its records when they are read a second time."""
         self._complete[attempt_id] = now
         # Kept in the order of their times, on which the loop below relies.
         self._complete.move_to_end(attempt_id)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from pipeline.settings import WorkerSettings
@@ -10,7 +11,7 @@ from pipeline.worker.batch import estimate_size
 from pipeline.worker.open_attempts import ClosedAttempt, measure
 from runtime.kafka.record import DecodedRecord, Record
 from schemas.codec.trace_context import NO_TRACE, Trace
-from schemas.events import DevicesJudged, FindingReported
+from schemas.events import AttemptUnchanged, DevicesJudged, FindingReported
 
 OnWritten = Callable[[], None]
 """Callback for when everything that follows from the write is on the topics: its records can be acknowledged."""
@@ -39,6 +40,22 @@ class AttemptWrite(NamedTuple):
     def size(self) -> int:
         """Approximate bytes of memory until it is published: the summary, and its JSON."""
         return 2 * estimate_size(self.closed.summary) + sum(map(measure, self.closed.device_records))
+
+
+class UnchangedAttempt(NamedTuple):
+    """An attempt that its source found unchanged: the writer restores it from the one that it repeats."""
+
+    event: AttemptUnchanged
+    offset: int
+    recorded_at: datetime
+    partition: int
+    on_written: OnWritten
+    trace: Trace = NO_TRACE
+
+    @property
+    def size(self) -> int:
+        # The restored summary shares the columns of the earlier one.
+        return 4_000
 
 
 class EarlyDevices(NamedTuple):
@@ -78,7 +95,7 @@ class FindingWrite(NamedTuple):
         return 2_000 + sum(map(len, self.event.evidence))
 
 
-QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
+QueuedWrite = AttemptWrite | UnchangedAttempt | EarlyDevices | RejectedRecord | FindingWrite
 
 
 def derive_policy(settings: WorkerSettings) -> WriterPolicy:

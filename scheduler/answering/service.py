@@ -5,13 +5,14 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events import event_builder
 from engine.fit.events.attempt import AttemptRef, Identity
+from engine.fit.events.decision_digest import digest_refusals
 from engine.fit.events.state_builder import Life
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
@@ -31,9 +32,10 @@ from scheduler.bind.binder import Binder
 from scheduler.cluster.claims import Claims, to_mark
 from scheduler.cluster.cluster_api import ClusterApi, get_version
 from scheduler.log_fields import to_log_fields
+from scheduler.publish.full_attempts import FullAttempts
 from scheduler.publish.node_states import NodeStates
 from schemas.codec.trace_context import NO_TRACE, Trace
-from schemas.events import PodRef
+from schemas.events import Event, PodRef
 from schemas.ids import count_microseconds
 from schemas.json_types import Json
 
@@ -96,6 +98,7 @@ class Scheduler:
         self._binds = BindCalls(api, self._guard, binder, records, clock, bind_timeout)
         self._records, self._events, self._metrics = records, records.events, records.metrics
         self._klog = records.klog
+        self._full_attempts = FullAttempts()
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # In the epoch of its predecessor a revision meant another state.
         life = Life(identity, count_microseconds(clock()) if epoch is None else epoch)
@@ -176,9 +179,13 @@ class Scheduler:
             self.states.life.epoch,
             self._records.describe_circumstances(request.pod, self._columns.vendors),
         )
-        events = event_builder.build_events(
-            attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances
-        )
+        events: Iterable[Event]
+        if full := self._find_unchanged(attempt, decision, circumstances):
+            events = [event_builder.build_unchanged(attempt, full, ended_at)]
+        else:
+            events = event_builder.build_events(
+                attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances
+            )
         self._events.write(events, attempt.trace)
         self._klog.log_decision(attempt, decision, ended_at, error)
         chosen = error or decision.chosen or "no node fits"
@@ -186,6 +193,20 @@ class Scheduler:
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()
         return encode_decision(request, decision, error)
+
+    def _find_unchanged(
+        self, attempt: AttemptRef, decision: Decision, circumstances: event_builder.Circumstances
+    ) -> AttemptRef | None:
+        """Find the pod's attempt that this one repeats; None, and note it, where it has to be published in full."""
+        if decision.list_fitting():
+            self._full_attempts.forget(attempt.pod.uid)
+            return None
+        digest = digest_refusals(decision, circumstances)
+        # Another leader may have published attempts meanwhile, and of a lost record nobody would have the content.
+        validity = self._api.get_term(), self._columns.registration_changes, self._events.losses
+        if (full := self._full_attempts.find(attempt, digest, validity)) is None:
+            self._full_attempts.put(attempt, digest, validity)
+        return full
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; returns why that failed, or nothing.

@@ -30,6 +30,7 @@ class SpoolWriter:
 
     def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
         self._spool, self._clock, self._metrics = spool, clock, metrics
+        self._unencodable = 0
 
     def write(self, events: Iterable[Event], trace: Trace = NO_TRACE) -> None:
         """Append the events in one write. An event that has no JSON form is logged, counted and left out. trace: the
@@ -42,6 +43,11 @@ class SpoolWriter:
     def lost(self) -> int:
         """Number of records other than device detail that were lost so far because the spool was full."""
         return self._spool.dropped_verdicts
+
+    @property
+    def losses(self) -> int:
+        """Number of records of any kind that were lost so far: device detail included, and those without JSON."""
+        return self._spool.dropped_verdicts + self._spool.dropped_detail + self._unencodable
 
     async def flush(self) -> None:
         """Return when all events written so far are durable."""
@@ -56,6 +62,7 @@ class SpoolWriter:
                 identify_subject(attempt=event.attempt_id, pod=event.pod) if isinstance(event, AttemptEvent) else {}
             )
             log.exception("the event about %s has no JSON form and is lost", event.key, extra=fields)
+            self._unencodable += 1
             self._metrics.unencodable.inc()
             return None
         if isinstance(event, DevicesJudged):

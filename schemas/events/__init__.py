@@ -15,6 +15,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 ``decisions``
     NodesJudged         the verdicts on a run of nodes
     AttemptConcluded    the request, the counts, the chosen node
+    AttemptUnchanged    in place of all these: an attempt that differs from an earlier one in its times only
     BindConcluded       bound or not, and why not
     DetailDropped       device detail that was dropped because the spool was full
 ``findings``
@@ -73,7 +74,9 @@ from .base import (
 )
 from .decisions import (
     MAX_REQUESTS,
+    UNCHANGED_FOR,
     AttemptConcluded,
+    AttemptUnchanged,
     BindConcluded,
     DetailDropped,
     JudgedObstacle,
@@ -131,6 +134,7 @@ __all__ = [
     "REFUSED",
     "SCHEDULER",
     "TYPE_PREFIX",
+    "UNCHANGED_FOR",
     "UNREGISTERED",
     "AlertChanged",
     "AttemptConcluded",
@@ -138,6 +142,7 @@ __all__ = [
     "AttemptEvent",
     "AttemptRepeated",
     "AttemptSummarized",
+    "AttemptUnchanged",
     "Balance",
     "BindConcluded",
     "BindOutcome",
@@ -200,6 +205,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     DevicesJudged,
     NodesJudged,
     AttemptConcluded,
+    AttemptUnchanged,
     BindConcluded,
     DetailDropped,
     FindingReported,

@@ -202,11 +202,14 @@ def build_pod_key(cluster: str, pod: PodRef) -> str:
     return f"{cluster}/{pod}"
 
 
+ATTEMPT_ID: Final = r"^[A-Za-z0-9._:-]{1,128}$"
+"""Form of the ids of attempts. No slash: ids of events are ``attempt_id/…``, and the attempt is read from them."""
+
+
 class AttemptEvent(Event):
     """An event about one attempt: one scheduling try of one pod."""
 
-    # No slash: ids of events are ``attempt_id/…``, and the attempt is read from them.
-    attempt_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+    attempt_id: Annotated[str, Field(pattern=ATTEMPT_ID)]
     """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""
     pod: PodRef
     scheduler: str

@@ -1,12 +1,12 @@
 """Decisions of a scheduler about a pod: devices, nodes, the end of the filter, the bind."""
 
-from datetime import datetime
-from typing import Any, ClassVar, Final, Literal, Self
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ..ids import count_microseconds
-from .base import TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
+from .base import ATTEMPT_ID, TYPE_PREFIX, AttemptEvent, Model, Provenance, Refusal, Request
 from .columns import Codes, CodeText, Floats, check_codes
 from .device_models import PickedDevice
 from .field_types import Count, Flag, Moment, Words
@@ -143,6 +143,35 @@ class AttemptConcluded(AttemptEvent):
     @property
     def id(self) -> str:
         return f"{self.attempt_id}/concluded"
+
+    @property
+    def time(self) -> datetime:
+        return self.ended_at
+
+
+UNCHANGED_FOR: Final = timedelta(minutes=30)
+"""Longest time that ``AttemptUnchanged`` refers back. It never refers to the day before."""
+
+
+class AttemptUnchanged(AttemptEvent):
+    """The end of an attempt that differs from an earlier one of the same pod in nothing but its times.
+
+    It stands for all records of the attempt: the scheduler published those of the attempt that ``repeats`` names in
+    full, and found the same requests, verdicts and refusals again, on the same nodes in whatever order. That attempt
+    chose no node, began on the same day (UTC) and at most ``UNCHANGED_FOR`` before, and never is unchanged itself.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.unchanged.v1"
+
+    ended_at: Moment
+    repeats: Annotated[str, Field(pattern=ATTEMPT_ID)]
+    """The id of the attempt that was published in full."""
+    repeats_started_at: Moment
+    """Start of that attempt."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/unchanged"
 
     @property
     def time(self) -> datetime:

@@ -39,6 +39,8 @@ class PublishedReport(Model):
     ended_at: Moment | None = None
     bind_ended_at: Moment | None = None
     """Both as in ``Report``."""
+    repeats: str = ""
+    """For an attempt that its source found unchanged: the id of the one that the source published in full."""
     knows_only_bind: Flag = False
     """True where ``ended_at`` is the time of the bind, because the source does not report the end of the filter."""
 

@@ -77,6 +77,8 @@ class OnePod:
 class Encoding(SpoolWriter):
     """Every event must have a form in bytes; none is kept."""
 
+    losses = 0
+
     def __init__(self) -> None:
         """Start without a spool."""
 

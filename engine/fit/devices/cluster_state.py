@@ -43,6 +43,9 @@ class ClusterColumns:
         self.nodes = node_columns.build_node_table(len(vendors))
         self.revisions = NodeRevisions(self.nodes)
         self.quotas = Quotas()
+        self.registration_changes = 0
+        """Changes of registered devices so far: until the next one, ids of nodes and positions of devices mean the
+        same."""
         self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form, reads_state=reads_state)
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
@@ -79,6 +82,7 @@ class ClusterColumns:
         self._unregister(name)
         if registered is None:
             return
+        self.registration_changes += 1
         devices = registered.registration.devices
         entry = NodeEntry(
             self.nodes.take(1),
@@ -115,6 +119,7 @@ class ClusterColumns:
     def _unregister(self, name: str) -> None:
         node_id = self._ids.pop(name, None)
         if node_id is not None:
+            self.registration_changes += 1
             entry = self._entries.pop(node_id)
             self.revisions.end(node_id, name)
             del self._copy_lent_fragments()[node_id]

@@ -20,6 +20,7 @@ from engine.hami.node_lock import NodeLockError
 from engine.hami.quantities import UNSET_PERCENT
 from schemas.events import (
     AttemptConcluded,
+    AttemptUnchanged,
     BindConcluded,
     DevicesJudged,
     LockHolder,
@@ -88,6 +89,13 @@ def build_events(
         picked=[] if error else list_picked_devices(decision, requests),
         error=error,
         refused_nodes={},
+    )
+
+
+def build_unchanged(attempt: AttemptRef, repeats: AttemptRef, ended_at: datetime) -> AttemptUnchanged:
+    """Build the one event about a decision of which everything else equals that of the attempt ``repeats``."""
+    return AttemptUnchanged.model_construct(
+        **attempt.common_fields, ended_at=ended_at, repeats=repeats.id, repeats_started_at=repeats.started_at
     )
 
 

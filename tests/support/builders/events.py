@@ -9,6 +9,7 @@ from schemas.events import (
     AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
+    AttemptUnchanged,
     Contribution,
     DevicesJudged,
     NodesJudged,
@@ -75,6 +76,12 @@ def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> Attem
         "refusal": [0] * count,
     }
     return AttemptSummarized.model_validate(ATTEMPT | plain | fields)
+
+
+def an_unchanged_attempt(**fields: Any) -> AttemptUnchanged:
+    """The end of an attempt that ended as one a minute earlier."""
+    plain = {"ended_at": STARTED, "repeats": "1e" * 16, "repeats_started_at": STARTED - timedelta(minutes=1)}
+    return AttemptUnchanged.model_validate(ATTEMPT | plain | fields)
 
 
 def a_repetition(**fields: Any) -> AttemptRepeated:

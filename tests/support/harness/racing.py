@@ -123,6 +123,8 @@ class SlowCluster(SimulatedCluster):
 class SlowEventWriter:
     """Forgets every event; a flush takes a random time."""
 
+    losses = 0
+
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
 

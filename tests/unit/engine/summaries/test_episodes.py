@@ -7,7 +7,7 @@ import pytest
 
 from engine.summaries.episodes import describe_changes
 from engine.summaries.retries import derive_digests, may_repeat
-from schemas.events import BindOutcome, Refusal
+from schemas.events import UNCHANGED_FOR, BindOutcome, Refusal
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
 MEMORY = a_refusal(CardInsufficientMemory=3)
@@ -90,6 +90,9 @@ def test_a_repetition_has_only_its_name_and_times_for_itself(change: dict[str, A
 
 def test_a_repetition_refers_to_the_same_day_and_no_more_than_six_hours_back() -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    assert may_repeat(noon, noon - timedelta(hours=6))
-    assert not may_repeat(noon, noon - timedelta(hours=6, microseconds=1))
+    longest = timedelta(hours=6)
+    assert may_repeat(noon, noon - longest, is_unchanged=True)
+    assert not may_repeat(noon, noon - longest - timedelta(microseconds=1), is_unchanged=True)
+    assert may_repeat(noon, noon - longest + UNCHANGED_FOR)
+    assert not may_repeat(noon, noon - longest + UNCHANGED_FOR - timedelta(microseconds=1))
     assert not may_repeat(noon.replace(hour=0), noon.replace(hour=0) - timedelta(microseconds=1))

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from schemas.codec.trace_context import NO_TRACE
 from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
+    AttemptUnchanged,
     BindConcluded,
     DevicesJudged,
     LockHolder,
@@ -89,8 +90,89 @@ async def test_m6_a_pods_attempts_are_in_order_when_the_clock_is_set_back(servin
     assert bound.attempt_id == placed.attempt_id
     serving.clock.advance(3600)
     await serving.filter(other, ["cpu-node"])
-    (later,) = [event for event in serving.take_events() if isinstance(event, AttemptConcluded)]
+    (later,) = [event for event in serving.take_events() if isinstance(event, AttemptUnchanged)]
     assert later.started_at == serving.clock(), "the clock's own time, as soon as it is later"
+
+
+NODES = ("node1", "node2", "cpu-node")
+
+
+async def test_an_attempt_that_finds_nothing_new_is_one_small_event(serving: Serving) -> None:
+    pod = a_pod(containers=[a_container(gpus=2, gpumem=99_999)])
+    first_answer = await serving.filter(pod, NODES)
+    events = serving.take_events()
+    (first,) = [event for event in events if isinstance(event, AttemptConcluded)]
+    assert first.node_records == 1
+    for _ in range(2):
+        # kube-scheduler offers the nodes in another order each time.
+        assert await serving.filter(pod, NODES[::-1]) == first_answer
+        (again,) = serving.take_events()
+        assert isinstance(again, AttemptUnchanged)
+        assert (again.pod, again.repeats, again.repeats_started_at) == (first.pod, first.attempt_id, first.started_at)
+        assert again.started_at == again.ended_at == serving.clock()
+
+
+async def take_kinds(serving: Serving, pod: Json, nodes: Sequence[str] = NODES) -> set[str]:
+    """Try the pod, and take the types of the events about it."""
+    await serving.filter(pod, nodes)
+    return {type(event).__name__ for event in serving.take_events() if isinstance(event, AttemptEvent)}
+
+
+HOPELESS = a_pod(containers=[a_container(gpus=2, gpumem=99_999)])
+IN_FULL, UNCHANGED = {"DevicesJudged", "NodesJudged", "AttemptConcluded"}, {"AttemptUnchanged"}
+
+
+def let_a_node_register_again(serving: Serving) -> None:
+    serving.edit(a_node("node1", devices=3), a_node("node2", devices=2))
+    serving.edit(a_node("node1", devices=2), a_node("node2", devices=2))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda serving: serving.clock.advance(1_801), id="half an hour has passed"),
+        pytest.param(lambda serving: serving.clock.advance(86_400), id="another day"),
+        pytest.param(let_a_node_register_again, id="a node has registered again"),
+        pytest.param(lambda serving: serving.edit(a_node("node2", devices=2)), id="a node is gone"),
+        pytest.param(lambda serving: setattr(serving.spool.counts, "dropped_detail", 1), id="detail was dropped"),
+        pytest.param(lambda serving: setattr(serving.spool.counts, "dropped_verdicts", 1), id="a record was lost"),
+        pytest.param(lambda serving: setattr(serving.cluster, "get_term", lambda: 7), id="it leads again"),
+    ],
+)
+async def test_an_attempt_is_published_in_full_when_the_earlier_one_may_not_be_there(
+    serving: Serving, change: Callable[[Serving], None]
+) -> None:
+    assert await take_kinds(serving, HOPELESS) == IN_FULL
+    assert await take_kinds(serving, HOPELESS) == UNCHANGED
+    change(serving)
+    assert await take_kinds(serving, HOPELESS) == IN_FULL
+    assert await take_kinds(serving, HOPELESS) == UNCHANGED
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        a_pod(containers=[a_container(gpus=2, gpumem=99_999)], annotations={"nvidia.com/use-gputype": "A100"}),
+        a_pod(uid="another", containers=[a_container(gpus=2, gpumem=99_999)]),
+        a_pod("another", containers=[a_container(gpus=2, gpumem=99_999)]),
+    ],
+    ids=["another annotation", "a pod of the same name", "another pod"],
+)
+async def test_another_pod_or_another_constraint_is_published_in_full(serving: Serving, pod: Json) -> None:
+    assert await take_kinds(serving, HOPELESS) == IN_FULL
+    assert await take_kinds(serving, pod) == IN_FULL
+
+
+async def test_fewer_nodes_are_something_new(serving: Serving) -> None:
+    assert await take_kinds(serving, HOPELESS) == IN_FULL
+    assert await take_kinds(serving, HOPELESS, NODES[:2]) >= {"AttemptConcluded"}
+    assert await take_kinds(serving, HOPELESS, NODES[:2]) == UNCHANGED
+
+
+async def test_an_attempt_after_one_that_was_placed_is_published_in_full(serving: Serving) -> None:
+    assert "AttemptConcluded" in await take_kinds(serving, a_pod(), ["cpu-node"])
+    assert "AttemptConcluded" in await take_kinds(serving, a_pod())
+    assert "AttemptConcluded" in await take_kinds(serving, a_pod(), ["cpu-node"])
 
 
 async def test_a_pod_that_fits_gets_exactly_one_node(serving: Serving) -> None:
