@@ -120,12 +120,14 @@ def restore_unchanged(event: AttemptUnchanged, original: AttemptSummarized) -> A
     another source has given the verdicts of the attempt in place of this one.
     """
     source = event.reader or SCHEDULER
-    own = next((report for report in original.reports if report.source == source), None)
+    report_before = next((report for report in original.reports if report.source == source), None)
     giver = find_filter_giver(original)
-    if own and giver and giver.source != source:
+    if report_before and giver and giver.source != source:
         raise ValueError(f"attempt {original.attempt_id} has the verdicts of {giver.source}, not of {source}")
     times = {"attempt_id": event.attempt_id, "started_at": event.started_at, "ended_at": event.ended_at}
-    report = (own or Report(source=source, **times)).model_copy(update={**times, "bind_ended_at": None, "gives": []})
+    report = (report_before or Report(source=source, **times)).model_copy(
+        update={**times, "bind_ended_at": None, "gives": []}
+    )
     own_fields = {**times, "pod": event.pod, "reports": [report], "may_duplicate": [], "bind": None}
     return settle(original.model_copy(update=_list_additions(original, source) | own_fields))
 

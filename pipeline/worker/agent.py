@@ -22,7 +22,7 @@ from pipeline.worker.write_queue import (
     FindingWrite,
     QueuedWrite,
     RejectedRecord,
-    UnchangedAttempt,
+    UnchangedWrite,
 )
 from pipeline.worker.writer import Writer
 from runtime.kafka.broker_clock import trust_own_clock
@@ -222,7 +222,7 @@ class DecisionsAgent:
             partition.complete([record.offset])
 
         recorded_at, number = record_time(record), partition.number
-        await self._put(partition, UnchangedAttempt(event, record.offset, recorded_at, number, on_written, span.trace))
+        await self._put(partition, UnchangedWrite(event, record.offset, recorded_at, number, on_written, span.trace))
 
     def _to_device_record(self, event: AttemptEvent, record: Record) -> DecodedRecord[DevicesJudged] | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:

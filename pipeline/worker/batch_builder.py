@@ -47,7 +47,7 @@ from pipeline.worker.write_queue import (
     FindingWrite,
     QueuedWrite,
     RejectedRecord,
-    UnchangedAttempt,
+    UnchangedWrite,
 )
 from runtime.bounded_cache import BoundedCache
 from runtime.kafka.record import Record, identify_attempt
@@ -96,7 +96,7 @@ class BatchBuilder:
         """Build the batch of everything that follows from these writes."""
         batch = WriteBatch()
         histories = await self._histories.read(
-            {_identify(write) for write in writes if isinstance(write, AttemptWrite | UnchangedAttempt)}
+            {_identify(write) for write in writes if isinstance(write, AttemptWrite | UnchangedWrite)}
         )
         for write in writes:
             match write:
@@ -108,7 +108,7 @@ class BatchBuilder:
                     batch.add_finding(write.event)
                 case AttemptWrite():
                     await self._add(batch, write, histories)
-                case UnchangedAttempt():
+                case UnchangedWrite():
                     await self._add(batch, await self._restore(batch, write, histories), histories)
         self._metrics.batch_attempts.observe(len(batch.summaries))
         return batch
@@ -137,7 +137,7 @@ class BatchBuilder:
         self._count(summary, lines)
 
     async def _restore(
-        self, batch: WriteBatch, write: UnchangedAttempt, histories: Mapping[HistoryKey, PodHistoryChanged]
+        self, batch: WriteBatch, write: UnchangedWrite, histories: Mapping[HistoryKey, PodHistoryChanged]
     ) -> AttemptWrite:
         """Restore an attempt that its source found unchanged; one of which the original is lost is incomplete."""
         event, key = write.event, _identify(write)
@@ -295,7 +295,7 @@ class BatchBuilder:
             self._metrics.messages(message.reason).inc()
 
 
-def _identify(write: AttemptWrite | UnchangedAttempt) -> HistoryKey:
+def _identify(write: AttemptWrite | UnchangedWrite) -> HistoryKey:
     """Identify the history of the attempt's pod."""
     attempt = write.closed.summary if isinstance(write, AttemptWrite) else write.event
     return HistoryKey(write.partition, build_history_key(attempt.cluster, attempt.pod, attempt.scheduler))

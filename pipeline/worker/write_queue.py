@@ -42,7 +42,7 @@ class AttemptWrite(NamedTuple):
         return 2 * estimate_size(self.closed.summary) + sum(map(measure, self.closed.device_records))
 
 
-class UnchangedAttempt(NamedTuple):
+class UnchangedWrite(NamedTuple):
     """An attempt that its source found unchanged: the writer restores it from the one that it repeats."""
 
     event: AttemptUnchanged
@@ -95,7 +95,7 @@ class FindingWrite(NamedTuple):
         return 2_000 + sum(map(len, self.event.evidence))
 
 
-QueuedWrite = AttemptWrite | UnchangedAttempt | EarlyDevices | RejectedRecord | FindingWrite
+QueuedWrite = AttemptWrite | UnchangedWrite | EarlyDevices | RejectedRecord | FindingWrite
 
 
 def derive_policy(settings: WorkerSettings) -> WriterPolicy:

@@ -23,7 +23,7 @@ ATTEMPT = AttemptRef.start(
     Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED
 )
 NAMES = ("node1", "node2", "node3", "node4", "cpu-node")
-GONE = ("broken-node",)
+MISSING_NODES = ("broken-node",)
 
 
 def list_content(decision: Decision, circumstances: Circumstances) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def test_two_decisions_have_one_digest_exactly_where_their_records_say_the_same(
 ) -> None:
     columns, chance = build_columns(uses), random.Random(seed)
     tries = []
-    for asked in (pod, pod, other):
-        names = [*NAMES, *GONE][: chance.choice([5, 6, 6])]
+    for requesting in (pod, pod, other):
+        names = [*NAMES, *MISSING_NODES][: chance.choice([5, 6, 6])]
         chance.shuffle(names)
-        if decision := decide_pod(columns, asked, names):
+        if decision := decide_pod(columns, requesting, names):
             circumstances = Circumstances(settings_digest="a" if is_described else chance.choice("ab"))
             tries.append((list_content(decision, circumstances), digest_refusals(decision, circumstances)))
     for content, digest in tries:
