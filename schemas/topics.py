@@ -16,7 +16,7 @@ from .events import (
     DevicesJudged,
     Event,
     FindingReported,
-    MessageEmitted,
+    MessagesEmitted,
     NodeChecked,
     NodeObserved,
     NodeRegistered,
@@ -137,7 +137,7 @@ MESSAGES: Final = Topic(
     name="schedulerlog.messages",
     description="The event texts that people see in kubectl describe",
     key="cluster/namespace/name of the pod",
-    events=(MessageEmitted,),
+    events=(MessagesEmitted,),
 )
 FINDINGS: Final = Topic(
     name="schedulerlog.findings",

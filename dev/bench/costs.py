@@ -6,6 +6,7 @@ that does the same work each time: on a machine with other work it takes longer,
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import Final
@@ -39,7 +40,10 @@ def measure_costs() -> Result:
         ", ".join(f"{count} attempts of {nodes:,} nodes" for nodes, count in SIZES.items())
         + f" x {cluster.DEVICES_PER_NODE} devices, different pods, all refused; 1 % of the nodes change in between; "
         "then each again, unchanged",
-        add_ratios([first, *figures], lambda loop, this: this / loop),
+        tuple(
+            figure if figure.unit == _UNIT else replace(figure, ratio=None)
+            for figure in add_ratios([first, *figures], lambda loop, this: this / loop)
+        ),
     )
 
 
@@ -70,6 +74,8 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         _to_figure(f"{where}: index writer", _add(first.documents, first.bodies)),
         _to_figure(f"{where}: repeated attempt, worker", again.worker),
         _to_figure(f"{where}: repeated attempt, index writer", _add(again.documents, again.bodies)),
+        _to_byte_figure(f"{where}: all topics", first.topic_bytes),
+        _to_byte_figure(f"{where}: all topics, repeated attempt", again.topic_bytes),
     ]
 
 
@@ -98,6 +104,10 @@ def _run_calibration() -> int:
     for number in range(CALIBRATION_ROUNDS):
         total += number * number % 7
     return total + len(orjson.dumps(list(range(CALIBRATION_ROUNDS))))
+
+
+def _to_byte_figure(path: str, sizes: Sequence[int]) -> Figure:
+    return Figure(path, median(sizes) / 1_000, "kB")
 
 
 def _to_figure(path: str, milliseconds: Sequence[float]) -> Figure:

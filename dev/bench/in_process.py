@@ -32,6 +32,8 @@ class Spent:
     worker: list[float] = field(default_factory=list)
     documents: list[float] = field(default_factory=list)
     bodies: list[float] = field(default_factory=list)
+    topic_bytes: list[int] = field(default_factory=list)
+    """Bytes of all records of each attempt, with keys and headers, before compression."""
 
     def sum_seconds(self) -> float:
         return sum(map(sum, (self.worker, self.documents, self.bodies))) / 1_000
@@ -98,6 +100,7 @@ class InProcess:
             if not published or any(record.topic == DEAD_LETTERS.name for record in published):
                 # An attempt that is never complete would never be published, and look fast.
                 raise RuntimeError("the worker published no attempt, or rejected a record of it")
+            self.spent.topic_bytes.append(_count_bytes([*records, *published]))
             documents += self.index(published)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
@@ -123,6 +126,13 @@ class InProcess:
 
     def _to_record(self, topic: str, record: EncodedRecord) -> Record:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers)
+
+
+def _count_bytes(records: Iterable[EncodedRecord]) -> int:
+    return sum(
+        len(record.key) + len(record.value) + sum(len(name) + len(value) for name, value in record.headers)
+        for record in records
+    )
 
 
 def decode_attempt(records: Iterable[EncodedRecord]) -> list[AttemptEvent]:

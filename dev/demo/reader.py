@@ -12,7 +12,7 @@ import httpx
 from runtime.kafka.consumer import connected, create_consumer, read_to_end
 from runtime.settings.kafka_connection import build_kafka_connection
 from schemas.codec.records import decode
-from schemas.events import MessageEmitted
+from schemas.events import MessagesEmitted, PodMessage
 from schemas.json_types import Json
 from schemas.topics import MESSAGES
 
@@ -46,14 +46,14 @@ class Reader:
     def search(self, **query: str) -> Json:
         return self.get("/api/v1/schedulerlogs", **query)
 
-    def read_messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
+    def read_messages(self, count: int, timeout_seconds: float = 30) -> list[PodMessage]:
         """Read the first ``count`` event messages on the topic, by the time they report; fewer after a timeout."""
         return sorted(
             asyncio.run(self._consume_messages(count, timeout_seconds)), key=lambda message: message.reported_at
         )
 
-    async def _consume_messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
-        messages: list[MessageEmitted] = []
+    async def _consume_messages(self, count: int, timeout_seconds: float) -> list[PodMessage]:
+        messages: list[PodMessage] = []
         async with connected(
             create_consumer(build_kafka_connection(self._bootstrap_servers), MESSAGES.name)
         ) as consumer:
@@ -61,7 +61,7 @@ class Reader:
             while len(messages) < count and time.monotonic() < deadline:
                 async for record in read_to_end(consumer):
                     event = decode(record.value, record.headers)
-                    messages += [event] if isinstance(event, MessageEmitted) else []
+                    messages += event.list_messages() if isinstance(event, MessagesEmitted) else []
                 await asyncio.sleep(0.05)
         return messages
 

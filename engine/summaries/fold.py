@@ -77,7 +77,7 @@ class AttemptFold:
         """Add a record, in any order; a record that was added before changes nothing.
 
         Raises ``ValueError`` for a record of another attempt. Events that add nothing to a summary
-        (``AttemptSummarized``, ``MessageEmitted``) are ignored.
+        (``AttemptSummarized``, ``MessagesEmitted``) are ignored.
         """
         self._update_head(event)
         match event:

@@ -4,7 +4,7 @@ Lines per reason exist only if no node fits, as in HAMi; unlike HAMi's they also
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -14,8 +14,19 @@ import numpy.typing as npt
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.named_pods import hide_other_pods
 from engine.summaries.text import MAX_BYTES, NODE_UNREGISTERED, cut, join_within_limit, write_refusal
-from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
+from schemas.events import (
+    FITS,
+    NOT_REACHED,
+    PICKED,
+    REFUSED,
+    UNREGISTERED,
+    AttemptSummarized,
+    MessagesEmitted,
+    PodMessage,
+    Refusal,
+)
 from schemas.events.base import OFFERED_NODES
+from schemas.events.messages import RECORD_CHARACTERS, MessageLine
 
 Ints = npt.NDArray[np.int64]
 
@@ -34,14 +45,19 @@ class _Line(NamedTuple):
     text: str
 
 
-def build_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
+def build_messages(summary: AttemptSummarized) -> list[MessagesEmitted]:
     """Build the event lines about an attempt in the order of its phases; a phase without a report has no lines."""
-    messages = []
+    messages = list[MessagesEmitted]()
     if summary.ended_at:
-        messages += [_build_message(summary, _find_first_end(summary), line) for line in _write_filter_lines(summary)]
+        messages += _build_records(summary, _find_first_end(summary), _write_filter_lines(summary))
     if summary.bind:
-        messages += [_build_message(summary, summary.bind.ended_at, line) for line in _write_bind_lines(summary)]
+        messages += _build_records(summary, summary.bind.ended_at, _write_bind_lines(summary))
     return messages
+
+
+def list_messages(summary: AttemptSummarized) -> list[PodMessage]:
+    """List the event lines about an attempt one by one."""
+    return [message for event in build_messages(summary) for message in event.list_messages()]
 
 
 def _find_first_end(summary: AttemptSummarized) -> datetime:
@@ -108,21 +124,39 @@ def _write_bind_lines(summary: AttemptSummarized) -> list[_Line]:
     return [_Line("Warning", BINDING_FAILED, "", cut(bind.error))]
 
 
-def _build_message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> MessageEmitted:
-    return MessageEmitted.model_construct(
-        cluster=summary.cluster,
-        attempt_id=summary.attempt_id,
-        pod=summary.pod,
-        scheduler=summary.scheduler,
-        started_at=summary.started_at,
-        reported_at=reported_at,
-        severity=line.severity,
-        reason=line.reason,
-        code=line.code,
-        # It leaves for the pod's own namespace: as an event there, and in alerts and webhooks.
-        message=hide_other_pods(line.text, summary.pod.namespace),
-        workload=summary.description.workload if summary.description else "",
-    )
+def _build_records(
+    summary: AttemptSummarized, reported_at: datetime, lines: Sequence[_Line]
+) -> Iterator[MessagesEmitted]:
+    """Build the records of one phase, whose lines have one severity and one reason."""
+    for part in _divide(lines):
+        yield MessagesEmitted.model_construct(
+            cluster=summary.cluster,
+            attempt_id=summary.attempt_id,
+            pod=summary.pod,
+            scheduler=summary.scheduler,
+            started_at=summary.started_at,
+            reported_at=reported_at,
+            severity=part[0].severity,
+            reason=part[0].reason,
+            lines=[
+                # It leaves for the pod's own namespace: as an event there, and in alerts and webhooks.
+                MessageLine.model_construct(code=line.code, message=hide_other_pods(line.text, summary.pod.namespace))
+                for line in part
+            ],
+            workload=summary.description.workload if summary.description else "",
+        )
+
+
+def _divide(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Divide lines into those of one record."""
+    parts, length = list[list[_Line]](), 0
+    for line in lines:
+        length += len(line.code) + len(line.text)
+        if not parts or length > RECORD_CHARACTERS:
+            parts.append([])
+            length = len(line.code) + len(line.text)
+        parts[-1].append(line)
+    return parts
 
 
 def _fits(summary: AttemptSummarized) -> bool:

@@ -15,8 +15,9 @@ from schemas.events import (
     DetailDropped,
     Event,
     FindingReported,
-    MessageEmitted,
+    MessagesEmitted,
     NodeChecked,
+    PodMessage,
     PodObserved,
     WorkloadObserved,
 )
@@ -54,7 +55,7 @@ class DeadLettered(NamedTuple):
 
 
 AlertInput: TypeAlias = (
-    MessageEmitted
+    PodMessage
     | BindConcluded
     | DetailDropped
     | FindingReported
@@ -79,7 +80,7 @@ _DECODED: Final = frozenset(
         BindConcluded,
         DetailDropped,
         FindingReported,
-        MessageEmitted,
+        MessagesEmitted,
         NodeChecked,
         PodObserved,
         WorkloadObserved,
@@ -124,6 +125,8 @@ def _list_event_inputs(event: object, topic: str, received_at: datetime) -> list
         # Of the decisions one record of each attempt and each bind is enough, and these are decoded anyway.
         is_alive = SchedulerActivity(event.cluster, event.scheduler, received_at, event.reader)
         return [is_alive, *_list_decision_inputs(event, received_at)]
+    if isinstance(event, MessagesEmitted):
+        return [*event.list_messages()]
     if isinstance(event, FindingReported) and topic == DECISIONS.name:
         return []  # The worker copies it to the topic of findings, where it is read once.
     return [event] if isinstance(event, Event) else []  # type: ignore[list-item]

@@ -11,7 +11,7 @@ from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import DEFAULT_CLUSTER, AlertChanged, AttemptEvent, PodObserved, WorkloadObserved
+from schemas.events import DEFAULT_CLUSTER, AlertChanged, AttemptEvent, PodMessage, PodObserved, WorkloadObserved
 from schemas.events.alerts import compute_fingerprint
 
 REPEATED_EVERY: Final = timedelta(days=1)
@@ -126,4 +126,4 @@ def _find_namespace(event: AlertInput) -> str:
     """Find the namespace that the input is about; empty for one about a node or a scheduler."""
     if isinstance(event, WorkloadObserved):
         return event.namespace
-    return event.pod.namespace if isinstance(event, AttemptEvent | PodObserved) else ""
+    return event.pod.namespace if isinstance(event, AttemptEvent | PodMessage | PodObserved) else ""

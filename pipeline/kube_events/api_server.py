@@ -14,7 +14,7 @@ from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
 from runtime.kubernetes.resources import EVENTS, PODS, Key
-from schemas.events import MessageEmitted
+from schemas.events import PodMessage
 from schemas.json_types import Json
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def read_uid(api: EventsApi, namespace: str, pod: str) -> str:
 
 
 async def count_in_event(
-    api: EventsApi, events: EventSeries, name: str, messages: Sequence[MessageEmitted], namespaces: KnownNamespaces
+    api: EventsApi, events: EventSeries, name: str, messages: Sequence[PodMessage], namespaces: KnownNamespaces
 ) -> int:
     """Make the event count the ``messages`` that it does not count yet; return their number. A new event's text names
     no pod of other ``namespaces``.

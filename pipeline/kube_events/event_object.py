@@ -10,7 +10,7 @@ from engine.summaries.text import cut
 from pipeline.kube_events.event_series import AttemptCounts, PublishedEvent, derive_series
 from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
 from schemas.codec.records import format_rfc3339
-from schemas.events import MessageEmitted
+from schemas.events import PodMessage
 
 SERIES: Final = "schedulerlog.io/series"
 COUNTED: Final = "schedulerlog.io/counted"
@@ -21,7 +21,7 @@ _MAX_REASON: Final = 128
 """The API server's limit for ``reason``."""
 
 
-def make_event(name: str, messages: Sequence[MessageEmitted], namespaces: KnownNamespaces) -> dict[str, Any]:
+def make_event(name: str, messages: Sequence[PodMessage], namespaces: KnownNamespaces) -> dict[str, Any]:
     """Make the event that ``messages`` begin: at least one, all of one series.
 
     The first gives the text, without the pods of other ``namespaces``.
@@ -67,7 +67,7 @@ def _make_series(count: int, latest_at: datetime) -> dict[str, Any]:
     return {"series": {"count": count, "lastObservedTime": format_rfc3339(latest_at)}}
 
 
-def make_patch(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
+def make_patch(event: PublishedEvent, messages: Sequence[PodMessage]) -> dict[str, Any]:
     """Make the patch that counts ``messages`` too. It conflicts if the event has changed since it was read."""
     count = event.count + len({message.attempt_id for message in messages})
     counted = event.counted.with_more(messages).write()

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, Self
 
-from schemas.events import MessageEmitted
+from schemas.events import PodMessage
 from schemas.ids import count_microseconds
 
 FRESH: Final = timedelta(minutes=10)
@@ -34,13 +34,13 @@ def _digest(*parts: str) -> str:
     return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def derive_series(message: MessageEmitted) -> str:
+def derive_series(message: PodMessage) -> str:
     """Derive the id of the message's series: what Kubernetes treats as one series, and the reason code."""
     pod = message.pod
     return _digest(pod.namespace, pod.name, pod.uid, message.scheduler, message.reason, message.code)
 
 
-def derive_name(message: MessageEmitted) -> str:
+def derive_name(message: PodMessage) -> str:
     """Name the event that a message begins: the same whenever it is derived, so a repeated create conflicts."""
     # A name has at most 253 characters: 200 of the pod's, then the digests of series and text.
     return f"{message.pod.name[:200].rstrip('.-')}.{derive_series(message)}{_digest(message.message)[:8]}"
@@ -55,11 +55,11 @@ class AttemptCounts:
     latest: tuple[tuple[int, str], ...] = ()
     """Microsecond and shortened id of the counted attempts after ``floor``, ascending."""
 
-    def has(self, message: MessageEmitted) -> bool:
+    def has(self, message: PodMessage) -> bool:
         reported = count_microseconds(message.reported_at)
         return reported <= self.floor or (reported, message.attempt_id[:_ID_LENGTH]) in self.latest
 
-    def with_more(self, messages: Iterable[MessageEmitted]) -> Self:
+    def with_more(self, messages: Iterable[PodMessage]) -> Self:
         more = {(count_microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
         attempts = sorted({*self.latest, *more})
         # What is forgotten raises the floor: an attempt that is older still counts as counted, rather than twice.
@@ -105,7 +105,7 @@ class PublishedEvent:
     def counted(self) -> AttemptCounts:
         return AttemptCounts.read(self.annotation)
 
-    def list_uncounted(self, messages: Iterable[MessageEmitted]) -> list[MessageEmitted]:
+    def list_uncounted(self, messages: Iterable[PodMessage]) -> list[PodMessage]:
         counted = self.counted
         return [message for message in messages if not counted.has(message)]
 
@@ -141,10 +141,10 @@ class EventSeries:
             if now - event.latest_at > DROPPED_AFTER:
                 self.drop(namespace, name)
 
-    def assign(self, messages: Sequence[MessageEmitted]) -> dict[tuple[str, str], list[MessageEmitted]]:
+    def assign(self, messages: Sequence[PodMessage]) -> dict[tuple[str, str], list[PodMessage]]:
         """Assign the messages to events: by namespace and name of the event, each list in the order it was read."""
         starts: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
-        assigned: dict[tuple[str, str], list[MessageEmitted]] = {}
+        assigned: dict[tuple[str, str], list[PodMessage]] = {}
         for message in messages:
             series = message.pod.namespace, derive_series(message)
             series_starts = starts.setdefault(series, self._list_starts(series))
@@ -159,7 +159,7 @@ class EventSeries:
         return [(self._events[series[0], name].started_at, name) for name in self._names.get(series, ())]
 
 
-def _choose_event(message: MessageEmitted, starts: Sequence[tuple[datetime, str]]) -> str:
+def _choose_event(message: PodMessage, starts: Sequence[tuple[datetime, str]]) -> str:
     """Choose the event with the message's own text, unless it began later; else the newest if it is fresh; else a new
     one."""
     new_name = derive_name(message)

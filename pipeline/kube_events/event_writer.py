@@ -17,7 +17,7 @@ from runtime.kafka.record import DecodedRecord, Record, identify_record
 from runtime.kubernetes.errors import KubeApiError
 from runtime.settings.names import DEFAULT_CLUSTER
 from schemas.codec.records import EncodedRecord, Rejected, decode
-from schemas.events import MessageEmitted
+from schemas.events import MessagesEmitted, PodMessage
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +59,14 @@ class EventWriter:
         self._events = None
 
     async def write(self, records: Sequence[Record], now: datetime) -> None:
-        """Return when every message is counted by an event, dead-lettered or passed over."""
+        """Return when every message is counted by an event, dead-lettered with its record or passed over."""
         wanted = [decoded for record in records if (decoded := await self._read(record, now))]
         with_uid = [decoded for decoded in await asyncio.gather(*map(self._with_uid, wanted)) if decoded]
+        of_records = [(message, decoded.record) for decoded in with_uid for message in decoded.event.list_messages()]
         # By identity: two records may hold equal messages.
-        records_by_message = {id(decoded.event): decoded.record for decoded in with_uid}
+        records_by_message = {id(message): record for message, record in of_records}
         events = await self._load_events()
-        assigned = events.assign([decoded.event for decoded in with_uid])
+        assigned = events.assign([message for message, _ in of_records])
         await asyncio.gather(
             *(
                 self._write_event(events, name, messages, [records_by_message[id(message)] for message in messages])
@@ -87,32 +88,32 @@ class EventWriter:
                 self._backoff.note_success()
         return self._events
 
-    async def _read(self, record: Record, now: datetime) -> DecodedRecord[MessageEmitted] | None:
+    async def _read(self, record: Record, now: datetime) -> DecodedRecord[MessagesEmitted] | None:
         event = decode(record.value, record.headers)
-        if isinstance(event, MessageEmitted):
+        if isinstance(event, MessagesEmitted):
             # Also of those that are passed over: others may name their pods.
             self._namespaces.add([event.pod.namespace])
             outcome = self._explain_passing(event, now)
             if not outcome:
                 return DecodedRecord(event, record)
-            self._count(outcome)
+            self._count(outcome, len(event.lines))
         else:
             content = str(event) if isinstance(event, Rejected) else event.TYPE
-            await self._reject([record], f"not a message: {content}")
+            await self._reject([record], f"no messages: {content}")
             self._count("rejected")
         return None
 
-    def _explain_passing(self, message: MessageEmitted, now: datetime) -> str:
-        """Explain why the message is not written; empty if it is."""
-        if message.cluster != self._policy.cluster:
+    def _explain_passing(self, messages: MessagesEmitted, now: datetime) -> str:
+        """Explain why the messages are not written; empty if they are."""
+        if messages.cluster != self._policy.cluster:
             return "passed_over"
-        if self._policy.schedulers and message.scheduler not in self._policy.schedulers:
+        if self._policy.schedulers and messages.scheduler not in self._policy.schedulers:
             return "passed_over"
-        return "too_old" if now - message.reported_at > self._policy.max_age else ""
+        return "too_old" if now - messages.reported_at > self._policy.max_age else ""
 
-    async def _with_uid(self, decoded: DecodedRecord[MessageEmitted]) -> DecodedRecord[MessageEmitted] | None:
-        """Add the UID of the message's pod, by which ``kubectl describe`` finds events; None if the pod was deleted."""
-        message, pod = decoded.event, decoded.event.pod
+    async def _with_uid(self, decoded: DecodedRecord[MessagesEmitted]) -> DecodedRecord[MessagesEmitted] | None:
+        """Add the UID of the messages' pod, by which ``kubectl describe`` finds events; None if it was deleted."""
+        messages, pod = decoded.event, decoded.event.pod
         if pod.uid:
             return decoded
         while True:
@@ -123,13 +124,13 @@ class EventWriter:
                 await self._backoff.wait_after_failure(_explain(error))
                 continue
             if not uid:
-                self._count("pod_gone")
+                self._count("pod_gone", len(messages.lines))
                 return None
-            with_uid = message.model_copy(update={"pod": pod.model_copy(update={"uid": uid})})
+            with_uid = messages.model_copy(update={"pod": pod.model_copy(update={"uid": uid})})
             return DecodedRecord(with_uid, decoded.record)
 
     async def _write_event(
-        self, events: EventSeries, name: str, messages: Sequence[MessageEmitted], records: Sequence[Record]
+        self, events: EventSeries, name: str, messages: Sequence[PodMessage], records: Sequence[Record]
     ) -> None:
         while True:
             try:

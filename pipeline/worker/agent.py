@@ -39,7 +39,7 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    MessageEmitted,
+    MessagesEmitted,
 )
 from schemas.index_family import describe_impossible
 from schemas.topics import DECISIONS
@@ -144,7 +144,7 @@ class DecisionsAgent:
         # These are what this worker publishes itself: on this topic they came from somebody else, and folding them
         # makes no attempt.
         elif not isinstance(event, AttemptEvent) or isinstance(
-            event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessageEmitted
+            event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessagesEmitted
         ):
             self._skip(partition, record, event, "passed_over")
         elif impossible := await self._find_impossible_time(event):

@@ -18,7 +18,7 @@ from schemas.events import (
     Contribution,
     DevicesJudged,
     FindingReported,
-    MessageEmitted,
+    MessagesEmitted,
     PodHistoryChanged,
     PublishedAttempt,
     SummaryLocation,
@@ -34,9 +34,9 @@ def encode_attempt(event: AttemptSummarized | AttemptRepeated, trace: Trace = NO
     return [with_trace(record, trace) for record in records]
 
 
-def encode_messages(lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE) -> Iterator[EncodedRecord]:
-    for line in lines:
-        yield with_trace(encode(line, MESSAGES.name), trace)
+def encode_messages(messages: Sequence[MessagesEmitted], trace: Trace = NO_TRACE) -> Iterator[EncodedRecord]:
+    for lines in messages:
+        yield with_trace(encode(lines, MESSAGES.name), trace)
 
 
 def forward_devices(record: DecodedRecord[DevicesJudged]) -> EncodedRecord:
@@ -83,10 +83,17 @@ def encode_count(
     return encode(event, ATTEMPT_COUNTS.name, partition)
 
 
-def select_new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
+def select_new_messages(
+    messages: Sequence[MessagesEmitted], written: AttemptSummarized | None
+) -> list[MessagesEmitted]:
     """Select the lines that were not published with ``written``. A line whose text has changed is published again."""
-    published = {(line.id, line.message) for line in build_messages(written)} if written else set()
-    return [line for line in lines if (line.id, line.message) not in published]
+    if not written:
+        return list(messages)
+    published = {(event.reason, line) for event in build_messages(written) for line in event.lines}
+    new_lines = [[line for line in event.lines if (event.reason, line) not in published] for event in messages]
+    return [
+        event.model_copy(update={"lines": lines}) for event, lines in zip(messages, new_lines, strict=True) if lines
+    ]
 
 
 def may_get_more(summary: AttemptSummarized) -> bool:
@@ -119,14 +126,14 @@ class WriteBatch:
     """Indices into ``outgoing`` of the parts of a summary, by attempt id."""
 
     def add_attempt(
-        self, event: AttemptSummarized | AttemptRepeated, lines: Sequence[MessageEmitted], trace: Trace = NO_TRACE
+        self, event: AttemptSummarized | AttemptRepeated, messages: Sequence[MessagesEmitted], trace: Trace = NO_TRACE
     ) -> None:
-        """Add the record of the attempt, and of the messages that are new."""
+        """Add the record of the attempt, and of its messages that are new."""
         records = encode_attempt(event, trace)
         if isinstance(event, AttemptSummarized):
             self._parts[event.attempt_id] = range(len(self.outgoing), len(self.outgoing) + len(records))
         self.outgoing += records
-        self.outgoing += encode_messages(lines, trace)
+        self.outgoing += encode_messages(messages, trace)
 
     def add_devices(self, records: Sequence[DecodedRecord[DevicesJudged]]) -> None:
         self.outgoing += map(forward_devices, records)

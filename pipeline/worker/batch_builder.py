@@ -51,7 +51,7 @@ from pipeline.worker.write_queue import (
 )
 from runtime.bounded_cache import BoundedCache
 from runtime.kafka.record import Record, identify_attempt
-from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PodWait, PublishedAttempt
+from schemas.events import AttemptSummarized, MessagesEmitted, PodHistoryChanged, PodWait, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
 logger = logging.getLogger(__name__)
@@ -132,9 +132,9 @@ class BatchBuilder:
         before = find_predecessor(history, summary)
         original = find_original(history, closed.repeats) if closed.repeats else before
         past = derive_past(history, summary)
-        attempt, lines = await self._publish(batch, write, summary, matched, (before, original), past)
+        attempt, messages = await self._publish(batch, write, summary, matched, (before, original), past)
         batch.histories[key] = with_published(history, summary, attempt, closed)
-        self._count(summary, lines)
+        self._count(summary, messages)
 
     async def _restore(
         self, batch: WriteBatch, write: UnchangedWrite, histories: Mapping[HistoryKey, PodHistoryChanged]
@@ -203,7 +203,7 @@ class BatchBuilder:
         matched: MatchedAttempt,
         earlier: tuple[PublishedAttempt | None, PublishedAttempt | None],
         past: PodPast,
-    ) -> tuple[PublishedAttempt, list[MessageEmitted]]:
+    ) -> tuple[PublishedAttempt, list[MessagesEmitted]]:
         """Add the attempt's records, some of which may be published already.
 
         earlier: the attempt before this one, and the one that this one may repeat.
@@ -216,7 +216,7 @@ class BatchBuilder:
             episode, episode_started_at = before.episode, before.episode_started_at
         elif before:
             changes = await self._describe_changes(batch, before, summary)
-        lines = select_new_messages(build_messages(summary), written)
+        messages = select_new_messages(build_messages(summary), written)
         is_unchanged = bool(write.closed.repeats)
         is_repetition = not matched.is_stored_in_full and repeats(original, summary, digests, is_unchanged=is_unchanged)
         wait = self._derive_wait(summary)
@@ -228,7 +228,7 @@ class BatchBuilder:
             in_episode = original.model_copy(update={"episode": episode, "episode_started_at": episode_started_at})
             repeated = build_repetition(in_episode, with_past, digests)
         if repeated:
-            batch.add_attempt(repeated, lines, write.trace)
+            batch.add_attempt(repeated, messages, write.trace)
         else:
             # A repetition has no detail of its own: that of the attempt that it repeats says the same.
             self._add_devices(batch, write.closed, summary, written)
@@ -236,7 +236,7 @@ class BatchBuilder:
                 "episode": episode, "episode_started_at": episode_started_at, "changes": changes,
                 **pod_fields,
             }  # fmt: skip
-            batch.add_attempt(summary.model_copy(update=compared), lines, write.trace)
+            batch.add_attempt(summary.model_copy(update=compared), messages, write.trace)
         for finding in audit_attempt(summary):
             batch.add_finding(finding)
         adds = derive_contribution(summary, self._pool_of)
@@ -265,7 +265,7 @@ class BatchBuilder:
             scheduler_message=repeated.scheduler_message if repeated else None,
             nominated=repeated.nominated if repeated else None,
         )
-        return attempt, lines
+        return attempt, messages
 
     @staticmethod
     def _add_devices(
@@ -289,10 +289,10 @@ class BatchBuilder:
         self._metrics.dead_letters.inc()
         batch.outgoing.append(to_dead_letter(record, cause, datetime.now(UTC)))
 
-    def _count(self, summary: AttemptSummarized, new_lines: Sequence[MessageEmitted]) -> None:
+    def _count(self, summary: AttemptSummarized, new_messages: Sequence[MessagesEmitted]) -> None:
         self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()
-        for message in new_lines:
-            self._metrics.messages(message.reason).inc()
+        for messages in new_messages:
+            self._metrics.messages(messages.reason).inc(len(messages.lines))
 
 
 def _identify(write: AttemptWrite | UnchangedWrite) -> HistoryKey:

@@ -24,7 +24,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
     AttemptSummarized   (pipeline) the whole attempt, ready to be read
     AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
 ``messages``
-    MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
+    MessagesEmitted     (pipeline) the lines of event text of a phase, as in ``kubectl describe``
 ``trends``
     AttemptCounted      (pipeline) what an attempt adds to the counts of its minute
   TrendsCounted         (pipeline) the counts of one minute
@@ -88,7 +88,7 @@ from .device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, Pic
 from .devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from .field_types import DEFAULT_CLUSTER, ClusterName, Count, Integer, Moment, Words
 from .findings import FindingReported
-from .messages import MessageEmitted
+from .messages import MessageLine, MessagesEmitted, PodMessage
 from .node_states import MigSpan, MigUse, NodeStateChanged, VendorFields
 from .observations import (
     Condition,
@@ -160,7 +160,8 @@ __all__ = [
     "Integer",
     "JudgedObstacle",
     "LockHolder",
-    "MessageEmitted",
+    "MessageLine",
+    "MessagesEmitted",
     "MigInstanceProfile",
     "MigSpan",
     "MigUse",
@@ -178,6 +179,7 @@ __all__ = [
     "PickedDevice",
     "PodDescription",
     "PodHistoryChanged",
+    "PodMessage",
     "PodObserved",
     "PodRef",
     "PodWait",
@@ -211,7 +213,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     FindingReported,
     AttemptSummarized,
     AttemptRepeated,
-    MessageEmitted,
+    MessagesEmitted,
     AttemptCounted,
     TrendsCounted,
     PodHistoryChanged,

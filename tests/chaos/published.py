@@ -58,7 +58,7 @@ def _check_ids(topics: Topics) -> Iterable[str]:
     """Check that a fact has one id, and an id one content: a reader drops repetitions by their id."""
     facts = {
         "summary": (topics.attempts, ("attempt_id", "version", "part")),
-        "message": (topics.messages, ("attempt_id", "reason", "code")),
+        "message": (topics.messages, ("attempt_id", "reason")),
         "device verdicts": (topics.device_verdicts, ("attempt_id", "part")),
         "count": (topics.attempt_counts, ("attempt_id",)),
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engine.summaries.fold import summarize
-from engine.summaries.messages import FILTERING_FAILED, build_messages
+from engine.summaries.messages import FILTERING_FAILED, list_messages
 from engine.summaries.text import write_refusal
 from ingest.lines.blocks import Lines, Origin
 from ingest.readers.hami.reader import HamiLog
@@ -188,7 +188,7 @@ def _compare_devices(
 
 def _compare_events(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
     """Compare events: all of HAMi's lines must be among ours, which also name nodes refused without devices."""
-    mine = [message for message in build_messages(summary) if not message.reason.startswith("Binding")]
+    mine = [message for message in list_messages(summary) if not message.reason.startswith("Binding")]
     ours = {f"{message.severity} {message.reason} {message.message}" for message in mine}
     for line in truth["events"]:
         unscored = _drop_scores(line)

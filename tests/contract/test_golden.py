@@ -24,7 +24,7 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    MessageEmitted,
+    MessagesEmitted,
     NodeChecked,
     NodeObserved,
     NodeRegistered,
@@ -451,11 +451,14 @@ def test_attempt_summarized_says_what_changed() -> None:
     assert read_golden(AttemptSummarized, "006").changes == [], "a record of before the field"
 
 
-def test_a_message_says_its_line() -> None:
-    failed, fitted = read_golden(MessageEmitted, "001"), read_golden(MessageEmitted, "002")
-    assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")
-    assert failed.message == "3 nodes CardInsufficientMemory(node1,node3,node4)"
-    assert (fitted.severity, fitted.code) == ("Normal", "")
+def test_messages_say_their_lines() -> None:
+    failed, fitted = read_golden(MessagesEmitted, "001"), read_golden(MessagesEmitted, "002")
+    assert (failed.severity, failed.reason) == ("Warning", "FilteringFailed")
+    assert [(line.code, line.message) for line in failed.lines] == [
+        ("CardInsufficientMemory", "3 nodes CardInsufficientMemory(node1,node3,node4)"),
+        ("", "no available node, 8 nodes do not meet"),
+    ]
+    assert (fitted.severity, fitted.lines[0].code) == ("Normal", "")
     assert (failed.workload, fitted.workload) == ("Job/train", "")
 
 

@@ -22,7 +22,7 @@ from pipeline.alerts.conditions.condition import (
 )
 from pipeline.alerts.inputs import AlertInput
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import MessageEmitted, PodObserved, PodRef
+from schemas.events import PodMessage, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
 
 _BINDING: Final = "Binding"
@@ -74,7 +74,7 @@ class _RefusedPod:
     current: dict[str, datetime] = field(default_factory=dict)
     """``since`` for the reasons of the latest attempt that was read completely."""
 
-    def refuse(self, message: MessageEmitted) -> None:
+    def refuse(self, message: PodMessage) -> None:
         if message.attempt_id != self.attempt_id:
             if message.reported_at < self.refused_at:
                 return  # An earlier attempt, delivered a second time.
@@ -123,12 +123,12 @@ class PendingCondition(RebuiltCondition):
         return {MESSAGES.name: self._for + self._forget, PODS.name: self._forget}
 
     def observe(self, event: AlertInput) -> None:
-        if isinstance(event, MessageEmitted):
+        if isinstance(event, PodMessage):
             self._observe_message(event)
         elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
             self._pods.pop(event.key, None)
 
-    def _observe_message(self, message: MessageEmitted) -> None:
+    def _observe_message(self, message: PodMessage) -> None:
         key = message.key
         refused = self._pods.get(key)
         if refused and refused.pod.uid != message.pod.uid and message.pod.uid:

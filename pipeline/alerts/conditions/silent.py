@@ -14,7 +14,7 @@ from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_minutes, to_timedelta
 from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import AlertChanged, MessageEmitted, PodObserved
+from schemas.events import AlertChanged, PodMessage, PodObserved
 from schemas.topics import DECISIONS, MESSAGES, NODES, PODS
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -64,7 +64,7 @@ class SilentCondition:
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, SchedulerActivity):
             self._observe_activity(_Scheduler(event.cluster, event.scheduler), event)
-        elif isinstance(event, MessageEmitted):
+        elif isinstance(event, PodMessage):
             waiting = self._waiting[_Scheduler(event.cluster, event.scheduler)]
             if event.severity == "Warning":
                 waiting[str(event.pod)] = event.reported_at

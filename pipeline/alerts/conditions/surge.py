@@ -13,7 +13,7 @@ from pipeline.alerts.conditions.condition import AlertRule, Firing, Minutes, to_
 from pipeline.alerts.conditions.occurrences import TickCounter
 from pipeline.alerts.inputs import AlertInput
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.events import AlertChanged, MessageEmitted
+from schemas.events import AlertChanged, PodMessage
 from schemas.topics import MESSAGES
 
 
@@ -46,7 +46,7 @@ class SurgeCondition:
         return {MESSAGES.name: self._window + self._before}
 
     def observe(self, event: AlertInput) -> None:
-        if isinstance(event, MessageEmitted):
+        if isinstance(event, PodMessage):
             first = self._first_message_at.get(event.cluster, event.reported_at)
             self._first_message_at[event.cluster] = min(first, event.reported_at)
             # The message about the whole attempt has no code; counting it would double every refusal.

@@ -20,7 +20,7 @@ from engine.fit.judge.decision import Allocation, Decision, Failed
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.node_lock import is_contention
 from engine.hami.reason_codes import ReasonCode
-from engine.summaries.messages import build_messages
+from engine.summaries.messages import list_messages
 from scheduler.hami_compat.klog.device_lines import has_several_requests, list_device_lines, to_container_key
 from scheduler.hami_compat.klog.log_line import LogLine, format_float, quote
 from schemas import events
@@ -176,7 +176,7 @@ def _render_nodes(pod: str, decision: Decision) -> Iterator[LogLine]:
 
 def _render_events(attempt: AttemptRef, summary: AttemptSummarized) -> Iterator[LogLine]:
     pod = quote(str(attempt.pod))
-    for message in build_messages(summary):
+    for message in list_messages(summary):
         if message.code in _WITHOUT_EVENT:
             continue
         fields = (

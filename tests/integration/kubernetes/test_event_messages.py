@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from dev.embedded.control_plane import ControlPlane
 from schemas.codec.records import encode
-from schemas.events import MessageEmitted, PodRef
+from schemas.events import MessagesEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.json_types import Json
 from schemas.topics import MESSAGES
@@ -65,14 +65,14 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
             client.delete(f"{RBAC}/{kind}/{name}")
 
 
-def build_retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessageEmitted]:
+def build_retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessagesEmitted]:
     """Build one message each of so many attempts, the latest a moment ago."""
     began = datetime.now(UTC) - timedelta(minutes=20)
     common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     return [
-        MessageEmitted.model_validate(
+        MessagesEmitted.model_validate(
             common
-            | {"pod": pod, "code": "CardInsufficientMemory", "message": REFUSED}
+            | {"pod": pod, "lines": [{"code": "CardInsufficientMemory", "message": REFUSED}]}
             | {"attempt_id": uuid.uuid5(uuid.NAMESPACE_URL, f"{pod}{number}").hex}
             | {"started_at": began + timedelta(seconds=number), "reported_at": began + timedelta(seconds=number)}
             | fields
@@ -81,7 +81,7 @@ def build_retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> lis
     ]
 
 
-async def send(kafka: str, messages: Sequence[MessageEmitted]) -> None:
+async def send(kafka: str, messages: Sequence[MessagesEmitted]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True) as producer:
         for record in map(encode, messages):
             await producer.send(MESSAGES.name, record.value, key=record.key, headers=record.headers)
@@ -173,7 +173,10 @@ async def test_nothing_is_lost_while_the_api_server_is_down_and_what_it_refuses_
         await send(kafka, build_retries(pod, 3))
         eventually(lambda: count_notes(list_written_events(client, namespace)) == {REFUSED: 3}, log.read_text)
         control_plane.api_server.kill()
-        await send(kafka, [*strangers, *build_retries(without_uid, 3, first=3, code="", message="words " * 300)])
+        await send(
+            kafka,
+            [*strangers, *build_retries(without_uid, 3, first=3, lines=[{"code": "", "message": "words " * 300}])],
+        )
         await send(kafka, build_retries(pod, 3, first=3))
         # It has tried, and tries again: what it could not write is not acknowledged.
         eventually(lambda: "Nothing is lost: trying again" in log.read_text(), log.read_text)

@@ -20,7 +20,7 @@ from aiokafka import AIOKafkaProducer
 from dev.embedded.control_plane import ControlPlane
 from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from schemas.codec.records import encode
-from schemas.events import MessageEmitted, PodRef
+from schemas.events import MessageLine, MessagesEmitted, PodRef
 from schemas.json_types import Json
 from schemas.topics import MESSAGES
 from tests.support.backends import Addresses
@@ -221,10 +221,10 @@ def _work_of_events(deployed: Deployed, client: Any) -> None:
 
     def send(number: int) -> None:
         now = datetime.now(UTC)
-        message = MessageEmitted(
+        message = MessagesEmitted(
             cluster="default", pod=PodRef(namespace="rights-work", name="trainer"), scheduler="schedulerlog",
             attempt_id=f"rights-{number}", started_at=now, reported_at=now, severity="Warning",
-            reason="FilteringFailed", code="CardInsufficientMemory", message="no node",
+            reason="FilteringFailed", lines=[MessageLine(code="CardInsufficientMemory", message="no node")],
         )  # fmt: skip
         asyncio.run(_send(servers, message))
 
@@ -239,7 +239,7 @@ def _work_of_events(deployed: Deployed, client: Any) -> None:
     deployed.wait_for("events", ("get", "events"))
 
 
-async def _send(servers: str, message: MessageEmitted) -> None:
+async def _send(servers: str, message: MessagesEmitted) -> None:
     record = encode(message)
     async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
         await producer.send_and_wait(MESSAGES.name, record.value, key=record.key, headers=record.headers)

@@ -19,7 +19,7 @@ from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
     DevicesJudged,
-    MessageEmitted,
+    MessagesEmitted,
     TrendsCounted,
 )
 from schemas.topics import ALERTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES, TRENDS
@@ -72,7 +72,7 @@ def read_events(running: Pipeline, topic: str) -> list[Any]:
 
 
 def list_announced(running: Pipeline) -> set[str]:
-    return {event.attempt_id for event in read_events(running, MESSAGES.name) if isinstance(event, MessageEmitted)}
+    return {event.attempt_id for event in read_events(running, MESSAGES.name) if isinstance(event, MessagesEmitted)}
 
 
 def count_results(running: Pipeline) -> Counter[str]:

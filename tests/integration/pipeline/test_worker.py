@@ -23,7 +23,7 @@ from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
     DevicesJudged,
-    MessageEmitted,
+    MessagesEmitted,
     Request,
 )
 from schemas.indices import INDICES
@@ -49,9 +49,9 @@ def build_attempts(namespace: str, count: int, *, bound: bool = True) -> list[li
     return attempts
 
 
-def read_messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
+def read_messages(running: Pipeline, namespace: str) -> list[MessagesEmitted]:
     events = (decode(record.value, record.headers) for record in running.read_topic("schedulerlog.messages"))
-    return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
+    return [event for event in events if isinstance(event, MessagesEmitted) and event.pod.namespace == namespace]
 
 
 def strip_comparison(summary: AttemptSummarized | Rejected) -> AttemptSummarized:
@@ -83,7 +83,7 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
     sent = build_attempts("plain", 4)
     running.send([event for events in sent for event in events])
     assert_each_is_stored_once_as_it_was_sent(running, "plain", sent)
-    lines = [event.message for event in read_messages(running, "plain")]
+    lines = [line.message for event in read_messages(running, "plain") for line in event.lines]
     assert sorted(set(lines)) == [
         "6 nodes CardCordoned(node0,node1,node2,node3,node4,node5)",
         "6 nodes CardInsufficientMemory(node0,node1,node2,node3,node4,node5)",
@@ -277,7 +277,7 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
 
 def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -> None:
     broken = EncodedRecord(
-        b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")]
+        b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.messages.emitted.v1"), ("own", b"\x00")]
     )
     before = len(running.read_topic("schedulerlog.dead-letters"))
     running.send_records([broken])
@@ -289,7 +289,7 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     lines = running.run_command("dead-letters", "show", str(dead[0].offset)).splitlines()
     assert lines[0] == "dead_letter_topic: schedulerlog.decisions"
     assert lines[-5:] == [
-        "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
+        "ce_type: io.schedulerlog.messages.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
     assert running.run_command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
     again = until(lambda: running.read_topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)

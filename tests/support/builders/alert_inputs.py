@@ -13,9 +13,9 @@ from schemas.events import (
     AlertChanged,
     BindConcluded,
     FindingReported,
-    MessageEmitted,
     NodeChecked,
     NodeProblem,
+    PodMessage,
     PodRef,
 )
 
@@ -39,36 +39,36 @@ def load_rules(folder: Path, *lines: str) -> list[Rule]:
     return load(path)
 
 
-def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **fields: Any) -> MessageEmitted:
-    common = {
+def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **fields: Any) -> PodMessage:
+    common: dict[str, Any] = {
         "cluster": "default",
         "scheduler": "hami-scheduler",
         "severity": "Warning",
         "reason": "FilteringFailed",
         "message": "…",
+        "workload": "",
     }
     fields_of_attempt = {
         "attempt_id": f"a{time}",
         "pod": pod,
         "code": code,
-        "started_at": to_time(time),
         "reported_at": to_time(time),
     }
-    return MessageEmitted.model_validate(common | fields_of_attempt | fields)
+    return PodMessage(**(common | fields_of_attempt | fields))
 
 
-def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[MessageEmitted]:
+def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[PodMessage]:
     """The messages of an attempt that found no node."""
     return [a_message(time, code, pod) for code in (*(codes or ("NumaNotFit",)), "")]
 
 
-def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAINER) -> MessageEmitted:
+def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAINER) -> PodMessage:
     return a_message(time, "", pod, severity="Normal", reason=reason)
 
 
 def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
     moments = {"started_at": to_time(time), "bind_started_at": to_time(time), "ended_at": to_time(time)}
-    common = {
+    common: dict[str, Any] = {
         "cluster": "default",
         "attempt_id": f"b{time}",
         "pod": TRAINER,
@@ -86,7 +86,7 @@ def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
 
 
 def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") -> FindingReported:
-    common = {
+    common: dict[str, Any] = {
         "cluster": "default",
         "attempt_id": f"f{time}",
         "pod": TRAINER,

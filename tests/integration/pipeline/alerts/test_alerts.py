@@ -22,7 +22,7 @@ from api.memory.alert_memory import AlertMemory, AlertsTopic
 from dev import embedded
 from runtime.settings.kafka_connection import KafkaConnection
 from schemas.codec.records import decode, encode
-from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
+from schemas.events import AlertChanged, Event, MessageLine, MessagesEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import ALERTS, MESSAGES
 from tests.support.harness.forked import Forked
@@ -67,14 +67,17 @@ def running(log: Path, *arguments: str) -> Iterator[Forked]:
             process.wait(timeout=120)
 
 
-def build_refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
+def build_refusals(pod: str, *minutes_ago: float) -> list[MessagesEmitted]:
     now = datetime.now(UTC)
     common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     ref = PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")
     return [
-        MessageEmitted.model_validate(
+        MessagesEmitted.model_validate(
             common
-            | {"pod": ref, "code": code, "message": "3 nodes NumaNotFit(a,b,c)"}
+            | {
+                "pod": ref,
+                "lines": [{"code": code, "message": "3 nodes NumaNotFit(a,b,c)"} for code in ("NumaNotFit", "")],
+            }
             | {
                 "attempt_id": f"{pod}-{ago}",
                 "started_at": now - timedelta(minutes=ago),
@@ -82,12 +85,13 @@ def build_refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
             }
         )
         for ago in minutes_ago
-        for code in ("NumaNotFit", "")
     ]
 
 
-def bound(pod: str) -> MessageEmitted:
-    return build_refusals(pod, 0)[1].model_copy(update={"severity": "Normal", "reason": "BindingSucceed"})
+def bound(pod: str) -> MessagesEmitted:
+    line = MessageLine(message="Successfully binding node [a]")
+    (refusal,) = build_refusals(pod, 0)
+    return refusal.model_copy(update={"severity": "Normal", "reason": "BindingSucceed", "lines": [line]})
 
 
 async def send(kafka: str, events: Sequence[Event], topic: str = MESSAGES.name) -> None:

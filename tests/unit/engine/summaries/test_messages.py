@@ -9,12 +9,13 @@ from engine.summaries.messages import (
     build_messages,
     build_search_text,
     count_refused_by_code,
+    list_messages,
     list_nodes_by_code,
     summarize_bind,
     summarize_filter,
 )
 from engine.summaries.text import MAX_BYTES, join_within_limit, write_reasons, write_refusal
-from schemas.codec.records import decode, encode
+from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import AttemptSummarized, Owner, PodDescription, Refusal
 from tests.support.builders.attempts import a_bind, an_attempt
 from tests.support.builders.events import a_refusal, a_summary
@@ -23,7 +24,7 @@ BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 
 
 def list_lines(summary: AttemptSummarized) -> list[tuple[str, str, str]]:
-    return [(message.severity, message.reason, message.message) for message in build_messages(summary)]
+    return [(message.severity, message.reason, message.message) for message in list_messages(summary)]
 
 
 def build_placed_attempt(policy: str = "binpack", **scores: float) -> AttemptSummarized:
@@ -120,7 +121,7 @@ def test_free_text_finds_messages_and_reasons() -> None:
 
 def test_thousands_of_nodes_are_counted_where_the_list_ends() -> None:
     summary = summarize(an_attempt({f"node-{i:04}": [["NumaNotFit"]] for i in range(2_000)}, nodes_a_record=500))
-    line = build_messages(summary)[0].message
+    (_, _, line), *_ = list_lines(summary)
     named = line.count("node-")
     assert line.startswith("2000 nodes NumaNotFit(node-0000,node-0001,")
     assert line.endswith(f"... and {2_000 - named} more)")
@@ -143,12 +144,35 @@ def test_a_long_error_is_cut_between_characters() -> None:
     assert "�" not in line
 
 
-def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
+def test_the_lines_of_a_phase_are_one_record_and_many_reasons_are_several() -> None:
+    summary = summarize([*an_attempt({"node1": [["NumaNotFit", "CardCordoned"]]}), a_bind(bound=False)])
+    assert [[line.code for line in event.lines] for event in build_messages(summary)] == [
+        ["CardCordoned", "NumaNotFit", ""], [""],
+    ]  # fmt: skip
+    many = a_summary(
+        [], refused_nodes={f"{number:02}" + "x" * 498: 1 for number in range(20)}, ended_at=summary.ended_at
+    )
+    records = build_messages(many)
+    # A line has its reason of 500 characters as its code and in its text, so that eight have nearly 9,000.
+    assert [len(event.lines) for event in records] == [8, 8, 5]
+    assert len({event.id for event in records}) == 3
+    assert list_lines(many)[-1][2].startswith("no available node"), "the line about the attempt comes last"
+
+
+def test_a_record_of_the_longest_lines_is_not_larger_than_any_other() -> None:
+    # A character that JSON writes as six.
+    reasons = {chr(1) * 1_000 + str(number): 1 for number in range(10)}
+    many = a_summary(["node1"], refused_nodes=reasons)
+    records = build_messages(many.model_copy(update={"ended_at": many.started_at}))
+    assert all(len(encode(event).value) <= MAX_VALUE_BYTES for event in records)
+
+
+def test_the_lines_of_each_phase_travel_as_a_record_with_an_id_of_its_own() -> None:
     devices = {"node1": [["NumaNotFit", "CardCordoned"]]}
     published = build_messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
     records = [encode(message) for message in published]
     assert [decode(record.value, record.headers) for record in records] == published
-    assert len({message.id for message in published}) == len(published) == 4
+    assert len({message.id for message in published}) == len(published) == 2
 
 
 @pytest.mark.parametrize(

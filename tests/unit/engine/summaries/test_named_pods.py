@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from engine.summaries.messages import build_messages
+from engine.summaries.messages import list_messages
 from engine.summaries.named_pods import HIDDEN_POD, hide_other_pods, hide_pods_in_attempt
 from schemas.events import BindOutcome
 from schemas.events.summaries import PodWait
@@ -98,6 +98,6 @@ def test_every_field_of_an_attempt_is_redacted_unless_it_is_known_to_hold_no_wor
 def test_the_messages_of_an_attempt_name_no_pod_of_another_namespace() -> None:
     """N5: they become events in the pod's own namespace."""
     summary = a_summary().model_copy(update={"error": f"no victim but {FOREIGN}", "ended_at": STARTED})
-    texts = [message.message for message in build_messages(summary)]
+    texts = [message.message for message in list_messages(summary)]
     assert f"no victim but {HIDDEN_POD}" in texts
     assert not [text for text in texts if FOREIGN in text]

@@ -106,7 +106,7 @@ def a_worker(number: int) -> PodRef:
 def test_the_pods_of_a_job_are_one_alert_with_their_number_and_an_example(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
     inputs: list[tuple[float, AlertInput]] = [
-        (time + number / 1_000, message.model_copy(update={"workload": "Job/train"}))
+        (time + number / 1_000, message._replace(workload="Job/train"))
         for time in range(0, 45, 5)
         for number in range(500)
         for message in a_refusal(time + number / 1_000, pod=a_worker(number))
@@ -127,10 +127,21 @@ def test_the_pods_of_a_job_are_one_alert_with_their_number_and_an_example(tmp_pa
     )
 
 
+def test_n5_an_alert_of_a_namespace_names_no_pod_of_another_one_that_messages_are_about(tmp_path: Path) -> None:
+    pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
+    inputs: list[tuple[float, AlertInput]] = [
+        (time, message) for time in range(0, 45, 5) for message in a_refusal(time, "see.team-b/keep")
+    ]
+    others = a_success(1, pod=PodRef(namespace="team-b", name="keep", uid="u"))
+    (alert,) = run(pending, [*inputs, (1, others)], 40)
+    assert "see." in alert.summary
+    assert "team-b" not in alert.summary
+
+
 def test_an_alert_of_a_workload_fires_until_none_of_its_pods_waits(tmp_path: Path) -> None:
     pending = load_rules(tmp_path, "kind: pending", "for_minutes: 30")
     inputs: list[tuple[float, AlertInput]] = [
-        (time, message.model_copy(update={"workload": "Job/train"}))
+        (time, message._replace(workload="Job/train"))
         for time in range(0, 50, 5)
         for number in range(2)
         if time < 40 or number

@@ -8,9 +8,10 @@ import pytest
 from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity, decode_inputs
 from schemas.codec.records import encode
 from schemas.events import AttemptConcluded, BindConcluded, Event, NodeChecked
-from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
+from schemas.topics import DEAD_LETTERS, DECISIONS, MESSAGES, NODES
 from tests.support.builders.alert_inputs import a_bind, a_check, to_time
 from tests.support.builders.attempts import an_attempt
+from tests.support.builders.messages import a_message, emit
 
 
 class Record(NamedTuple):
@@ -55,6 +56,12 @@ def test_a_bind_is_a_sign_of_life_too() -> None:
 def test_a_check_is_a_sign_of_life_of_the_scheduler_that_made_it(scheduler: str, alive: int) -> None:
     inputs = decode_event(NODES.name, a_check(0).model_copy(update={"scheduler": scheduler}))
     assert [isinstance(item, NodeChecked) for item in inputs] == [False] * alive + [True]
+
+
+def test_each_line_of_a_record_of_messages_is_an_input() -> None:
+    lines = [a_message(code="NumaNotFit"), a_message(code="", text="no available node, 3 nodes do not meet")]
+    messages = emit(*lines).model_copy(update={"reported_at": to_time(0)})
+    assert decode_event(MESSAGES.name, messages) == [line._replace(reported_at=to_time(0)) for line in lines]
 
 
 def test_records_of_devices_and_nodes_are_not_decoded() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
-from schemas.events import AlertChanged, Event, PodRef
+from schemas.events import AlertChanged, Event, PodMessage, PodRef
 from tests.support.builders.alert_inputs import (
     a_bind,
     a_check,
@@ -77,7 +77,7 @@ def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(s
 def move_to_cluster(item: AlertInput, cluster: str) -> AlertInput:
     if isinstance(item, Event):
         return item.model_copy(update={"cluster": cluster})
-    assert isinstance(item, SchedulerActivity)
+    assert isinstance(item, SchedulerActivity | PodMessage)
     return item._replace(cluster=cluster)
 
 

@@ -13,7 +13,7 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import read_summary
-from schemas.events import AttemptSummarized, Event, FindingReported, MessageEmitted
+from schemas.events import AttemptSummarized, Event, FindingReported, MessageLine, MessagesEmitted
 from schemas.indices import POD_STATES
 from schemas.topics import ATTEMPTS, DEAD_LETTERS
 from tests.support.builders.events import (
@@ -112,8 +112,10 @@ def test_of_two_of_the_same_version_the_attempt_that_was_published_first_is_kept
 
 
 def test_events_that_the_index_does_not_hold_are_passed_over() -> None:
-    line = MessageEmitted(**ATTEMPT, reported_at=STARTED, severity="Normal", reason="FilteringSucceed", message="m")
-    batch = build_batch(line, build_nodes_judged())
+    messages = MessagesEmitted(
+        **ATTEMPT, reported_at=STARTED, severity="Normal", reason="FilteringSucceed", lines=[MessageLine(message="m")]
+    )
+    batch = build_batch(messages, build_nodes_judged())
     assert (batch.documents, batch.rejected) == ([], [])
     assert batch.outcomes == {(ATTEMPTS.name, "passed_over"): 2}
     assert batch.committable == {(ATTEMPTS.name, 0): 2}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.kube_events.event_object import COUNTED, make_event, make_patch, parse_event
 from pipeline.kube_events.event_series import FRESH, REMEMBERED, AttemptCounts, EventSeries, derive_name
-from schemas.events import MessageEmitted
+from schemas.events import PodMessage
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 
 FRESH_SECONDS = int(FRESH.total_seconds())
@@ -24,7 +24,7 @@ class EventStore:
     def __init__(self) -> None:
         self.events: dict[str, dict[str, Any]] = {}
 
-    def write(self, messages: Sequence[MessageEmitted]) -> None:
+    def write(self, messages: Sequence[PodMessage]) -> None:
         """Write the messages as a process does that has just started."""
         series = EventSeries()
         for event in self.events.values():

@@ -15,9 +15,9 @@ from runtime.kafka.record import Record
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.resources import EVENTS, Key
 from schemas.codec.records import encode
-from schemas.events import MessageEmitted, PodRef
+from schemas.events import PodMessage, PodRef
 from schemas.topics import DEAD_LETTERS, MESSAGES
-from tests.support.builders.messages import BEGAN, TRAINER, a_message
+from tests.support.builders.messages import BEGAN, TRAINER, a_message, emit
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.fakes.index_and_topics import FakeTopics
 
@@ -40,8 +40,8 @@ def a_record(key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
     return Record(MESSAGES.name, 0, 7, key, value, headers)
 
 
-def build_records(*messages: MessageEmitted) -> list[Record]:
-    return [a_record(*encode(message)[:3]) for message in messages]
+def build_records(*messages: PodMessage) -> list[Record]:
+    return [a_record(*encode(emit(message))[:3]) for message in messages]
 
 
 def a_writer(client: Client, topics: FakeTopics | None = None, **policy: Any) -> EventWriter:
@@ -56,8 +56,8 @@ NOW = BEGAN + timedelta(minutes=30)
 @pytest.mark.parametrize("seed", range(8))
 async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
     rng, api = random.Random(seed), FakeEventsApi()
-    messages = [a_message(number, code=rng.choice("AB"), text="") for number in range(60)]
-    messages = [message.model_copy(update={"message": f"1 nodes {message.code}"}) for message in messages]
+    codes = [rng.choice("AB") for _ in range(60)]
+    messages = [a_message(number, code=code, text=f"1 nodes {code}") for number, code in enumerate(codes)]
     async with serving(api) as url, a_client(url) as client:
         writer = a_writer(client)
         for start in range(0, 60, 5):

@@ -32,7 +32,7 @@ PLACED = {"node1": [["picked"]]}
 
 
 def list_lines(topics: FakeTopics) -> list[str]:
-    return [event.message for event in topics.list_events(MESSAGES.name)]
+    return [line.message for event in topics.list_events(MESSAGES.name) for line in event.lines]
 
 
 async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowledged() -> None:

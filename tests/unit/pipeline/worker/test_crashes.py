@@ -249,8 +249,11 @@ async def _run_with_crashes(chance: random.Random) -> None:
         summary.attempt_id: encode_plain(summary) for summary in sent
     }
     assert count_verdicts(topics) == count_expected(sent)
-    lines = {line.id: line.message for summary in sent for line in build_messages(summary)}
-    assert {name: orjson.loads(value)["message"] for name, value in contents[MESSAGES.name].items()} == lines
+    lines = {event.id: [line.message for line in event.lines] for summary in sent for event in build_messages(summary)}
+    assert {
+        name: [line["message"] for line in orjson.loads(value)["lines"]]
+        for name, value in contents[MESSAGES.name].items()
+    } == lines
     await assert_histories(topics, pods)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import summarize
 from engine.summaries.foreign_namespaces import KnownNamespaces
-from engine.summaries.messages import build_messages
+from engine.summaries.messages import build_messages, list_messages
 from ingest.readers.kube import KubeEvents
 from pipeline.kube_events.event_object import make_event
 from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
@@ -75,16 +75,14 @@ async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -
 
 async def test_a_message_is_published_once_and_changed_words_count_for_the_same_attempt() -> None:
     topics = await on_topics(report_by_scheduler(), report_by_events(0.1))
-    assert [event.message for event in topics.list_events(MESSAGES.name)] == [
-        message.message for message in build_messages(summarize(report_by_scheduler()))
-    ]
+    assert topics.list_events(MESSAGES.name) == build_messages(summarize(report_by_scheduler()))
     topics = await on_topics(report_by_events(0.1), report_by_scheduler())
     assert len({(event.attempt_id, event.reported_at) for event in topics.list_events(MESSAGES.name)}) == 1
 
 
 async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
-    lines = build_messages(summarize(report_by_scheduler()))
+    lines = list_messages(summarize(report_by_scheduler()))
     reader = KubeEvents()
     bodies = [make_event("own", [line], KnownNamespaces()) for line in lines]
     assert [event for body in bodies for event in reader.read_object("event", body, 0.0)] == []

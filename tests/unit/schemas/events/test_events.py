@@ -21,7 +21,8 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    MessageEmitted,
+    MessageLine,
+    MessagesEmitted,
     Moment,
     NodeChecked,
     NodeObserved,
@@ -227,7 +228,8 @@ def list_different_facts() -> list[Event]:
     }
     node = {"cluster": "default", "node": "node1", "observed_at": STARTED}
     pod = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
-    fields = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
+    fields = {"reported_at": STARTED, "severity": "Warning"}
+    line = MessageLine(message="…")
     return [
         build_devices_judged(part=0),
         build_devices_judged(part=1),
@@ -253,9 +255,10 @@ def list_different_facts() -> list[Event]:
         a_pod_history(),
         a_pod_history(published_until=42),
         a_repetition(version=2),
-        MessageEmitted(**attempt, **fields, reason="FilteringFailed"),
-        MessageEmitted(**attempt, **fields, reason="FilteringFailed", code="NumaNotFit"),
-        MessageEmitted(**attempt, **fields, reason="BindingFailed"),
+        MessagesEmitted(**attempt, **fields, reason="FilteringFailed", lines=[line]),
+        MessagesEmitted(**attempt, **fields, reason="FilteringFailed", lines=[line, line]),
+        MessagesEmitted(**attempt, **fields, reason="FilteringFailed", lines=[MessageLine(code="X", message="…")]),
+        MessagesEmitted(**attempt, **fields, reason="BindingFailed", lines=[line]),
         NodeRegistered(**node, **columns, registered=True, scheduler="hami-scheduler"),
         NodeRegistered(**node, **columns, registered=True, scheduler="other"),
         NodeRegistered(**(node | {"observed_at": LATER}), **columns, registered=True, scheduler="other"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.answer import encode_schedulerlog
-from engine.summaries.messages import build_messages
+from engine.summaries.messages import list_messages
 from engine.summaries.text import write_refusal
 from ingest.lines import klog
 from ingest.readers.hami.devices import DeviceInRegistration
@@ -74,7 +74,7 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
 def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes() -> None:
     old = next(attempt for attempt in summarize_attempts(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
-    assert [message.message for message in build_messages(old)] == ["no available node"]
+    assert [message.message for message in list_messages(old)] == ["no available node"]
     assert "offered nodes" in list_gaps(old)
 
 
@@ -94,7 +94,7 @@ def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> No
     assert summary.offered_nodes == 3
     assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(list_gaps(summary))
     assert not summary.complete
-    assert [message.message for message in build_messages(summary)] == [
+    assert [message.message for message in list_messages(summary)] == [
         "1 nodes CardCordoned(node1)",
         "2 nodes CardInsufficientMemory(node1,node2)",
         "no available node, 3 nodes do not meet",
@@ -107,7 +107,7 @@ def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -
     assert dict(zip(summary.nodes, summary.score.tolist(), strict=True)) == pytest.approx({"node1": 0.65, "node2": 4.1})
     assert (summary.chosen, summary.fit_nodes, summary.offered_nodes) == ("node2", 2, 3)
     assert "exact scores" in list_gaps(summary)
-    assert build_messages(summary)[0].message == message
+    assert list_messages(summary)[0].message == message
 
 
 def test_the_nodes_own_line_has_the_exact_score() -> None:

@@ -12,7 +12,7 @@ from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_code
 from engine.filters.judge import compose_outside_reason
 from engine.filters.release import SchedulerRelease
 from engine.snapshot import kinds
-from engine.summaries.messages import build_messages, count_nodes_by_reason
+from engine.summaries.messages import count_nodes_by_reason, list_messages
 from engine.summaries.reports import combine
 from ingest.readers.kube.mismatches import PERSISTING, VERDICTS_DIFFER
 from ingest.readers.kube.refusal_judge import MAX_AGE
@@ -56,7 +56,7 @@ def test_equal_counts_count_once_everywhere() -> None:
     assert count_nodes_by_reason(attempt) == {"Insufficient nvidia.com/gpu": 2, "node(s) had untolerated taint(s)": 1}
     groups = {group.code: (group.count, list(group.names)) for group in group_refused_nodes(attempt)}
     assert groups == {"InsufficientResource": (2, ["n1", "n2"]), "TaintNotTolerated": (1, ["n3"])}
-    lines = [message.message for message in build_messages(attempt)]
+    lines = [message.message for message in list_messages(attempt)]
     assert lines == [
         "2 nodes Insufficient nvidia.com/gpu(n1,n2)",
         "1 nodes node(s) had untolerated taint(s)(n3)",

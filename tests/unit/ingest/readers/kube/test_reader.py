@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.summaries.answer import build_schedulerlog
-from engine.summaries.messages import build_messages
+from engine.summaries.messages import list_messages
 from ingest.readers.kube import KubeEvents
 from ingest.readers.kube.failure_messages import GRAMMAR
 from schemas.codec.records import Rejected, decode, encode
@@ -142,7 +142,7 @@ HAMI_FAILS = [
 
 def test_hamis_events_about_one_attempt_name_the_nodes() -> None:
     (attempt,) = list_attempts(read(*(("event", event) for event in HAMI_FAILS)))
-    assert [line.message for line in build_messages(attempt)] == [
+    assert [line.message for line in list_messages(attempt)] == [
         "3 nodes CardInsufficientMemory(node1,node3,node4)",
         "1 nodes NumaNotFit(node5)",
         "no available node, 5 nodes do not meet",
