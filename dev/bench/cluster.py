@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import AttemptRef, Identity
-from engine.fit.events.event_builder import Circumstances, build_events
+from engine.fit.events.event_builder import Circumstances, build_events, build_unchanged
 from engine.fit.events.state_builder import Life, StateBuilder
 from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, SchedulingPolicy
@@ -172,18 +172,31 @@ def encode_states(columns: ClusterColumns) -> list[EncodedRecord]:
 
 
 def encode_attempt(
-    columns: ClusterColumns, number: int, circumstances: Circumstances = _NOTHING_MORE
+    columns: ClusterColumns,
+    number: int,
+    circumstances: Circumstances = _NOTHING_MORE,
+    *,
+    started_at: datetime | None = None,
 ) -> list[EncodedRecord]:
-    """Encode the decisions of an attempt at this moment to schedule the hopeless pod of this number."""
+    """Encode the decisions of an attempt, at this moment or at ``started_at``, to schedule the hopeless pod of this
+    number."""
     pod = build_hopeless_pod(number)
     decision = decide(columns, pod, columns.node_names, SchedulingPolicy())
     if not isinstance(decision, Decision) or decision.chosen:
         raise RuntimeError("a node took the pod: the benchmark needs a cluster on which every node refuses it")
-    metadata = pod["metadata"]
-    now = datetime.now(UTC)
-    pod_ref = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
-    attempt_ref = AttemptRef.start(LIFE.identity, pod_ref, now)
+    attempt = _refer(number, started_at or datetime.now(UTC))
     return [
         encode(event)
-        for event in build_events(attempt_ref, decision, now, epoch=LIFE.epoch, circumstances=circumstances)
+        for event in build_events(attempt, decision, attempt.started_at, epoch=LIFE.epoch, circumstances=circumstances)
     ]
+
+
+def encode_unchanged(number: int, first: datetime, started_at: datetime) -> EncodedRecord:
+    """Encode an attempt to schedule the hopeless pod of this number that found what the one at ``first`` had found."""
+    return encode(build_unchanged(_refer(number, started_at), _refer(number, first), started_at))
+
+
+def _refer(number: int, started_at: datetime) -> AttemptRef:
+    metadata = build_hopeless_pod(number)["metadata"]
+    pod = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
+    return AttemptRef.start(LIFE.identity, pod, started_at)

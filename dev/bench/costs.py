@@ -7,6 +7,7 @@ that does the same work each time: on a machine with other work it takes longer,
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
 from typing import Final
@@ -39,7 +40,7 @@ def measure_costs() -> Result:
         "calibration loop",
         ", ".join(f"{count} attempts of {nodes:,} nodes" for nodes, count in SIZES.items())
         + f" x {cluster.DEVICES_PER_NODE} devices, different pods, all refused; 1 % of the nodes change in between; "
-        "then each again, unchanged",
+        "then one pod again and again, every ten seconds, in full and as unchanged",
         tuple(
             figure if figure.unit == _UNIT else replace(figure, ratio=None)
             for figure in add_ratios([first, *figures], lambda loop, this: this / loop)
@@ -66,6 +67,11 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
     pipeline.reset_times()
     pipeline.run_attempts(retries)
     again = pipeline.spent
+    first_try, *tries = _list_unchanged(nodes, 1 + len(measured))
+    pipeline.run_attempts([first_try])
+    pipeline.reset_times()
+    pipeline.run_attempts(tries)
+    unchanged = pipeline.spent
     where = f"{nodes:,} nodes"
     return [
         _to_figure(f"{where}: JSON alone", parsed),
@@ -74,15 +80,32 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         _to_figure(f"{where}: index writer", _add(first.documents, first.bodies)),
         _to_figure(f"{where}: repeated attempt, worker", again.worker),
         _to_figure(f"{where}: repeated attempt, index writer", _add(again.documents, again.bodies)),
+        _to_figure(f"{where}: unchanged attempt, worker", unchanged.worker),
+        _to_figure(f"{where}: unchanged attempt, index writer", _add(unchanged.documents, unchanged.bodies)),
         _to_byte_figure(f"{where}: all topics", first.topic_bytes),
         _to_byte_figure(f"{where}: all topics, repeated attempt", again.topic_bytes),
+        _to_byte_figure(f"{where}: all topics, unchanged attempt", unchanged.topic_bytes),
     ]
 
 
 def _list_tries(nodes: int, count: int) -> list[list[EncodedRecord]]:
-    """List attempts of one pod that find the cluster unchanged."""
-    columns = cluster.build_columns(nodes)
-    return [cluster.encode_attempt(columns, cluster.WARM_UP) for _ in range(count)]
+    """List attempts of one pod that find the cluster unchanged, as a reader of logs publishes them."""
+    columns, times = cluster.build_columns(nodes), _list_times(count)
+    return [cluster.encode_attempt(columns, cluster.WARM_UP, started_at=time) for time in times]
+
+
+def _list_unchanged(nodes: int, count: int) -> list[list[EncodedRecord]]:
+    """List attempts of another pod that find the cluster unchanged, as a scheduler publishes them."""
+    columns, (first, *times) = cluster.build_columns(nodes), _list_times(count)
+    number = cluster.WARM_UP + 1
+    original = cluster.encode_attempt(columns, number, started_at=first)
+    return [original, *([cluster.encode_unchanged(number, first, time)] for time in times)]
+
+
+def _list_times(count: int) -> list[datetime]:
+    """List times until now, apart as the retries of kube-scheduler with its longest backoff."""
+    now = datetime.now(UTC)
+    return [now - timedelta(seconds=10 * number) for number in range(count, 0, -1)]
 
 
 def _parse(records: Sequence[EncodedRecord]) -> list[object]:

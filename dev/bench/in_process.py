@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from engine.summaries.fold import summarize
 from pipeline.index.batch_builder import DocumentBatchBuilder
+from pipeline.index.process import READ
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, encode_body, split_batches
 from pipeline.worker.agent import DecisionsAgent
@@ -23,6 +24,7 @@ from schemas.topics import DEAD_LETTERS, DECISIONS
 
 BATCH_DOCUMENTS: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
+_INDEXED: Final = frozenset(topic.name for topic in READ)
 
 
 @dataclass(slots=True)
@@ -110,7 +112,8 @@ class InProcess:
         """Make the documents of what a worker has published, and their bulk bodies."""
         began = time.process_time()
         for record in published:
-            self._documents.add(self._to_record(record.topic, record))
+            if record.topic in _INDEXED:
+                self._documents.add(self._to_record(record.topic, record))
         documents = self._documents.take().documents
         built = time.process_time()
         # Joined and dropped: the bytes are what is measured, nothing is sent.

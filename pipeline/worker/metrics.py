@@ -1,6 +1,7 @@
 """Metrics of the worker, by name and unit. docs/metrics.md has a line for each."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -53,6 +54,7 @@ class Metrics:
         Gauge(f"schedulerlog_{PROCESS}_{name}", GAUGES[name], registry=self.registry).set_function(read)
 
     def _add_counter(self, name: str, description: str, *labels: str) -> Callable[..., Counter]:
-        """Add a counter; return a function from values of the ``labels`` to their child."""
+        """Add a counter; return a function from values of the ``labels``, of which there are few, to their child."""
         counter = Counter(f"schedulerlog_{PROCESS}_{name}", description, labels, registry=self.registry)
-        return counter.labels
+        # The library builds the key of its own table anew for each record.
+        return cache(counter.labels)
