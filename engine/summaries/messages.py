@@ -55,6 +55,12 @@ def build_messages(summary: AttemptSummarized) -> list[MessagesEmitted]:
     return messages
 
 
+def move_messages(messages: Sequence[MessagesEmitted], summary: AttemptSummarized) -> list[MessagesEmitted]:
+    """Return the lines of a filter for another attempt of the pod that has the same lines."""
+    times = {"started_at": summary.started_at, "reported_at": _find_first_end(summary)}
+    return [event.model_copy(update={"attempt_id": summary.attempt_id, **times}) for event in messages]
+
+
 def list_messages(summary: AttemptSummarized) -> list[PodMessage]:
     """List the event lines about an attempt one by one."""
     return [message for event in build_messages(summary) for message in event.list_messages()]

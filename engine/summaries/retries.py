@@ -70,6 +70,17 @@ def derive_digests(summary: AttemptSummarized) -> Digests:
     return Digests(verdicts, _digest(detail), _digest(_encode_added(summary)) if len(summary.reports) > 1 else "")
 
 
+def reuse_digests(original: PublishedAttempt, summary: AttemptSummarized) -> Digests | None:
+    """Return the digests of an unchanged attempt, which are those of the attempt from which it was restored.
+
+    None where one of both has reports of other sources too, or the attempt could not be restored: its digests are its
+    own.
+    """
+    if not summary.complete or len(summary.reports) > 1 or len(original.reports) > 1:
+        return None
+    return Digests(original.verdict_digest, original.detail_digest)
+
+
 def _encode_added(summary: AttemptSummarized) -> bytes:
     return encode_value({name: getattr(summary, name) for name in ADDED})
 
@@ -134,6 +145,8 @@ def restore_unchanged(event: AttemptUnchanged, original: AttemptSummarized) -> A
 
 def _list_additions(summary: AttemptSummarized, source: str) -> dict[str, Any]:
     """Map the fields that other sources have added to the verdicts to their values in a summary without them."""
+    if len(summary.reports) == 1:
+        return {}
     added = [part for part in PARTS if (giver := find_giver(summary, part)) and giver.source != source]
     fields = AttemptSummarized.model_fields
     names = [name for part in added for name in part.fields if name in ADDED]

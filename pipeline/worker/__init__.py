@@ -14,6 +14,7 @@
 ``published``       the state: the latest attempts of each pod, on a topic, and full summaries
 ``pod_positions``   pure: where the history of each pod is on its topic
 ``batch``           pure: the records that are published together
+``derivations``     pure: what follows from an attempt's content, derived once for retries
 ``comparison``      pure: an attempt compared with the pod's history
 ``open_attempts``   pure: the attempts of which records are missing
 ``offset_tracker``  pure: the records that may be acknowledged

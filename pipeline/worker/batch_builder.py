@@ -3,17 +3,14 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from engine.diagnosis.waiting import derive_wait, digest_wait_inputs
 from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
 from engine.summaries.fold import summarize
 from engine.summaries.matching import is_refused, match
-from engine.summaries.messages import build_messages
 from engine.summaries.reports import combine
-from engine.summaries.retries import derive_digests, restore_unchanged
-from engine.summaries.trends import derive_contribution
+from engine.summaries.retries import derive_digests, restore_unchanged, reuse_digests
 from pipeline.dead_letter import to_dead_letter
 from pipeline.node_pools import parse_pools
 from pipeline.worker.batch import (
@@ -38,6 +35,7 @@ from pipeline.worker.comparison import (
     was_published,
     with_published,
 )
+from pipeline.worker.derivations import Derivations
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
@@ -49,15 +47,11 @@ from pipeline.worker.write_queue import (
     RejectedRecord,
     UnchangedWrite,
 )
-from runtime.bounded_cache import BoundedCache
 from runtime.kafka.record import Record, identify_attempt
-from schemas.events import AttemptSummarized, MessagesEmitted, PodHistoryChanged, PodWait, PublishedAttempt
+from schemas.events import AttemptSummarized, MessagesEmitted, PodHistoryChanged, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
 logger = logging.getLogger(__name__)
-
-REMEMBERED_WAITS: Final = 2_000
-"""Limit of the remembered reasons why pods wait, of some 2 kB each."""
 
 
 class MatchedAttempt(NamedTuple):
@@ -89,8 +83,7 @@ class BatchBuilder:
         self._histories = histories
         self._summaries = summaries
         self._metrics = metrics
-        self._pool_of = parse_pools(node_pools)
-        self._waits: BoundedCache[bytes, PodWait] = BoundedCache(REMEMBERED_WAITS)
+        self._derivations = Derivations(parse_pools(node_pools))
 
     async def build(self, writes: Sequence[QueuedWrite]) -> WriteBatch:
         """Build the batch of everything that follows from these writes."""
@@ -185,16 +178,6 @@ class BatchBuilder:
     def _get_cached(self, batch: WriteBatch, attempt_id: str) -> AttemptSummarized | None:
         return batch.summaries.get(attempt_id) or self._summaries.get_cached(attempt_id)
 
-    def _derive_wait(self, summary: AttemptSummarized) -> PodWait | None:
-        """Derive why the pod waits; most attempts wait as an earlier one of the pod or of its workload does."""
-        if summary.status == "succeeded":
-            return None
-        key = digest_wait_inputs(summary)
-        wait = self._waits.get(key)
-        if wait is None and (wait := derive_wait(summary, self._pool_of)):
-            self._waits.put(key, wait)
-        return wait
-
     async def _publish(
         self,
         batch: WriteBatch,
@@ -210,17 +193,17 @@ class BatchBuilder:
         Return the attempt's entry in the history, with which the next one is compared, and the messages that are new.
         """
         written, (before, original) = matched.written, earlier
-        digests = derive_digests(summary)
+        is_unchanged = bool(write.closed.repeats)
+        digests = (is_unchanged and original and reuse_digests(original, summary)) or derive_digests(summary)
         episode, episode_started_at, changes = summary.attempt_id, summary.started_at, list[str]()
         if before and continues_episode(before, summary, digests):
             episode, episode_started_at = before.episode, before.episode_started_at
         elif before:
             changes = await self._describe_changes(batch, before, summary)
-        messages = select_new_messages(build_messages(summary), written)
-        is_unchanged = bool(write.closed.repeats)
         is_repetition = not matched.is_stored_in_full and repeats(original, summary, digests, is_unchanged=is_unchanged)
-        wait = self._derive_wait(summary)
-        pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": wait}
+        derived = self._derivations.derive(summary, digests, is_repetition=is_repetition)
+        messages = select_new_messages(derived.messages, written)
+        pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": derived.wait}
         with_past = summary.model_copy(update={**pod_fields, "description": past.description})
         repeated = None
         if original and is_repetition:
@@ -239,9 +222,8 @@ class BatchBuilder:
             batch.add_attempt(summary.model_copy(update=compared), messages, write.trace)
         for finding in audit_attempt(summary):
             batch.add_finding(finding)
-        adds = derive_contribution(summary, self._pool_of)
-        replaces = derive_contribution(written, self._pool_of) if written else None
-        batch.outgoing.append(encode_count(summary, write.closed.recorded_at, adds, replaces, write.partition))
+        replaces = self._derivations.derive_contribution(written) if written else None
+        batch.outgoing.append(encode_count(summary, write.closed.recorded_at, derived.adds, replaces, write.partition))
         batch.summaries[summary.attempt_id] = summary
         attempt = PublishedAttempt.model_construct(
             attempt_id=summary.attempt_id,

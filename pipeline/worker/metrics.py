@@ -56,5 +56,5 @@ class Metrics:
     def _add_counter(self, name: str, description: str, *labels: str) -> Callable[..., Counter]:
         """Add a counter; return a function from values of the ``labels``, of which there are few, to their child."""
         counter = Counter(f"schedulerlog_{PROCESS}_{name}", description, labels, registry=self.registry)
-        # The library builds the key of its own table anew for each record.
+        # The library checks and sorts the values of the labels for each record.
         return cache(counter.labels)

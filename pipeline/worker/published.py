@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES: Final = 64 * 2**20
 """Memory for the JSON of the histories that were written last, of some 25,000 pods."""
+RECENT: Final = 500
+"""Histories that are also in memory as objects, of some 15 kB: of the pods that are tried again and again."""
 _ENTRY_BYTES: Final = 400
 """Memory of an entry of the cache besides its JSON."""
 _PROGRESS: Final = re.compile(
@@ -61,6 +63,11 @@ class _Cached(NamedTuple):
     offset: int
 
 
+class _Recent(NamedTuple):
+    history: PodHistoryChanged
+    offset: int
+
+
 class PodHistories:
     """The histories of the assigned partitions. ``clock`` gives seconds and never goes back."""
 
@@ -73,6 +80,7 @@ class PodHistories:
         self._cache: BoundedCache[HistoryKey, _Cached] = BoundedCache(
             max_bytes=cache_bytes, size_of=lambda cached: len(cached.value) + _ENTRY_BYTES
         )
+        self._recent: BoundedCache[HistoryKey, _Recent] = BoundedCache(RECENT)
 
     def __len__(self) -> int:
         return sum(map(len, self._partitions.values()))
@@ -87,7 +95,11 @@ class PodHistories:
         for partition, wanted in keys_of.items():
             # `clear` may have dropped it meanwhile: then nothing of this is published.
             if positions := self._partitions.get(partition):
-                for key, value in (await self._read_values(positions.find(wanted))).items():
+                located = positions.find(wanted)
+                recent = self._find_recent(located)
+                histories |= recent
+                elsewhere = {key: position for key, position in located.items() if key not in recent}
+                for key, value in (await self._read_values(elsewhere)).items():
                     history = decode_value(PodHistoryChanged, value)
                     if isinstance(history, Rejected):
                         logger.error("the history of %s can't be read, a new one begins: %s", key.key, history)
@@ -106,11 +118,13 @@ class PodHistories:
         positions.put(key, PodPosition(offset, history.published_until, began_us, now), now - _KEPT_MS)
         # Copied: orjson's bytes keep the room that they might have needed, eight to sixteen times as much.
         self._cache.put(key, _Cached(bytes(memoryview(value)), offset))
+        self._recent.put(key, _Recent(history, offset))
 
     def clear(self) -> None:
         """Forget everything: the partitions are being reassigned."""
         self._partitions = {}
         self._cache.clear()
+        self._recent.clear()
 
     async def _load(self, partitions: Iterable[int]) -> None:
         """Read the positions of partitions that have not been read yet."""
@@ -132,6 +146,11 @@ class PodHistories:
         readers[record.partition].add(key, _locate(record, int(self._clock() * 1000)))
         if record.value is not None:
             self._cache.put(key, _Cached(record.value, record.offset))
+
+    def _find_recent(self, positions: Mapping[HistoryKey, PodPosition]) -> dict[HistoryKey, PodHistoryChanged]:
+        """Find those of the histories at these positions that are in memory as objects."""
+        recent = ((key, self._recent.get(key), position.offset) for key, position in positions.items())
+        return {key: entry.history for key, entry, offset in recent if entry and entry.offset == offset}
 
     async def _read_values(self, positions: Mapping[HistoryKey, PodPosition]) -> dict[HistoryKey, bytes]:
         """Read the JSON of histories at these positions of one partition, from memory or from the topic."""

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from engine.summaries.episodes import describe_changes
-from engine.summaries.retries import derive_digests, may_repeat
-from schemas.events import UNCHANGED_FOR, BindOutcome, Refusal
-from tests.support.builders.events import STARTED, a_refusal, a_summary
+from engine.summaries.fold import summarize
+from engine.summaries.retries import derive_digests, may_repeat, restore_unchanged, reuse_digests
+from schemas.events import UNCHANGED_FOR, AttemptSummarized, AttemptUnchanged, BindOutcome, Refusal
+from tests.support.builders.events import STARTED, a_published_attempt, a_refusal, a_report, a_summary
 
 MEMORY = a_refusal(CardInsufficientMemory=3)
 
@@ -96,3 +97,25 @@ def test_a_repetition_refers_to_the_same_day_and_no_more_than_six_hours_back() -
     assert may_repeat(noon, noon - longest + UNCHANGED_FOR)
     assert not may_repeat(noon, noon - longest + UNCHANGED_FOR - timedelta(microseconds=1))
     assert not may_repeat(noon.replace(hour=0), noon.replace(hour=0) - timedelta(microseconds=1))
+
+
+def test_an_unchanged_attempt_has_the_digests_of_its_original_unless_another_source_reported_one_of_both() -> None:
+    summary = a_summary(status="failed", reports=[a_report()])
+    digests = derive_digests(summary)
+    reports = a_published_attempt().reports
+    original = a_published_attempt(verdict_digest=digests.verdicts, detail_digest=digests.detail, reports=reports)
+    restored = restore_unchanged(an_unchanged(summary), summary)
+    assert reuse_digests(original, restored) == derive_digests(restored) == digests
+    of_two = [*reports, reports[0].model_copy(update={"source": "kube-events"})]
+    assert reuse_digests(original.model_copy(update={"reports": of_two}), restored) is None
+    two_reports = [a_report(), a_report(source="kube-events")]
+    assert reuse_digests(original, restored.model_copy(update={"reports": two_reports})) is None
+    assert reuse_digests(original, summarize([an_unchanged(summary)])) is None, "its original is lost"
+
+
+def an_unchanged(original: AttemptSummarized) -> AttemptUnchanged:
+    started = original.started_at + timedelta(seconds=20)
+    return AttemptUnchanged(
+        cluster=original.cluster, attempt_id="unchanged", pod=original.pod, scheduler=original.scheduler,
+        started_at=started, ended_at=started, repeats=original.attempt_id, repeats_started_at=original.started_at,
+    )  # fmt: skip

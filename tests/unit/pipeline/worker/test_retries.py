@@ -88,7 +88,7 @@ async def test_the_reason_of_the_wait_is_derived_once_for_equal_attempts_of_one_
         derived.append(summary)
         return derive_wait(summary, pool_of)
 
-    monkeypatch.setattr("pipeline.worker.batch_builder.derive_wait", note_and_derive)
+    monkeypatch.setattr("pipeline.worker.derivations.derive_wait", note_and_derive)
     other = {"node1": [["NumaNotFit", "CardCordoned"]]}
     ((first,), (retry,), (changed,)) = await publish_one_by_one(a_try(0), a_try(1), a_try(2, other))
     assert [summary.attempt_id for summary in derived] == [first.attempt_id, changed.attempt_id]
