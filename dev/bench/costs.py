@@ -5,7 +5,7 @@ that does the same work each time: on a machine with other work it takes longer,
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,6 +21,8 @@ from schemas.codec.records import EncodedRecord
 
 SIZES: Final = {10: 200, 100: 150, 5_000: 12}
 """Attempts by nodes; the first third is the warm-up."""
+TOGETHER: Final = 20
+"""Attempts of a batch of a busy worker."""
 CALIBRATION_ROUNDS: Final = 20_000
 _UNIT: Final = "CPU ms"
 
@@ -62,6 +64,9 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         decoded.append(_measure(partial(decode_attempt, records)))
         pipeline.run_attempts([records])
     first = pipeline.spent
+    pipeline.reset_times()
+    pipeline.run_attempts(_take_others(nodes, len(measured)), TOGETHER)
+    together = [milliseconds / TOGETHER for milliseconds in pipeline.spent.worker]
     original, *retries = _list_tries(nodes, 1 + len(measured))
     pipeline.run_attempts([original])
     pipeline.reset_times()
@@ -77,6 +82,7 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         _to_figure(f"{where}: JSON alone", parsed),
         _to_figure(f"{where}: decode", decoded),
         _to_figure(f"{where}: worker", first.worker),
+        _to_figure(f"{where}: worker, {TOGETHER} in a batch", together),
         _to_figure(f"{where}: index writer", _add(first.documents, first.bodies)),
         _to_figure(f"{where}: repeated attempt, worker", again.worker),
         _to_figure(f"{where}: repeated attempt, index writer", _add(again.documents, again.bodies)),
@@ -86,6 +92,11 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         _to_byte_figure(f"{where}: all topics, repeated attempt", again.topic_bytes),
         _to_byte_figure(f"{where}: all topics, unchanged attempt", unchanged.topic_bytes),
     ]
+
+
+def _take_others(nodes: int, count: int) -> Iterator[list[EncodedRecord]]:
+    """Yield attempts of other pods, in full batches."""
+    return cluster.iterate_warm_up(nodes, max(count // TOGETHER, 1) * TOGETHER, changing=0.01)
 
 
 def _list_tries(nodes: int, count: int) -> list[list[EncodedRecord]]:

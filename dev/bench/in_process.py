@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count, islice
 from typing import Any, Final
 
 from engine.summaries.fold import summarize
@@ -29,13 +29,13 @@ _INDEXED: Final = frozenset(topic.name for topic in READ)
 
 @dataclass(slots=True)
 class Spent:
-    """CPU milliseconds of each attempt, by step."""
+    """CPU milliseconds of each attempt, or of those that ran together, by step."""
 
     worker: list[float] = field(default_factory=list)
     documents: list[float] = field(default_factory=list)
     bodies: list[float] = field(default_factory=list)
     topic_bytes: list[int] = field(default_factory=list)
-    """Bytes of all records of each attempt, with keys and headers, before compression."""
+    """Bytes of all their records, with keys and headers, before compression."""
 
     def sum_seconds(self) -> float:
         return sum(map(sum, (self.worker, self.documents, self.bodies))) / 1_000
@@ -86,14 +86,17 @@ class InProcess:
         """Forget the times of the warm-up."""
         self.spent = Spent()
 
-    def run_attempts(self, attempts: Iterable[Sequence[EncodedRecord]]) -> list[Document]:
-        """Run worker and index writer on each attempt, which has these records; return the documents."""
-        return self._runner.run(self._run_attempts(attempts))
+    def run_attempts(self, attempts: Iterable[Sequence[EncodedRecord]], together: int = 1) -> list[Document]:
+        """Run worker and index writer on each attempt, which has these records, or on so many ``together``; return the
+        documents."""
+        return self._runner.run(self._run_attempts(attempts, together))
 
-    async def _run_attempts(self, attempts: Iterable[Sequence[EncodedRecord]]) -> list[Document]:
+    async def _run_attempts(self, attempts: Iterable[Sequence[EncodedRecord]], together: int) -> list[Document]:
         writing = asyncio.create_task(self._writer.run())
         documents: list[Document] = []
-        for records in attempts:
+        waiting = iter(attempts)
+        while batch := list(islice(waiting, together)):
+            records = list(chain.from_iterable(batch))
             began = time.process_time()
             await self._agent.fold(self._to_stream(DECISIONS.name, records))
             await self._writer.wait_until_drained()
