@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from typing import Any, Final
 
+import cramjam
+
 from engine.summaries.fold import summarize
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.process import READ
@@ -36,6 +38,8 @@ class Spent:
     bodies: list[float] = field(default_factory=list)
     topic_bytes: list[int] = field(default_factory=list)
     """Bytes of all their records, with keys and headers, before compression."""
+    compressed_bytes: list[int] = field(default_factory=list)
+    """Bytes of all their records, each compressed by itself, as on a cluster with few attempts."""
 
     def sum_seconds(self) -> float:
         return sum(map(sum, (self.worker, self.documents, self.bodies))) / 1_000
@@ -105,7 +109,9 @@ class InProcess:
             if not published or any(record.topic == DEAD_LETTERS.name for record in published):
                 # An attempt that is never complete would never be published, and look fast.
                 raise RuntimeError("the worker published no attempt, or rejected a record of it")
-            self.spent.topic_bytes.append(_count_bytes([*records, *published]))
+            laid_out = [_lay_out(record) for record in [*records, *published]]
+            self.spent.topic_bytes.append(sum(map(len, laid_out)))
+            self.spent.compressed_bytes.append(sum(len(cramjam.zstd.compress(content)) for content in laid_out))
             documents += self.index(published)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
@@ -134,11 +140,9 @@ class InProcess:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers)
 
 
-def _count_bytes(records: Iterable[EncodedRecord]) -> int:
-    return sum(
-        len(record.key) + len(record.value) + sum(len(name) + len(value) for name, value in record.headers)
-        for record in records
-    )
+def _lay_out(record: EncodedRecord) -> bytes:
+    """Lay out key, value and headers as a batch of Kafka has them, without the lengths."""
+    return b"".join([record.key, record.value, *chain.from_iterable((n.encode(), v) for n, v in record.headers)])
 
 
 def decode_attempt(records: Iterable[EncodedRecord]) -> list[AttemptEvent]:
