@@ -210,25 +210,18 @@ def _write_code_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:
 
 def list_nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     """List every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
-    rows: dict[str, list[Ints]] = {}
-    # Grouped by refusal, because there are few of them; the first group are the nodes without a refusal.
-    # numpy sorts numbers of 16 bits by their digits, in a fifth of the time.
-    is_short = len(summary.refusals) < 2**15
-    order = np.argsort(summary.refusal.astype(np.int16) if is_short else summary.refusal, kind="stable")
-    ends = np.cumsum(np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1)).tolist()
-    for refusal, start, end in zip(summary.refusals, ends, ends[1:], strict=False):
+    # A byte for each refusal that has the code. One more, which stays 0, because -1 is a node without a refusal.
+    having: dict[str, bytearray] = {}
+    size = len(summary.refusals) + 1
+    for position, refusal in enumerate(summary.refusals):
         for code in _list_codes(refusal):
-            rows.setdefault(code, []).append(order[start:end])
+            having.setdefault(code, bytearray(size))[position] = 1
+    flags = {code: np.frombuffer(having[code], np.bool_)[summary.refusal] for code in having}
     if UNREGISTERED in summary.verdicts:
-        unexplained = order[: ends[0]]
-        rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_flag_verdicts(summary, UNREGISTERED)[unexplained]])
-    # The rows of one refusal are sorted already.
-    joined = {code: _merge_rows(parts) for code, parts in sorted(rows.items())}
-    return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
-
-
-def _merge_rows(parts: list[Ints]) -> Ints:
-    return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
+        unexplained = (summary.refusal < 0) & _flag_verdicts(summary, UNREGISTERED)
+        flags[NODE_UNREGISTERED] = unexplained | flags.get(NODE_UNREGISTERED, False)
+    rows = [(code, np.flatnonzero(flags[code])) for code in sorted(flags)]
+    return [(code, nodes) for code, nodes in rows if len(nodes)]
 
 
 def count_refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
