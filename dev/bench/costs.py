@@ -141,9 +141,8 @@ def _run_calibration() -> int:
 
 
 def _to_byte_figure(path: str, spent: Spent) -> Figure:
-    compressed = median(spent.compressed_bytes) / 1_000
-    note = f"{compressed:.3g} with zstd, each record by itself"
-    return Figure(path, median(spent.topic_bytes) / 1_000, "kB", note=note)
+    plain, compressed = spent.count_bytes()
+    return Figure(path, plain / 1_000, "kB", note=f"{compressed / 1_000:.3g} with zstd, each record by itself")
 
 
 def _to_figure(path: str, milliseconds: Sequence[float]) -> Figure:

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
+from statistics import median
 from typing import Any, Final
 
 import cramjam
@@ -26,6 +27,8 @@ from schemas.topics import DEAD_LETTERS, DECISIONS
 
 BATCH_DOCUMENTS: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
+SAMPLES: Final = 20
+"""Attempts whose records are kept for their size."""
 _INDEXED: Final = frozenset(topic.name for topic in READ)
 
 
@@ -36,10 +39,16 @@ class Spent:
     worker: list[float] = field(default_factory=list)
     documents: list[float] = field(default_factory=list)
     bodies: list[float] = field(default_factory=list)
-    topic_bytes: list[int] = field(default_factory=list)
-    """Bytes of all their records, with keys and headers, before compression."""
-    compressed_bytes: list[int] = field(default_factory=list)
-    """Bytes of all their records, each compressed by itself, as on a cluster with few attempts."""
+    samples: list[list[EncodedRecord]] = field(default_factory=list)
+    """Records of the first of them, those that the worker read and those that it published."""
+
+    def count_bytes(self) -> tuple[float, float]:
+        """Count the bytes on the topics of an attempt of the samples, before compression and with each record
+        compressed by itself, as on a cluster with few attempts."""
+        laid_out = [[_lay_out(record) for record in records] for records in self.samples]
+        plain = [sum(map(len, records)) for records in laid_out]
+        compressed = [sum(len(cramjam.zstd.compress(content)) for content in records) for records in laid_out]
+        return median(plain), median(compressed)
 
     def sum_seconds(self) -> float:
         return sum(map(sum, (self.worker, self.documents, self.bodies))) / 1_000
@@ -109,9 +118,8 @@ class InProcess:
             if not published or any(record.topic == DEAD_LETTERS.name for record in published):
                 # An attempt that is never complete would never be published, and look fast.
                 raise RuntimeError("the worker published no attempt, or rejected a record of it")
-            laid_out = [_lay_out(record) for record in [*records, *published]]
-            self.spent.topic_bytes.append(sum(map(len, laid_out)))
-            self.spent.compressed_bytes.append(sum(len(cramjam.zstd.compress(content)) for content in laid_out))
+            if len(self.spent.samples) < SAMPLES:
+                self.spent.samples.append([*records, *published])
             documents += self.index(published)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

@@ -204,11 +204,11 @@ class BatchBuilder:
         derived = self._derivations.derive(summary, digests, is_repetition=is_repetition)
         messages = select_new_messages(derived.messages, written)
         pod_fields = {"first_judged_at": past.first_judged_at, "attempts": past.attempts, "wait": derived.wait}
-        with_past = summary.model_copy(update={**pod_fields, "description": past.description})
         repeated = None
         if original and is_repetition:
             # Another source's attempt may lie between an unchanged one and its original: then an episode begins.
             in_episode = original.model_copy(update={"episode": episode, "episode_started_at": episode_started_at})
+            with_past = summary.model_copy(update={**pod_fields, "description": past.description})
             repeated = build_repetition(in_episode, with_past, digests)
         if repeated:
             batch.add_attempt(repeated, messages, write.trace)
