@@ -117,10 +117,6 @@ def main(
                 run_until_stopped(running)
 
 
-if __name__ == "__main__":
-    app()
-
-
 def compare_all(running: Stack) -> bool:
     """Print a line for each answer and the difference of a wrong one; return whether all are right."""
     console = create_console()
@@ -149,3 +145,7 @@ def create_console() -> Console:
     """Create a console as wide as the terminal; without a terminal, wide enough for a reason on one line."""
     terminal = Console()
     return terminal if terminal.is_terminal else Console(width=160)
+
+
+if __name__ == "__main__":
+    app()

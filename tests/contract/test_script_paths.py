@@ -1,4 +1,4 @@
-"""Paths of the project that scripts, make files and workflows name exist."""
+"""Paths of the project that scripts, make files and workflows name exist, and modules that are run are in order."""
 
 import re
 import subprocess
@@ -52,3 +52,14 @@ def test_scripts_import_modules() -> None:
 
 def test_scripts_name_paths() -> None:
     assert "dev/embedded/jars.lock" in set(list_mentions("deploy/images/build-local.sh"))
+
+
+GUARD = 'if __name__ == "__main__":'
+MODULES = [file for file in FILES if file.endswith(".py") and f"\n{GUARD}\n" in (ROOT / file).read_text("utf-8")]
+
+
+@pytest.mark.parametrize("file", MODULES)
+def test_a_module_that_is_run_has_all_its_functions_before_it_begins(file: str) -> None:
+    """Imported by a test it has all of them anyway."""
+    _, behind = (ROOT / file).read_text("utf-8").split(f"\n{GUARD}\n")
+    assert all(line.startswith(" ") for line in behind.splitlines() if line), file
