@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
-import numpy as np
-
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layer_waits import find_layer_of_code
 from engine.diagnosis.layers.kueue_workloads import QUEUE_LABEL
@@ -53,12 +51,15 @@ _NAMELESS: Final = "(pod)"
 """No pod has this name, and no text names it."""
 
 
-def digest_wait_inputs(summary: AttemptSummarized) -> bytes:
-    """Compute a digest of everything that the wait of an attempt depends on: attempts with equal digests wait alike."""
+def digest_wait_inputs(summary: AttemptSummarized, verdict_digest: str) -> bytes:
+    """Compute a digest of everything that the wait of an attempt depends on: attempts with equal digests wait alike.
+
+    verdict_digest: of the same attempt. It stands for the nodes and their columns; the tables behind the columns are
+    among the texts.
+    """
     text = _encode_texts(summary)
-    columns = np.concatenate([summary.verdict, summary.refused_by, summary.refusal], dtype="<i4", casting="unsafe")
-    name = _get_name(summary, text).encode()
-    return blake2b(b"".join((text, name, encode_value(summary.nodes), columns.tobytes())), digest_size=16).digest()
+    name = _get_name(summary, text)
+    return blake2b(b"".join((text, name.encode(), verdict_digest.encode())), digest_size=16).digest()
 
 
 def _encode_texts(summary: AttemptSummarized) -> bytes:

@@ -38,31 +38,31 @@ class Derivations:
         """Derive the parts of the attempt. One that ``is_repetition`` ended as an earlier one with the same digests."""
         # What a reader works out of a reconstruction changes with every pod that comes or goes, and is in no digest.
         if not is_repetition or summary.reconstruction:
-            return self._derive(summary)
+            return self._derive(summary, digests)
         remembered = self._retries.get(digests.detail)
         if remembered and remembered.inputs == _list_inputs(summary):
             adds = remembered.adds.model_copy(update={"version": summary.version})
             return remembered._replace(messages=move_messages(remembered.messages, summary), adds=adds)
-        derived = self._derive(summary)
+        derived = self._derive(summary, digests)
         self._retries.put(digests.detail, derived)
         return derived
 
     def derive_contribution(self, summary: AttemptSummarized) -> Contribution:
         return derive_contribution(summary, self._pool_of)
 
-    def _derive(self, summary: AttemptSummarized) -> Derived:
+    def _derive(self, summary: AttemptSummarized, digests: Digests) -> Derived:
         return Derived(
             _list_inputs(summary),
             build_messages(summary),
             self.derive_contribution(summary),
-            self._derive_wait(summary),
+            self._derive_wait(summary, digests.verdicts),
         )
 
-    def _derive_wait(self, summary: AttemptSummarized) -> PodWait | None:
+    def _derive_wait(self, summary: AttemptSummarized, verdict_digest: str) -> PodWait | None:
         """Derive why the pod waits; most attempts wait as an earlier one of the pod or of its workload does."""
         if summary.status == "succeeded":
             return None
-        key = digest_wait_inputs(summary)
+        key = digest_wait_inputs(summary, verdict_digest)
         wait = self._waits.get(key)
         if wait is None and (wait := derive_wait(summary, self._pool_of)):
             self._waits.put(key, wait)

@@ -8,6 +8,7 @@ import pytest
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.tree import diagnose
 from engine.diagnosis.waiting import MAX_NEAREST, derive_wait, digest_wait_inputs
+from schemas.documents.attempts import compute_verdict_digest
 from schemas.documents.pod_states import describe_request
 from schemas.events import (
     AttemptSummarized,
@@ -32,6 +33,10 @@ def derive_existing_wait(summary: AttemptSummarized) -> PodWait:
     wait = derive_wait(summary)
     assert wait is not None
     return wait
+
+
+def digest_inputs(summary: AttemptSummarized) -> bytes:
+    return digest_wait_inputs(summary, compute_verdict_digest(summary))
 
 
 def test_a_pod_that_was_placed_waits_for_nothing() -> None:
@@ -145,7 +150,7 @@ OTHER_TRY: dict[str, Any] = {
 def test_pods_that_the_same_nodes_refuse_alike_have_equal_digests_and_wait_alike() -> None:
     summary = a_summary(requests=[FOUR], ended_at=STARTED, pod=PodRef(namespace="llm", name="a-pod"))
     other = summary.model_copy(update=OTHER_TRY)
-    assert digest_wait_inputs(summary) == digest_wait_inputs(other)
+    assert digest_inputs(summary) == digest_inputs(other)
     assert derive_existing_wait(summary) == derive_existing_wait(other)
 
 
@@ -178,7 +183,7 @@ def test_whatever_a_wait_may_depend_on_changes_the_digest(change: dict[str, Any]
     fields: dict[str, Any] = {"requests": [FOUR], "verdicts": ["refused", "fits"], "verdict": [0, 0]}
     fields |= {"ended_at": STARTED, "offered_nodes": 2}
     before = a_summary(**fields)
-    assert digest_wait_inputs(before) != digest_wait_inputs(a_summary(**{"nodes": before.nodes, **fields, **change}))
+    assert digest_inputs(before) != digest_inputs(a_summary(**{"nodes": before.nodes, **fields, **change}))
 
 
 def test_a_pod_that_its_schedulers_text_names_waits_for_itself_and_the_others_of_its_gang_for_it() -> None:
@@ -195,6 +200,6 @@ def test_a_pod_that_its_schedulers_text_names_waits_for_itself_and_the_others_of
         "ended_at": STARTED,
     }
     blamed, waiting = (a_summary([], pod=PodRef(namespace="llm", name=name), **fields) for name in ("ring-1", "ring-2"))
-    assert digest_wait_inputs(blamed) != digest_wait_inputs(waiting)
+    assert digest_inputs(blamed) != digest_inputs(waiting)
     assert derive_existing_wait(waiting).code == "GangWaits"
     assert derive_existing_wait(blamed).code not in ("GangWaits", "")
