@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from engine.simulation.verdict import PodOutcome, judge_simulated
 from engine.simulation.workloads import PodTemplate
 from tests.support.builders.capacity import SETTING, a_holder, clusters
 from tests.support.builders.cluster import a_node, a_pod
-from tests.support.builders.simulations import NOW, a_gpu_node, build_described
+from tests.support.builders.simulations import NOW, a_device, a_gpu_node, build_described
 
 
 def fill_cluster(cluster: SimulationCluster, template: PodTemplate) -> dict[str, int]:
@@ -47,6 +48,53 @@ shapes = st.builds(
 def test_the_capacity_is_what_placing_one_pod_after_the_other_fills(cluster: SimulationCluster, shape: Shape) -> None:
     template = build_template(shape, cluster.vendors)
     assert dict(measure_capacity(cluster, template, SETTING).copies) == fill_cluster(cluster, template)
+
+
+@st.composite
+def uneven_clusters(draw: st.DrawFn) -> SimulationCluster:
+    """A node of devices of several sizes and NUMA nodes, some unhealthy or MIG, with pods on some of them."""
+    device = st.builds(
+        lambda memory, slots, numa, is_healthy, mode: {
+            **a_device(memory=memory, slots=slots), "numa": numa, "health": is_healthy, "mode": mode
+        },
+        st.sampled_from([8000, 16000, 24576]), st.sampled_from([1, 3, 10]), st.integers(0, 1),
+        st.sampled_from([True, True, True, False]), st.sampled_from(["hami-core", "hami-core", "hami-core", "mig"]),
+    )  # fmt: skip
+    listed = draw(st.lists(device, min_size=1, max_size=6))
+    for number, registered in enumerate(listed):
+        registered |= {"id": f"GPU-n1-{number}", "index": number}
+    node = a_node("n1", gpu="60")
+    node["metadata"]["annotations"] = {"hami.io/node-nvidia-register": orjson.dumps(listed).decode()}
+    uses = st.tuples(st.sampled_from([1000, 6000, 7000]), st.sampled_from([0, 30]))
+    held = draw(st.dictionaries(st.integers(0, len(listed) - 1), uses))
+    return build_described(node, *([a_holder("holder", "n1", held)] if held else []))
+
+
+@settings(max_examples=60)
+@given(
+    uneven_clusters(),
+    shapes,
+    st.sampled_from(["", "binpack", "spread", "mutex", "numa,binpack", "spread,numa", "topology-aware"]),
+    st.booleans(),
+)
+def test_the_capacity_follows_the_order_in_which_devices_are_tried(
+    cluster: SimulationCluster, shape: Shape, policy: str, is_bound: bool
+) -> None:
+    template = build_template(shape, cluster.vendors)
+    template.pod["metadata"]["annotations"] |= {"hami.io/gpu-scheduler-policy": policy} if policy else {}
+    template.pod["metadata"]["annotations"] |= {"nvidia.com/numa-bind": "true"} if is_bound else {}
+    assert dict(measure_capacity(cluster, template, SETTING).copies) == fill_cluster(cluster, template)
+
+
+@pytest.mark.parametrize(("policy", "copies"), [("spread", 2), ("binpack", 1)])
+def test_packed_copies_use_up_the_devices_that_the_next_one_needs(policy: str, copies: int) -> None:
+    # Room for 1, 1 and 2 shares of 7,000 MiB: packed, the first copy takes both fuller devices.
+    cluster = build_described(
+        a_gpu_node("n1", 3), a_holder("holder", "n1", {0: (12000, 0), 1: (12000, 0), 2: (9000, 0)})
+    )
+    template = build_template(Shape(2, 7000), cluster.vendors)
+    template.pod["metadata"]["annotations"]["hami.io/gpu-scheduler-policy"] = policy
+    assert dict(measure_capacity(cluster, template, SETTING).copies) == {"n1": copies}
 
 
 @settings(max_examples=12)
