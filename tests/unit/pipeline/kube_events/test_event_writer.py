@@ -152,3 +152,19 @@ async def test_n5_an_event_names_no_pod_of_another_known_namespace() -> None:
         await a_writer(client).write(build_records(a_message(text=text), others), NOW)
     hidden = f"0/3 nodes: volume of {HIDDEN_POD}(6f1c), see.{HIDDEN_POD} and ml/other"
     assert set(api.count_events()) == {hidden, "placed"}
+
+
+async def test_a_record_of_which_the_api_server_refuses_one_line_is_dead_lettered_and_counted_once_when_replayed() -> (
+    None
+):
+    api, topics = FakeEventsApi(), FakeTopics()
+    lines = [a_message(code=code, text=f"1 nodes {code}") for code in ("A", "B", "")]
+    record = a_record(*encode(emit(*lines))[:3])
+    async with serving(api) as url, a_client(url) as client:
+        api.fail(f"POST {EVENTS.root}", status=422)
+        await a_writer(client, topics).write([record], NOW)
+        (letter,) = topics.list_sent(DEAD_LETTERS.name)
+        assert letter.value == record.value
+        assert len(api.count_events()) == 2
+        await a_writer(client).write([record], NOW)
+    assert api.count_events() == {"1 nodes A": 1, "1 nodes B": 1, "1 nodes ": 1}
