@@ -126,7 +126,7 @@ class BatchBuilder:
         original = find_original(history, closed.repeats) if closed.repeats else before
         past = derive_past(history, summary)
         attempt, messages = await self._publish(batch, write, summary, matched, (before, original), past)
-        batch.histories[key] = with_published(history, summary, attempt, closed)
+        batch.histories[key] = with_published(history, summary, attempt, closed, past)
         self._count(summary, messages)
 
     async def _restore(

@@ -134,9 +134,13 @@ def list_reports(
 
 
 def with_published(
-    history: PodHistoryChanged | None, summary: AttemptSummarized, attempt: PublishedAttempt, closed: ClosedAttempt
+    history: PodHistoryChanged | None,
+    summary: AttemptSummarized,
+    attempt: PublishedAttempt,
+    closed: ClosedAttempt,
+    past: PodPast,
 ) -> PodHistoryChanged:
-    """Return the history with ``attempt``, the entry of that summary, added or replaced."""
+    """Return the history with ``attempt``, the entry of that summary and its ``past``, added or replaced."""
     others = history.attempts if history else []
     attempts = [attempt, *(other for other in others if other.attempt_id != attempt.attempt_id)]
     # A stable order: of two that began together the one that was published last is the later one.
@@ -145,7 +149,7 @@ def with_published(
     pod = summary.pod
     # Of the latest attempt's pod: an earlier one of the name has another description.
     is_of_latest = may_be_one_pod(attempts[0].pod_uid, pod.uid)
-    description = derive_past(history, summary).description if is_of_latest or not history else history.description
+    description = past.description if is_of_latest or not history else history.description
     return PodHistoryChanged.model_construct(
         cluster=summary.cluster,
         pod=PodRef.model_construct(namespace=pod.namespace, name=pod.name, uid=attempts[0].pod_uid),
