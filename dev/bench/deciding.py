@@ -60,7 +60,7 @@ async def send_unread(spool: Spool) -> None:
 
 
 class ChangingScheduler(Scheduler):
-    """Finds other nodes changed at each filter call."""
+    """Finds other nodes changed at each filter call, none of which takes another pod by it."""
 
     def change_nodes(self, columns: ClusterColumns, nodes: int, changed: int) -> "ChangingScheduler":
         """Change so many of the ``nodes`` nodes before each call."""
@@ -72,6 +72,13 @@ class ChangingScheduler(Scheduler):
         """Filter after changing the nodes, and return the reply."""
         cluster.change_nodes(self._columns, self._chance.sample(self._names, self._changed))
         return await super().filter(request, trace)
+
+
+class SilentScheduler(ChangingScheduler):
+    """Records nothing, so it has nothing to compare."""
+
+    def _find_unchanged(self, *_: object) -> None:
+        """Find nothing."""
 
 
 async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
@@ -86,7 +93,8 @@ async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, re
         binder = Binder(api, LockPolicy())
         records = Records(event_writer, metrics, tracing=spans.enter_context(tracing(TracingSettings(), "bench")))
         parts = (columns, api, claims, binder, records, get_now)
-        scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).change_nodes(columns, nodes, changed)
+        kind = SilentScheduler if recording == SILENT else ChangingScheduler
+        scheduler = kind(identity, SchedulingPolicy(), *parts).change_nodes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, Bodies(32 * 1024 * 1024))
         publisher = (
             Publisher(spool, build_kafka_connection(recording), get_now, metrics)

@@ -18,10 +18,15 @@ from dev.demo.processes import Processes, find_free_ports
 from engine.fit.devices.cluster_state import ClusterColumns
 
 CALLS = 40
+SMALL_FLEET_CALLS = 4_000
+"""Calls times nodes of a fleet whose calls are too short to be measured in tens."""
 CALLS_IN_TURN = 5
+MOST_WARM_UP_CALLS = 500
 WARM_UP_NODES = 100_000
 """Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
-SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
+SIZES = ((10, 0), (1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
+TRIES = 10
+"""Calls about one pod, of which all but the first find nothing new."""
 CHANGED_SHARE = 100
 """One in so many nodes changes between two calls."""
 RECORDED, SILENT, TRACED = "", "silent", "traced"
@@ -42,8 +47,10 @@ class FilterLoad:
     def name(self) -> str:
         return self.recording or "recording"
 
-    def describe(self, *, fits: bool) -> str:
+    def describe(self, *, fits: bool, tries: int = 1) -> str:
         fitting = "a tenth of the nodes fits" if fits else "no node fits"
+        if tries > 1:
+            fitting += f", {tries - 1} calls in {tries} repeat"
         changing = f"{self.changed:,} changed"
         how = {RECORDED: "recorded", SILENT: "not recorded", TRACED: "recorded with a span"}[self.recording]
         return f"{self.nodes:,} nodes, {changing}, {self.pods:,} pods, {fitting}, {how}"
@@ -87,9 +94,12 @@ def _measure_size(
         processes.start(case.name, "dev.bench.deciding", *numbers, str(spool), *words, **tracing)
     for case in cases:
         processes.wait_ready(case.name, f"http://127.0.0.1:{ports[case.name]}/readyz")
-    for fits in (False, True):
-        servers = {case.describe(fits=fits): _Server(ports[case.name], processes.get_pid(case.name)) for case in cases}
-        yield from measure_servers(servers, nodes, fits=fits)
+    for fits, tries in ((False, 1), (False, TRIES), (True, 1)):
+        servers = {
+            case.describe(fits=fits, tries=tries): _Server(ports[case.name], processes.get_pid(case.name))
+            for case in cases
+        }
+        yield from measure_servers(servers, nodes, fits=fits, tries=tries)
     for case in cases:
         processes.stop(case.name)
 
@@ -117,11 +127,12 @@ class _Server:
         return Figure(path, self.cpu / len(self.times) * 1000, "CPU ms per call", note=note)
 
 
-def measure_servers(servers: Mapping[str, _Server], nodes: int, *, fits: bool) -> list[Figure]:
+def measure_servers(servers: Mapping[str, _Server], nodes: int, *, fits: bool, tries: int = 1) -> list[Figure]:
     """Measure each of the servers, and return a figure for each by its path."""
-    warming_up = WARM_UP_NODES // nodes
-    # Made before the clock starts, and each of another pod, as a scheduler asks.
-    bodies = list(fleet.iterate_bodies(nodes, CALLS + warming_up, fits=fits))
+    warming_up = min(WARM_UP_NODES // nodes, MOST_WARM_UP_CALLS) // tries * tries
+    calls = max(CALLS, SMALL_FLEET_CALLS // nodes)
+    # Made before the clock starts, and each of another pod, as a scheduler asks, or some for each.
+    bodies = list(fleet.iterate_bodies(nodes, calls + warming_up, fits=fits, tries=tries))
     with httpx.Client(timeout=60) as client:
         for server in servers.values():
             server.ask(client, bodies[:warming_up])

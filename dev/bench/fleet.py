@@ -76,14 +76,22 @@ def build_running_pod(number: int, node: int, device: int, memory: int, cores: i
     )
 
 
-def iterate_bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:
-    """POST /filter bodies, each for another pod. It requests more memory than a small device, or than any, has."""
-    for number in range(calls):
+def iterate_bodies(nodes: int, calls: int, *, fits: bool, tries: int = 1) -> Iterator[bytes]:
+    """POST /filter bodies, so many ``tries`` for each pod, in another order of the nodes each time. It requests more
+    memory than a small device, or than any, has."""
+    names, chance = list_node_names(nodes), random.Random(calls)
+    for number in (call // tries for call in range(calls)):
+        if tries > 1:
+            chance.shuffle(names)
         # By memory alone, which pods here never use up: so running pods change the work and not the verdicts.
         limits = {"nvidia.com/gpu": 1 if fits else 2, "nvidia.com/gpumem": 100_000 if fits else 150_000}
-        name = f"{'fits' if fits else 'hopeless'}-{number}"
+        name = f"{'fits' if fits else 'hopeless'}-{tries}-{number}"
         pod = {
-            "metadata": {"namespace": "llm", "name": name, "uid": str(uuid.UUID(int=2**64 + number + fits * 2**32))},
+            "metadata": {
+                "namespace": "llm",
+                "name": name,
+                "uid": str(uuid.UUID(int=2**64 + number + fits * 2**32 + tries * 2**40)),
+            },
             "spec": {"containers": [{"name": "worker", "resources": {"limits": limits}}]},
         }
-        yield json.dumps({"Pod": pod, "Nodes": None, "NodeNames": list_node_names(nodes)}).encode()
+        yield json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}).encode()
