@@ -21,7 +21,7 @@ CALLS = 40
 SMALL_FLEET_CALLS = 4_000
 """Calls times nodes of a fleet whose calls are too short to be measured in tens."""
 CALLS_IN_TURN = 5
-MOST_WARM_UP_CALLS = 500
+MAX_WARM_UP_CALLS = 500
 WARM_UP_NODES = 100_000
 """Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
 SIZES = ((10, 0), (1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
@@ -129,7 +129,7 @@ class _Server:
 
 def measure_servers(servers: Mapping[str, _Server], nodes: int, *, fits: bool, tries: int = 1) -> list[Figure]:
     """Measure each of the servers, and return a figure for each by its path."""
-    warming_up = min(WARM_UP_NODES // nodes, MOST_WARM_UP_CALLS) // tries * tries
+    warming_up = min(WARM_UP_NODES // nodes, MAX_WARM_UP_CALLS) // tries * tries
     calls = max(CALLS, SMALL_FLEET_CALLS // nodes)
     # Made before the clock starts, and each of another pod, as a scheduler asks, or some for each.
     bodies = list(fleet.iterate_bodies(nodes, calls + warming_up, fits=fits, tries=tries))

@@ -86,12 +86,9 @@ def iterate_bodies(nodes: int, calls: int, *, fits: bool, tries: int = 1) -> Ite
         # By memory alone, which pods here never use up: so running pods change the work and not the verdicts.
         limits = {"nvidia.com/gpu": 1 if fits else 2, "nvidia.com/gpumem": 100_000 if fits else 150_000}
         name = f"{'fits' if fits else 'hopeless'}-{tries}-{number}"
+        uid = uuid.UUID(int=2**64 + number + fits * 2**32 + tries * 2**40)
         pod = {
-            "metadata": {
-                "namespace": "llm",
-                "name": name,
-                "uid": str(uuid.UUID(int=2**64 + number + fits * 2**32 + tries * 2**40)),
-            },
+            "metadata": {"namespace": "llm", "name": name, "uid": str(uid)},
             "spec": {"containers": [{"name": "worker", "resources": {"limits": limits}}]},
         }
         yield json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}).encode()
