@@ -7,7 +7,6 @@ all events before that position, so after a kill the last of them are published 
 import base64
 import fcntl
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ingest.errors import ReadingError
 from ingest.lines.blocks import LogPosition
 from ingest.sources.follow import Reached
-from runtime.files.state_files import open_private
+from runtime.files.state_files import open_private, replace_private
 
 VERSION: Final = 1
 
@@ -121,14 +120,7 @@ class Checkpoint:
             since=state.since,
             memory=base64.b64encode(state.memory).decode(),
         )
-        # rename() is atomic only within one file system, so the new file is written next to the old one.
-        beside = self.path.with_name(self.path.name + ".new")
         try:
-            with open_private(beside, "wb") as file:
-                file.write(saved.model_dump_json().encode())
-                file.flush()
-                # Without it a crash of the machine may leave an empty file under the final name.
-                os.fsync(file.fileno())
-            beside.replace(self.path)
+            replace_private(self.path, saved.model_dump_json().encode())
         except OSError as error:
             raise CheckpointError(f"{self.path}: {error.strerror}") from None

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 import orjson
 
 from pipeline.notify.waiting_workloads import SubscribedWorkload
+from runtime.files.state_files import replace_private
 from runtime.kubernetes.errors import KubeApiError
 from schemas.json_types import Json
 
@@ -121,7 +122,4 @@ class FileStore:
         return self.path.read_bytes() if self.path.exists() else b""
 
     async def save(self, content: bytes) -> None:
-        # Replaced at once: a process that dies leaves the file of before.
-        other = self.path.with_name(f".{self.path.name}.new")
-        other.write_bytes(content)
-        other.replace(self.path)
+        replace_private(self.path, content)
