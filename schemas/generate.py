@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from . import asyncapi
 from .answers import (
+    alerts,
     attempts,
     capacity,
     comparisons,
@@ -38,6 +39,7 @@ from .reasons import Reason, Scope, read_catalogue
 
 ROOT: Final = Path(__file__).parent.parent
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
+    *alerts.ANSWERS,
     *attempts.ANSWERS,
     *comparisons.ANSWERS,
     *diagnosis.ANSWERS,
