@@ -36,7 +36,7 @@ def build_hami_objects(namespace: str) -> tuple[Json, Json]:
     variable = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     extender = {
         "name": "vgpu-scheduler-extender", "image": "projecthami/hami:v2.10.0", "command": ["scheduler", *ARGUMENTS],
-        "env": [variable],
+        "env": [variable], "resources": {"requests": {"cpu": "500m"}},
         "volumeMounts": [build_mount("device-config", "/device-config.yaml"), build_mount("tls", "/tls")],
     }  # fmt: skip
     kube_scheduler = {"name": "kube-scheduler", "image": "kube-scheduler:v1.36.3", "command": ["kube-scheduler"]}
@@ -76,6 +76,11 @@ def patch(cluster: ControlPlane, namespace: str, kind: str, file: str) -> None:
     cluster.run_kubectl("patch", kind, NAME, "-n", namespace, "--type=json", f"--patch-file={path}")
 
 
+def patch_disk(cluster: ControlPlane, namespace: str, file: str) -> None:
+    path = str(FILES / f"disk-{file}.yaml")
+    cluster.run_kubectl("patch", "deployment", NAME, "-n", namespace, f"--patch-file={path}")
+
+
 def read_specs(cluster: ControlPlane, namespace: str) -> tuple[Json, Json]:
     with cluster.open_client() as client:
         deployment = client.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/{NAME}").json()
@@ -87,7 +92,9 @@ def test_what_is_put_in_and_taken_out_again_leaves_hami_as_it_was(control_plane:
     before = read_specs(control_plane, hami)
     for kind in ("deployment", "service"):
         patch(control_plane, hami, kind, "in")
+    patch_disk(control_plane, hami, "in")
     assert read_specs(control_plane, hami) != before
+    patch_disk(control_plane, hami, "out")
     for kind in ("deployment", "service"):
         patch(control_plane, hami, kind, "out")
     assert read_specs(control_plane, hami) == before
@@ -110,6 +117,19 @@ def test_ours_runs_with_hamis_own_arguments(control_plane: ControlPlane, hami: s
     with pytest.raises(SystemExit) as ended:
         get_command(app).main([package, command, spool, callers, *arguments, "--help"], prog_name=program)
     assert ended.value.code == 0
+
+
+def test_the_disk_of_the_spool_is_requested_beside_what_hami_requests(control_plane: ControlPlane, hami: str) -> None:
+    patch(control_plane, hami, "deployment", "in")
+    patch_disk(control_plane, hami, "in")
+    spec = read_specs(control_plane, hami)[0]["template"]["spec"]
+    (spool,) = [volume for volume in spec["volumes"] if volume["name"] == "schedulerlog-spool"]
+    kube_scheduler, extender = spec["containers"]
+    requests = extender["resources"]["requests"]
+    assert requests.pop("ephemeral-storage") == "5184Mi"
+    assert (requests, kube_scheduler["resources"]) == ({"cpu": "500m"}, {})
+    # 5184 MiB are the 5 GiB of the spool and the 50 MiB of logs that the kubelet keeps of a container, rounded up.
+    assert spool["emptyDir"] == {"sizeLimit": "5Gi"}
 
 
 def test_a_deployment_of_another_form_is_left_alone(control_plane: ControlPlane, hami: str) -> None:
@@ -138,5 +158,6 @@ def test_the_component_does_the_same_to_a_rendered_chart(
     there, selected = read_specs(control_plane, hami)
     rendered = objects["Deployment", NAME]["spec"]["template"]["spec"]["containers"][1]
     assert rendered["command"] == there["template"]["spec"]["containers"][1]["command"]
+    assert rendered["resources"] == {"requests": {"cpu": "500m", "ephemeral-storage": "5184Mi"}}
     assert objects["Service", NAME]["spec"]["selector"] == selected["selector"]
     assert ("ClusterRole", "schedulerlog-in-hami") in objects
