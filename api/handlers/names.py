@@ -15,7 +15,7 @@ from api.handlers.not_found import UnknownNameError
 from api.http.cluster import Cluster
 from api.http.errors import ApiError, NotFoundError, on_api_error, to_json_response
 from api.http.query_params import Query, refuse_repeated
-from api.memory.known_names import KnownName, KnownNames, write_question
+from api.memory.known_names import KnownName, KnownNames, find_matches, find_similar, write_question
 from schemas.answers.names import NameMatched, Names
 
 _MAX_CHECKED: Final = 1_000
@@ -42,14 +42,15 @@ class NameHandlers:
         namespaces whose pods the caller may list.
         """
         refuse_repeated(request)
-        matches = await asyncio.to_thread(self.names.find_matches, cluster.name, query.q)
+        names = await asyncio.to_thread(self.names.list_names, cluster.name)
+        matches = await asyncio.to_thread(find_matches, names, query.q)
         readable = await select_readable(request, cluster, matches[:_MAX_CHECKED])
         are_similar = not readable
         if are_similar:
             namespace, _, name = query.q.strip().partition("/")
             similar = [
-                *await asyncio.to_thread(self.names.find_similar, cluster.name, namespace, name or namespace),
-                *await asyncio.to_thread(self.names.find_similar, cluster.name, "", namespace),
+                *await asyncio.to_thread(find_similar, names, namespace, name or namespace),
+                *await asyncio.to_thread(find_similar, names, "", namespace),
             ]
             readable = await select_readable(request, cluster, similar)
         items = [
@@ -61,7 +62,8 @@ class NameHandlers:
     async def answer_unknown(self, request: Request, error: UnknownNameError) -> Response:
         """Answer that a name is unknown, with readable names that are similar to it."""
         cluster = Cluster(error.cluster)
-        similar = await asyncio.to_thread(self.names.find_similar, cluster.name, error.namespace, error.name)
+        names = await asyncio.to_thread(self.names.list_names, cluster.name)
+        similar = await asyncio.to_thread(find_similar, names, error.namespace, error.name)
         try:
             question = write_question((await select_readable(request, cluster, similar))[:3])
         except ApiError:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import eq
 from typing import Final, Literal, NamedTuple
 
 from api.memory.cluster_devices import ClusterDevices
@@ -37,30 +39,31 @@ class KnownNames:
     waits: WaitLog
     devices: ClusterDevices
 
-    def find_matches(self, cluster: str, text: str) -> list[KnownName]:
-        """Find the names that contain the text, those that begin with it first, in a fixed order."""
-        wanted = text.strip().lower()
-        # Names of Kubernetes are in small letters. Thousands of other pods are passed over before they are taken apart.
-        named = [to_known_name(name) for name in self._list_names(cluster) if wanted in name]
-        ranked = [(rank, name) for name in named if (rank := _rank_match(name, wanted)) is not None]
-        return [name for _, name in sorted(ranked, key=lambda item: (item[0], _ORDER[item[1].kind], item[1].text))]
-
-    def find_similar(self, cluster: str, namespace: str, name: str) -> list[KnownName]:
-        """Find pods or, without a namespace, nodes that are named alike: the same name elsewhere comes first."""
-        kind: Kind = "pod" if namespace else "node"
-        names = [entry for text in self._list_names(cluster) if (entry := to_known_name(text)).kind == kind]
-        likely = [entry for entry in names if entry.name == name or _may_resemble(entry.name, name)]
-        likely.sort(key=lambda entry: -_count_equal(entry.name, name))
-        compared = {entry.text: entry for entry in likely[:_MAX_COMPARED]}
-        texts = rank_similar_names(((entry.namespace, entry.name) for entry in compared.values()), namespace, name)
-        return [compared[text.removeprefix("/")] for text in texts]
-
-    def _list_names(self, cluster: str) -> list[str]:
+    def list_names(self, cluster: str) -> list[str]:
         """List every name as people write it in one field."""
         columns = self.devices.find_columns(cluster)
         named = dict.fromkeys((*self.latest.list_names(cluster), *self.waits.list_names(cluster)))
         namespaces = {name[: name.index("/") + 1] for name in named}
         return [*(columns.node_names if columns else ()), *namespaces, *named]
+
+
+def find_matches(names: Iterable[str], text: str) -> list[KnownName]:
+    """Find the names that contain the text, those that begin with it first, in a fixed order."""
+    wanted = text.strip().lower()
+    # Names of Kubernetes are in small letters. Thousands of other pods are passed over before they are taken apart.
+    named = [to_known_name(name) for name in names if wanted in name]
+    ranked = [(rank, name) for name in named if (rank := _rank_match(name, wanted)) is not None]
+    return [name for _, name in sorted(ranked, key=lambda item: (item[0], _ORDER[item[1].kind], item[1].text))]
+
+
+def find_similar(names: Iterable[str], namespace: str, name: str) -> list[KnownName]:
+    """Find pods or, without a namespace, nodes that are named alike: the same name elsewhere comes first."""
+    slashes = 1 if namespace else 0
+    alike = [text for text in names if text.count("/") == slashes and _may_resemble(_cut_namespace(text), name)]
+    likely = nlargest(_MAX_COMPARED, alike, key=lambda text: sum(map(eq, _cut_namespace(text), name)))
+    compared = {text: to_known_name(text) for text in likely}
+    texts = rank_similar_names(((entry.namespace, entry.name) for entry in compared.values()), namespace, name)
+    return [compared[text.removeprefix("/")] for text in texts]
 
 
 def to_known_name(text: str) -> KnownName:
@@ -73,8 +76,8 @@ def to_known_name(text: str) -> KnownName:
     return KnownName("workload" if "/" in name else "pod", namespace, name)
 
 
-def _count_equal(name: str, wanted: str) -> int:
-    return sum(letter == other for letter, other in zip(name, wanted, strict=False))
+def _cut_namespace(text: str) -> str:
+    return text[text.find("/") + 1 :]
 
 
 def _rank_match(name: KnownName, wanted: str) -> int | None:
@@ -89,7 +92,8 @@ def _rank_match(name: KnownName, wanted: str) -> int | None:
 
 def _may_resemble(name: str, wanted: str) -> bool:
     """Tell cheaply whether a name is worth a comparison: a similar length, and a common beginning or end."""
-    return abs(len(name) - len(wanted)) <= _MAX_LONGER and (name[:2] == wanted[:2] or name[-3:] == wanted[-3:])
+    is_as_long = bool(name) and abs(len(name) - len(wanted)) <= _MAX_LONGER
+    return is_as_long and (name[:2] == wanted[:2] or name[-3:] == wanted[-3:])
 
 
 def write_question(names: Iterable[KnownName]) -> str:

@@ -21,7 +21,7 @@ api_load                 200 readers of the API, with OpenSearch and while it is
 start                    commands that read a file, from start to end
 judging, claims          kube-scheduler's filters and resource claims on a snapshot of a fleet
 asking                   a question to a large cluster without the API, next to ``kubectl get``
-plans                    pods that start now of twelve shapes, and the plan of a drain
+plans                    pods that start now of twelve shapes, plans of a drain and of moves, and names of pods
 refusals                 refused pods read from events and judged, with and without equal ones
 anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs
