@@ -1,5 +1,6 @@
 """The process around the notifier: clients, memory, metrics and readiness."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import aiohttp
 from pipeline.notify.metrics import NotifyMetrics
 from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, SentMemory
+from runtime.errors import SettingError
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.credentials import ApiCredentials, LoadConfiguration, read_pod_namespace
 from runtime.settings.addresses import HostPort
@@ -29,11 +31,12 @@ class NotifyService:
 async def run(service: NotifyService) -> None:
     """Work until SIGTERM or SIGINT. Raises ``KubeConfigError``, ``SettingError``, ``KubeApiError`` at the start."""
     metrics = NotifyMetrics()
+    namespace = os.environ.get("POD_NAMESPACE") or read_pod_namespace()
+    if not (namespace or service.memory_file):
+        raise SettingError("--memory-file: needed outside of a cluster (or $POD_NAMESPACE, of the ConfigMap)")
     client = Client(await ApiCredentials.open(service.load))
     store = (
-        FileStore(service.memory_file)
-        if service.memory_file
-        else ConfigMapStore(client, read_pod_namespace(), service.config_map)
+        FileStore(service.memory_file) if service.memory_file else ConfigMapStore(client, namespace, service.config_map)
     )
     try:
         # A proxy of the environment is none for addresses within the cluster.

@@ -5,7 +5,6 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,17 @@ import aiohttp
 import pytest
 import uvicorn
 import yaml
-from aiohttp import web
 
 from pipeline.notify.messages import Message, build_cloud_event
 from pipeline.notify.metrics import NotifyMetrics
 from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, Sent, SentMemory
+from pipeline.notify.service import NotifyService, run
 from pipeline.notify.subscriptions import ANNOTATION, find_targets, to_plural
 from pipeline.notify.targets import read_targets
 from pipeline.notify.waiting_workloads import SubscribedWorkload, WorkloadObstacles
 from runtime.errors import SettingError
+from runtime.kubernetes.credentials import from_kubeconfig
 from runtime.kubernetes.errors import KubeApiError
 from schemas.events import PodRef, PodWait
 from schemas.json_types import Json
@@ -33,6 +33,7 @@ from tests.support.fakes.objects import FakeObjects
 from tests.support.harness.api_app import Caller
 from tests.support.smtp_receiver import receiving_mail
 from tests.support.waiting import eventually_async
+from tests.support.webhook_receiver import Receiver, receiving
 
 POD = "/api/v1/namespaces/llm/pods/train-0"
 JOB = "/apis/batch/v1/namespaces/llm/jobs/train"
@@ -54,43 +55,6 @@ def subscribe(targets: str) -> Objects:
     return Objects(
         {NAMESPACE: {"metadata": {}}, POD: {"metadata": {"ownerReferences": [owner]}}, JOB: build_annotated(targets)}
     )
-
-
-@dataclass
-class Receiver:
-    """An HTTP server that takes what is posted; ``status`` is its answer."""
-
-    url: str = ""
-    status: int = 200
-    bodies: list[Any] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    refused: int = 0
-
-    async def take(self, request: web.Request) -> web.Response:
-        if self.status >= 300:
-            self.refused += 1
-        else:
-            self.bodies.append(await request.json())
-            self.headers.append(dict(request.headers))
-        return web.Response(status=self.status)
-
-    @property
-    def texts(self) -> list[str]:
-        return [body["text"] for body in self.bodies]
-
-
-@asynccontextmanager
-async def receiving() -> AsyncIterator[Receiver]:
-    receiver, application = Receiver(), web.Application()
-    application.router.add_post("/hook", receiver.take)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
-        yield receiver
-    finally:
-        await runner.cleanup()
 
 
 @asynccontextmanager
@@ -324,6 +288,14 @@ async def test_what_was_sent_is_in_a_config_map_that_is_made_when_it_is_needed()
     await last.load()
     assert last.list_keys() == []
     assert list(server.objects) == ["/api/v1/namespaces/schedulerlog/configmaps/schedulerlog-notify"]
+
+
+async def test_outside_of_a_cluster_the_memory_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("POD_NAMESPACE", raising=False)
+    policy = NotifyPolicy("default", {}, timedelta(), "")
+    service = NotifyService(ApiAccess("http://127.0.0.1:1"), policy, from_kubeconfig(tmp_path, None), None, None, "m")
+    with pytest.raises(SettingError, match="--memory-file"):
+        await run(service)
 
 
 def test_a_message_names_no_pod_of_another_namespace() -> None:

@@ -1,0 +1,211 @@
+"""`pipeline notify` on a real API server with the rights of its component: annotations, receivers, memory, restarts.
+
+kube-scheduler refuses and binds the pods, controllers make the Deployment's, the API of schedulerlog lists what waits.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+from anyio.from_thread import start_blocking_portal
+
+from dev.embedded.control_plane import ControlPlane
+from pipeline.notify.subscriptions import ANNOTATION
+from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, build, combine, emptied, select_kinds
+from tests.support.control_plane.objects import MERGE_PATCH, annotate, create, created_nodes
+from tests.support.control_plane.rights import list_granted, read_requests
+from tests.support.control_plane.service_account import a_kubeconfig, write_token
+from tests.support.harness.api_process import serving
+from tests.support.harness.forked import Forked
+from tests.support.harness.pipeline_process import pipeline
+from tests.support.reused_backends import reused_backends
+from tests.support.smtp_receiver import SmtpReceiver, receiving_mail
+from tests.support.waiting import until
+from tests.support.webhook_receiver import Receiver, receiving
+
+ACCOUNT: Final = "schedulerlog-notify"
+RIGHTS: Final = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+MEMORY: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{ACCOUNT}"
+SMALL: Final = {"cpu": "1", "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": "110"}
+TAINT: Final = {"key": "maintenance", "effect": "NoSchedule"}
+CONTAINER: Final = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "2"}}}
+
+
+@dataclass
+class Notifying:
+    """The process as its manifest starts it; ``receivers`` take what it sends."""
+
+    command: list[str]
+    log: Path
+    webhook: Receiver
+    bus: Receiver
+    mail: SmtpReceiver
+    processes: list[Forked] = field(default_factory=list)
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            environment = os.environ | {"POD_NAMESPACE": NAMESPACE}
+            self.processes.append(Forked(*self.command, stdout=log, stderr=log, env=environment))
+
+    def kill(self) -> None:
+        process = self.processes.pop()
+        process.kill()
+        process.wait(timeout=60)
+
+    def read_texts(self) -> tuple[list[str], list[str], list[str]]:
+        """Read what each receiver has by now: first words of the webhook's, types and obstacles, subjects of mail."""
+        webhook = [text.splitlines()[0].partition(":")[0] for text in self.webhook.texts]
+        bus = [f"{event['type'].split('.')[3]} {event['data']['obstacle']}".strip() for event in self.bus.bodies]
+        return webhook, bus, sorted(str(mail["Subject"]) for mail in self.mail.mails)
+
+
+@contextmanager
+def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Notifying]:
+    """The process with the rights of the rendered component, its targets, and one of it running."""
+    objects = build(cluster, combine(folder / "overlay", KUSTOMIZE / "base", ["notify"]))
+    with (
+        emptied(cluster),
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(receiving()) as webhook,
+        portal.wrap_async_context_manager(receiving()) as bus,
+        portal.wrap_async_context_manager(receiving_mail()) as mail,
+    ):
+        apply(cluster, select_kinds(objects, *RIGHTS))
+        write_token(cluster, NAMESPACE, ACCOUNT, folder / "account")
+        (folder / "hook.url").write_text(webhook.url)
+        sender = {"security": "none", "from": "schedulerlog@example.org", "to": ["ml@example.org"]}
+        targets = {
+            "hook": {"kind": "webhook", "url_file": str(folder / "hook.url")},
+            "bus": {"kind": "cloudevents", "url": bus.url},
+            "people": {"kind": "mail", "smtp": mail.address, **sender},
+        }
+        (folder / "targets.yaml").write_text(yaml.safe_dump(targets))
+        command = [
+            "pipeline", "notify", f"--targets={folder}/targets.yaml", f"--api-url={api_url}", "--settle=3s",
+            f"--kubeconfig={a_kubeconfig(folder / 'account', cluster)}",
+        ]  # fmt: skip
+        running = Notifying(command, folder / "notify.log", webhook, bus, mail)
+        running.start()
+        try:
+            yield running
+        finally:
+            for process in running.processes:
+                process.terminate()
+                process.wait(timeout=60)
+
+
+@contextmanager
+def listing(cluster: ControlPlane, folder: Path) -> Iterator[str]:
+    """Address of an API that lists what waits, as ``ingest kube-events`` publishes it."""
+    kubeconfig = str(cluster.kubeconfig)
+    with (
+        reused_backends.taken() as servers,
+        pipeline(folder, servers) as running,
+        serving(servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=kubeconfig) as api,
+        (folder / "kube-events.log").open("ab") as log,
+    ):
+        running.start_all()
+        command = ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers]
+        watching = Forked(*command, stdout=log, stderr=log)
+        try:
+            yield str(api.client.base_url).rstrip("/")
+        finally:
+            watching.terminate()
+            watching.wait(timeout=120)
+
+
+def subscribe(client: httpx.Client, namespace: str) -> None:
+    """Create a pod, a Deployment and their namespace, each with an annotation of its own target."""
+    annotate(client, f"/api/v1/namespaces/{namespace}", {ANNOTATION: "people"})
+    pod = {"metadata": {"name": "lone", "annotations": {ANNOTATION: "hook"}}, "spec": {"containers": [CONTAINER]}}
+    create(client, f"/api/v1/namespaces/{namespace}/pods", pod)
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    metadata = {"name": "web", "annotations": {ANNOTATION: "bus"}}
+    create(client, f"/apis/apps/v1/namespaces/{namespace}/deployments", {"metadata": metadata, "spec": spec})
+
+
+def patch(client: httpx.Client, path: str, change: dict[str, Any]) -> None:
+    client.patch(path, content=json.dumps(change), headers=MERGE_PATCH).raise_for_status()
+
+
+def read_remembered(client: httpx.Client) -> list[Any]:
+    """Read the workloads in the memory's ConfigMap."""
+    answer = client.get(MEMORY)
+    rows: list[Any] = json.loads(answer.json()["data"]["sent.json"]) if answer.is_success else []
+    return rows
+
+
+@pytest.mark.timeout(600)
+def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_killed(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    control_plane.start_scheduler({})
+    name = f"{namespace}-0"
+    status = {"allocatable": SMALL, "capacity": SMALL}
+    node = {"metadata": {"name": name}, "status": status}
+    with (
+        control_plane.open_client() as client,
+        created_nodes(control_plane, [node]),
+        listing(control_plane, tmp_path) as api_url,
+        notifying(control_plane, tmp_path, api_url) as notify,
+    ):
+        subscribe(client, namespace)
+        lone, web = f"{namespace}/Pod/lone", f"{namespace}/Deployment/web"
+        waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [1, 1, 2])
+        assert notify.read_texts() == waits
+        until(lambda: read_remembered(client), lambda rows: len(rows) == 2)
+
+        notify.kill()
+        notify.start()
+        patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": [TAINT]}})
+        amounts = SMALL | {"cpu": "16"}
+        patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": amounts, "capacity": amounts}})
+        # A pod is not tried again for a node that it does not tolerate, except by a scheduler that starts.
+        control_plane.start_scheduler({})
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [2, 2, 4])
+        assert notify.read_texts() == (
+            2 * waits[0], [*waits[1], "waits TaintNotTolerated"], sorted(2 * waits[2])
+        )  # fmt: skip
+
+        notify.kill()
+        patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        until(lambda: all(pod["spec"].get("nodeName") for pod in client.get(pods).json()["items"]))
+        notify.start()
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [3, 3, 6])
+        until(lambda: read_remembered(client), lambda rows: not rows)
+        texts = notify.read_texts()
+        assert (texts[0][2], texts[1][2]) == (f"{lone} started", "started")
+        assert [text for text in texts[2] if "started" in text] == [f"{web} started", f"{lone} started"]
+
+        notify.kill()
+        notify.start()
+        # A later message shows that the process has read the list, and what it did not send again.
+        other = {"metadata": {"name": "other", "annotations": {ANNOTATION: "hook"}}}
+        large = {**CONTAINER, "resources": {"requests": {"cpu": "32"}}}
+        create(client, pods, {**other, "spec": {"containers": [large]}})
+        until(notify.read_texts, lambda texts: len(texts[0]) == 4)
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [4, 3, 7])
+    ids = [event["id"] for event in notify.bus.bodies]
+    assert len(set(ids)) == len(ids)
+    check_rights(control_plane, tmp_path)
+
+
+def check_rights(cluster: ControlPlane, folder: Path) -> None:
+    """Check that nothing was refused to the account, and that it used its rights about objects of this test."""
+    requests = read_requests(cluster, NAMESPACE, ACCOUNT)
+    assert [request for request in requests if request.status in (401, 403)] == []
+    granted = set(list_granted(build(cluster, folder / "overlay"), ACCOUNT))
+    used = {right for right in granted if any(request.uses(right) for request in requests)}
+    unused = {right.resource for right in granted - used}
+    # The API of this test asks for no rights; the other workloads are read as the Deployment is.
+    assert unused == {"pods/schedulerlog", "jobs", "cronjobs", "statefulsets", "daemonsets"}
