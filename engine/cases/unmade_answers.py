@@ -155,7 +155,8 @@ def _diagnose_silence(
     is_held = is_suspended(objects, family)
     if is_held and (obstacle := explain_without_workload(objects, family, facts.now)):
         return _build(facts, obstacle)
-    if key.kind == VOLCANO_GROUP and (obstacle := _quote_scheduler(objects, key, facts.now)):
+    groups = (other for other in dict.fromkeys((key, *family)) if other.kind == VOLCANO_GROUP)
+    if obstacle := next((quoted for group in groups if (quoted := _quote_scheduler(objects, group, facts.now))), None):
         return _build(facts, obstacle)
     if not is_held and _is_manifest(objects, key):
         manifest: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}

@@ -49,6 +49,8 @@ NAMESPACED: Final = frozenset(
 """Kinds whose objects are in the namespace ``default`` when they name none, as ``kubectl apply`` puts them there."""
 
 MAX_OBJECTS: Final = 1_000_000
+_LATER_GROUPS: Final = {"scheduling.incubator.k8s.io": "scheduling.volcano.sh"}
+"""Group of the API by its former name."""
 _MAX_DEPTH: Final = 8
 
 
@@ -59,7 +61,7 @@ class SnapshotError(ValueError):
 def identify(version: str, kind: str) -> str:
     """Name the kind of an apiVersion: ``("storage.k8s.io/v1", "CSINode")`` is ``CSINode.storage.k8s.io``."""
     group, slash, _ = version.partition("/")
-    return f"{kind}.{group}" if slash else kind
+    return f"{kind}.{_LATER_GROUPS.get(group, group)}" if slash else kind
 
 
 def flatten(objects: Iterable[Any], limit: int = MAX_OBJECTS) -> Iterator[Any]:

@@ -122,6 +122,19 @@ def build_group(namespace: str, name: str, words: str) -> Json:
     }  # fmt: skip
 
 
+def attach_job(entry: Json, jobs: Sequence[Any]) -> Json:
+    """Give a group that only events name the job of its name, for which Volcano has made it, and that job's queue."""
+    metadata = entry["metadata"]
+    for job in jobs:
+        if entry["kind"] == "PodGroup" and (get_namespace(job), job["metadata"].get("name")) == (
+            metadata["namespace"], metadata["name"],
+        ):  # fmt: skip
+            owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "controller": True}
+            spec = {**entry["spec"], "queue": job.get("spec", {}).get("queue", "default")}
+            return {**entry, "metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
+    return entry
+
+
 def build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
     """Build the object that events are about; None for a kind that nobody asks about."""
     if kind == "PodGroup":

@@ -53,6 +53,12 @@ _OBJECT_EVENT: Final = re.compile(
     r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
 )
 """Event as client-go writes it into the log of the component that reports it."""
+_GO_EVENT: Final = re.compile(
+    r"&v1(?:beta1)?\.Event\{(?=.*?\b(?:Regarding|InvolvedObject):v1\.ObjectReference\{Kind:\"(?P<kind>\w+)\", "
+    r"Namespace:\"(?P<namespace>[^\"]*)\", Name:\"(?P<name>[^\"]+)\")(?=.*?[ {]Reason:\"(?P<reason>\w+)\")"
+    r"(?=.*?[ {](?:Note|Message):\"(?P<note>(?:[^\"\\]|\\.)+)\")(?=.*?[ {]Type:\"(?P<type>\w+)\")"
+)
+"""Event as Go prints it, into the log of a component whose event the API server rejects."""
 _KUBELET_ERROR: Final = re.compile(
     r'\] "(?P<what>[A-Z][^"]+)" err="(?P<note>(?:[^"\\]|\\.)*)".* pod="(?P<namespace>[^"/]+)/(?P<name>[^"/]+)"'
 )
@@ -105,6 +111,9 @@ def parse_statement(line: str) -> PastedEvent | None:
         return logged
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
+    if match := _GO_EVENT.search(line):
+        parts = match.groupdict()
+        return _build_event(parts | {"note": parts["note"].replace('\\"', '"')})
     if match := _KUBELET_ERROR.search(line):
         stated = find_sentence(f"{match['what']}: {match['note']}") or find_sentence(match["note"])
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])

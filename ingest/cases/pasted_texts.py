@@ -17,6 +17,7 @@ from engine.snapshot import kinds
 from ingest.cases.autoscaler_log import ScalerLog
 from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.event_subjects import (
+    attach_job,
     build_group,
     build_subject,
     complete_pod,
@@ -236,9 +237,28 @@ class _PastedReading:
                 for namespace, name in (members if event in unnamed and members else [(event.namespace, event.name)])
             ]
 
+    def _name_groups(self, objects: Sequence[Any]) -> None:
+        """Name the subject of unnamed words about a group after the only group or Volcano job of the text."""
+        groups = {(group["namespace"], group["name"]) for event in self._events if (group := _GROUP.search(event.note))}
+        groups |= {
+            (get_namespace(entry), entry.get("metadata", {}).get("name", ""))
+            for entry in objects
+            if isinstance(entry, dict) and _is_grouped(entry)
+        }
+        if len(groups) != 1:
+            return
+        ((namespace, name),) = groups
+        self._events = [
+            replace(event, namespace=namespace, name=name)
+            if event.kind == "PodGroup" and event.name.startswith(DEFAULT_NAME)
+            else event
+            for event in self._events
+        ]
+
     def build_objects(self, others: Sequence[Any]) -> Iterator[Json]:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
         self._name_subjects([*others, *self.objects])
+        self._name_groups([*others, *self.objects])
         self._events = list(self._scaler.name_pods(self._events))
         present = {
             (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))
@@ -258,9 +278,18 @@ class _PastedReading:
             subject = kinds.POD, get_namespace(pod), pod["metadata"].get("name", "")
             if pod.get("kind") == kinds.POD and (reported := subjects.get(subject)):
                 complete_pod(pod, reported)
+        jobs = [entry for entry in others if isinstance(entry, dict) and _is_volcano_job(entry)]
         for key, events in subjects.items():
             if key not in present and (built := build_subject(*key, events)):
-                yield built
+                yield attach_job(built, jobs)
+
+
+def _is_volcano_job(entry: Any) -> bool:
+    return entry.get("kind") == "Job" and str(entry.get("apiVersion", "")).startswith("batch.volcano.sh/")
+
+
+def _is_grouped(entry: Any) -> bool:
+    return entry.get("kind") == "PodGroup" or _is_volcano_job(entry)
 
 
 def _is_of_gang(event: PastedEvent) -> bool:

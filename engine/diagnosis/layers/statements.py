@@ -10,7 +10,9 @@ from engine.diagnosis.wording import to_attempt_evidence, to_bind_evidence, to_c
 
 _HEAD: Final = re.compile(r"^\d+/\d+ nodes are available: ")
 _TAIL: Final = re.compile(r"\.? (?:no new claims to deallocate, |still not schedulable, )?preemption: .*", re.DOTALL)
-REFUSALS: Final = frozenset(("FailedScheduling", "Unschedulable"))
+REFUSALS: Final = frozenset(
+    ("FailedScheduling", "Unschedulable", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity")
+)
 """Reasons of events that end an attempt."""
 _AMOUNT: Final = re.compile(
     r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"

@@ -235,3 +235,45 @@ def test_words_in_other_clients_and_plugins_forms_are_read(text: str, name: str,
     assert answered == name
     assert diagnosis.obstacle
     assert words in diagnosis.obstacle.sentence.en
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        # events.k8s.io/v1, and core/v1 with its fields in another order.
+        (
+            '&v1.Event{TypeMeta:v1.TypeMeta{Kind:"", APIVersion:""}, Action:"Scheduling", Reason:"FailedScheduling", '
+            'Regarding:v1.ObjectReference{Kind:"Pod", Namespace:"lab", Name:"sim-9", UID:"6a"}, '
+            'Note:"0/3 nodes are available: 3 node(s) had untolerated taint {team: \\"a\\"}.", Type:"Warning"}'
+        ),
+        (
+            '&v1.Event{TypeMeta:v1.TypeMeta{Kind:"", APIVersion:""}, '
+            'InvolvedObject:v1.ObjectReference{Kind:"Pod", Namespace:"lab", Name:"sim-9", UID:"6a"}, '
+            'Reason:"FailedScheduling", Message:"0/3 nodes are available: 3 node(s) had untolerated taint '
+            '{team: \\"a\\"}.", Source:v1.EventSource{Component:"default-scheduler", Host:""}, Type:"Warning"}'
+        ),
+    ],
+    ids=["events.k8s.io", "core"],
+)
+def test_an_event_that_the_api_server_did_not_take_is_read_from_the_log(event: str) -> None:
+    name, diagnosis = diagnose_text(
+        f"E0911 10:00:00.000000       1 event_broadcaster.go:253] Server rejected event '{event}': "
+        '\'events.events.k8s.io "sim-9.17" is forbidden: User "system:serviceaccount:sched:it" cannot patch resource '
+        '"events"\' (will not retry!)'
+    )
+    assert name == "lab/sim-9"
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "TaintNotTolerated"
+    assert 'team: "a"' in diagnosis.obstacle.sentence.en or "team" in diagnosis.obstacle.sentence.en
+
+
+def test_a_reason_of_kais_queues_names_its_scheduler_in_a_table_without_reporters() -> None:
+    name, diagnosis = diagnose_text(
+        "LAST SEEN   TYPE      REASON      OBJECT      MESSAGE\n"
+        "2m          Warning   OverLimit   pod/sim-4   vision quota has reached the allowable limit of GPUs. "
+        "Limit is 4 GPUs, currently 3 GPUs allocated and workload requested 2 GPUs\n"
+    )
+    assert name == "default/sim-4"
+    assert diagnosis.obstacle
+    assert diagnosis.obstacle.code == "QueueFull"
+    assert "queue vision leaves too little GPUs" in diagnosis.sentence.en

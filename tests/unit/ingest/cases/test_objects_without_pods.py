@@ -1,10 +1,12 @@
 """Objects that hold pods back, given without any pod: queues, pod groups and Workloads."""
 
+from datetime import UTC, datetime
 from textwrap import dedent
 
 from engine.cases.unmade_causes import list_unmade
+from engine.cases.workloads import find_workloads
 from ingest.cases.answers import explain_emptiness
-from ingest.cases.read_case import ClusterCase, read_case_text
+from ingest.cases.read_case import ClusterCase, build_case, read_case_text
 from ingest.cases.workload_answers import diagnose_workload
 
 
@@ -86,3 +88,81 @@ def test_a_group_that_volcanos_log_refuses_as_a_whole_is_named_with_the_reason()
     assert answer.obstacle
     assert "resource in cluster is overused" in answer.obstacle.sentence.en
     assert "queue" not in answer.obstacle.sentence.en
+
+
+_WORDS_ABOUT_A_GROUP = """Events:
+  Type     Reason         Age                 From     Message
+  ----     ------         ----                ----     -------
+  Warning  Unschedulable  9s (x4 over 20s)    volcano  0/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable
+  Normal   Unschedulable  8s (x5 over 20s)    volcano  queue resource quota insufficient: insufficient nvidia.com/gpu
+"""  # noqa: E501
+
+
+def test_words_about_a_group_without_a_name_are_about_the_only_volcano_job_of_the_text() -> None:
+    text = f"""The job:
+
+```yaml
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: sim, namespace: lab}}
+spec:
+  minAvailable: 2
+  queue: night
+  schedulerName: volcano
+  tasks:
+  - replicas: 2
+    name: main
+    template: {{spec: {{containers: [{{name: main, image: sim}}]}}}}
+```
+
+Its pod group has these events:
+
+{_WORDS_ABOUT_A_GROUP}"""
+    case = read_case_text(text)
+    (key,) = find_workloads(case.objects, "job", "sim")
+    (answer,) = diagnose_workload(case, key).groups
+    assert answer.obstacle
+    assert answer.obstacle.code == "GroupNotEnqueued"
+    assert "queue night" in answer.obstacle.sentence.en
+    assert "nvidia.com/gpu" in answer.obstacle.sentence.en
+
+
+def test_words_about_a_group_without_a_name_are_about_none_of_several() -> None:
+    jobs = "".join(
+        f"apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {{name: {name}, namespace: lab}}\n"
+        "spec: {minAvailable: 1, queue: night, tasks: []}\n---\n"
+        for name in ("sim", "fit")
+    )
+    case = read_case_text(f"```yaml\n{jobs}```\n\n{_WORDS_ABOUT_A_GROUP}")
+    for name in ("sim", "fit"):
+        (key,) = find_workloads(case.objects, "job", name)
+        (answer,) = diagnose_workload(case, key).groups
+        assert answer.obstacle
+        assert answer.obstacle.code == "NotFromCluster"
+
+
+def test_a_group_of_volcanos_former_api_is_a_group() -> None:
+    case = build_case(
+        [
+            {
+                "apiVersion": "scheduling.incubator.k8s.io/v1alpha1", "kind": "PodGroup",
+                "metadata": {"namespace": "lab", "name": "ring", "uid": "1"},
+                "spec": {"minMember": 5},
+                "status": {
+                    "conditions": [
+                        {
+                            "type": "Unschedulable", "status": "True", "reason": "NotEnoughResources",
+                            "message": "5/2 tasks in gang unschedulable: job is not ready, 5 minAvailable.",
+                        }
+                    ]
+                },
+            }
+        ],
+        (),
+        datetime(2026, 11, 20, tzinfo=UTC),
+    )  # fmt: skip
+    (key,) = find_workloads(case.objects, "podgroup", "ring")
+    (answer,) = diagnose_workload(case, key).groups
+    assert answer.obstacle
+    assert "ring" in answer.obstacle.sentence.en
+    assert "5 minAvailable" in answer.obstacle.sentence.en
