@@ -190,6 +190,7 @@ class AttemptFound(Answer):
     chosen: str | None
     offered_nodes: int
     fit_nodes: int
+    obstacle: str = Field("", description="Code of the decisive obstacle; empty where the attempt has none.")
     reasons: list[str]
     summary: str
     workload: str = Field(description="The owner that the pod comes from, as `Job/train`; empty where it is not known.")

@@ -227,6 +227,7 @@ def to_search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound
         chosen=summary.chosen,
         offered_nodes=summary.offered_nodes,
         fit_nodes=summary.fit_nodes,
+        obstacle=summary.wait.code if summary.wait else "",
         reasons=list_reasons(summary),
         summary=summarize_bind(summary) or summarize_filter(summary),
         workload=summary.description.workload if summary.description else "",

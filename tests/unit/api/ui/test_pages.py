@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from api.ui.pending_pages import sort_layers
+from schemas.events import PodWait
 from tests.support.builders.events import a_refusal, a_request, a_summary
 from tests.support.harness.api_app import Caller, refuse
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
@@ -116,6 +117,40 @@ async def test_a_pod_with_an_attempt_has_the_time_of_its_last_try(api: Caller) -
     text = (await api.get("/ui/pending?by=pod")).text
     cells = re.findall(r'data-label="Last tried">([^<]*)', text)
     assert [cell != "–" for cell in cells] == [bool(item["attempt"]) for item in counted["items"]]
+
+
+def with_a_decisive_obstacle(request: httpx.Request) -> httpx.Response:
+    """Answer with the golden attempts, each with a wait."""
+    wait = PodWait(
+        code="CardInsufficientMemory", layer="nodes", sentence_en="s", sentence_zh="s", models=[], pools=[],
+        nearest_nodes=[], reasons={},
+    )  # fmt: skip
+    answer = answer_search(request).json()
+    for hit in answer["hits"]["hits"]:
+        if "summary" in hit["_source"]:
+            hit["_source"]["summary"]["wait"] = wait.model_dump(mode="json")
+    return httpx.Response(200, json=answer)
+
+
+async def test_search_shows_the_decisive_obstacle_and_folds_the_other_reasons() -> None:
+    api = Caller(with_a_decisive_obstacle)
+    (item,) = (await api.get("/api/v1/schedulerlogs")).json()["items"]
+    assert item["obstacle"] == "CardInsufficientMemory"
+    others = set(item["reasons"]) - {item["obstacle"]}
+    text = (await api.get("/ui/search")).text
+    details = text.partition('<details class="reasons"><summary>')[2].partition("</details>")[0]
+    first, folded = details.split("</summary>")
+    assert re.findall(r"<bdi>([^<]+)", first) == [item["obstacle"]]
+    assert f"+{len(others)}<" in first
+    assert set(re.findall(r"<bdi>([^<]+)", folded)) == others
+
+
+async def test_the_trends_have_a_scale_from_zero_to_the_highest_bar(api: Caller) -> None:
+    text = (await api.get("/ui/trends")).text
+    if 'class="plot"' in text:
+        scale = re.search(r'class="scale"[^>]*><span>([^<]+)</span><span>[^<]+</span><span>0</span>', text)
+        assert scale
+        assert f"{scale[1]}</span><span>" in text.partition('class="axis"')[2]
 
 
 async def test_a_node_that_was_chosen_shows_why_its_bind_failed() -> None:
