@@ -38,7 +38,7 @@ def iterate_templates() -> Iterator[dict[str, Any]]:
     for document in select_kind("Deployment", "StatefulSet", "Job", "CronJob"):
         spec = document["spec"]
         template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
-        if any(container["image"] == OURS for container in template["spec"]["containers"]):
+        if any(container.get("image") == OURS for container in template["spec"]["containers"]):
             yield template
 
 

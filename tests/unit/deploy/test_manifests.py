@@ -27,7 +27,7 @@ def iterate_documents() -> Iterator[Any]:
 def iterate_command_lines() -> Iterator[list[str]]:
     for document in iterate_documents():
         for container in iterate_containers(document):
-            if container["image"] == IMAGE:
+            if container.get("image") == IMAGE:
                 yield container["args"]
 
 
