@@ -193,6 +193,29 @@ EDITS: Final = (
     Filling(r".*\.secret\.name", _replace(r"^kafka(?=-cluster-ca-cert$)", ".Values.kafka.strimzi.cluster")),
     Filling(r"Kafka(?:Topic|User)/\S+ metadata\.labels\.strimzi\.io/cluster", _put(_print("kafka.strimzi.cluster"))),
     Filling(r"ScaledObject/\S+ spec\.maxReplicaCount", _put(_print("keda.maxReplicas", "int"))),
+    Filling(
+        r"ScaledObject/\S+ spec\.triggers\.0\.metadata",
+        _insert(
+            protocol=HelmLines(
+                '{{- if hasSuffix "ssl" (include "schedulerlog.kafkaProtocol" .) }}\ntls: enable\n{{- end }}\n'
+                '{{- if hasPrefix "sasl" (include "schedulerlog.kafkaProtocol" .) }}\n'
+                'sasl: {{ include "schedulerlog.kedaMechanism" . }}\n{{- end }}'
+            )
+        ),
+    ),
+    *(
+        Filling(
+            rf"ScaledObject/{name} spec\.triggers\.0",
+            _insert(
+                credentials=HelmLines(
+                    '{{- if ne (include "schedulerlog.kafkaProtocol" .) "plaintext" }}\nauthenticationRef: '
+                    f'{{name: {{{{ ternary "{name}" "schedulerlog-kafka" .Values.kafka.strimzi.enabled }}}}}}\n'
+                    "{{- end }}"
+                )
+            ),
+        )
+        for name in ("schedulerlog-worker", "schedulerlog-index")
+    ),
     *(
         change
         for name in ("kafka", "opensearch")

@@ -70,14 +70,16 @@ PATCHING: Final = (
 """Folders whose patches change objects of others, or delete them, under the condition."""
 NOT_IN_CHART: Final = frozenset(
     {
-        "components/pods", "components/labels", "components/tls", "components/hami", "components/keda-tls",
+        "components/pods", "components/labels", "components/tls", "components/hami",
         "components/node-port", "components/authenticating-proxy",
     }
 )  # fmt: skip
-"""Helm makes the namespace and labels of its own, settings and the type of the Service follow from values, `hami`
-patches the manifests of HAMi, and the chart refuses KEDA where Kafka asks for credentials."""
-WRITTEN_BY_HAND: Final = frozenset({"components/prometheus", "components/grafana", "components/ingress"})
-"""Files that are in the chart as they are, and an Ingress of which every field is a value."""
+"""Helm makes the namespace and labels of its own, settings and the type of the Service follow from values, and `hami`
+patches the manifests of HAMi."""
+WRITTEN_BY_HAND: Final = frozenset(
+    {"components/prometheus", "components/grafana", "components/ingress", "components/keda-tls"}
+)
+"""Files that are in the chart as they are, an Ingress of which every field is a value, and KEDA's credentials."""
 
 
 _HEAD: Final = "{{{{- /* Made by `make generate` from deploy/kustomize/{folder}: change that. */}}}}\n"

@@ -20,7 +20,7 @@ WRITTEN = {
     CHART / "files/settings.json": settings_page.render_commands(settings_page.collect_settings()),
     **{path.relative_to(Path.cwd()): text for path, text in write_chart().items()},
 }
-BY_HAND = {"grafana.yaml", "ingress.yaml", "prometheus.yaml", "settings.yaml"}
+BY_HAND = {"grafana.yaml", "ingress.yaml", "keda-authentication.yaml", "prometheus.yaml", "settings.yaml"}
 """Templates of the chart that do not follow from one folder of kustomize."""
 
 

@@ -10,12 +10,16 @@
 {{- end }}
 {{- end }}
 
+{{- define "schedulerlog.kafkaProtocol" -}}
+{{- ternary "ssl" .Values.kafka.securityProtocol .Values.kafka.strimzi.enabled }}
+{{- end }}
+
 {{- /* What follows from the values, with the settings of deploy/kustomize in the same places. */}}
 {{- define "schedulerlog.derivedSettings" -}}
 {{- $kafka := .Values.kafka }}
 {{- $opensearch := .Values.opensearch }}
 {{- $isOne := eq .Values.processes "one" }}
-{{- $protocol := ternary "ssl" $kafka.securityProtocol $kafka.strimzi.enabled }}
+{{- $protocol := include "schedulerlog.kafkaProtocol" . }}
 {{- $url := $opensearch.url | default (ternary "http://opensearch:9200" "" .Values.stores.enabled) }}
 SCHEDULERLOG_CLUSTER_NAME: {{ .Values.clusterName | quote }}
 SCHEDULERLOG_METRICS_ADDRESS: 0.0.0.0:8080

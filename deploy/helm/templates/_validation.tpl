@@ -33,9 +33,6 @@
 {{- if and $isOne (or $v.opensearch.roles.enabled $v.keda.enabled $v.replicas) }}
 {{- fail "processes: one process has one user of OpenSearch and one pod; set processes=separate for opensearch.roles, keda or replicas." }}
 {{- end }}
-{{- if and $v.keda.enabled (or $v.kafka.strimzi.enabled (ne $v.kafka.securityProtocol "plaintext")) }}
-{{- fail "keda: the chart gives KEDA no credentials, so it could not ask this Kafka for the lag; leave keda off and set replicas, or install with kustomize and a component of keda-tls." }}
-{{- end }}
 {{- if and $v.opensearch.stateManagement (not $v.opensearch.roles.enabled) }}
 {{- fail "opensearch.stateManagement: an administrator makes the policies; set opensearch.roles.enabled=true." }}
 {{- end }}

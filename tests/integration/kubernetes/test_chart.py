@@ -137,6 +137,27 @@ def test_keda_scales_by_a_kafka_that_asks_for_no_credentials(cluster: ControlPla
     apply(cluster, objects, "--dry-run=server", "--force-conflicts")
 
 
+@pytest.mark.parametrize(
+    ("way", "example", "values"),
+    [
+        ("kafka-certificate", "production", ["kafka.securityProtocol=ssl"]),
+        ("kafka-scram", "production", ["kafka.securityProtocol=sasl_ssl"]),
+        ("strimzi", "strimzi", []),
+    ],
+)
+def test_keda_has_the_credentials_that_the_component_gives_it(
+    cluster: ControlPlane, helm: Helm, tmp_path: Path, way: str, example: str, values: list[str]
+) -> None:
+    kinds = ("ScaledObject", "TriggerAuthentication")
+    objects = from_helm(helm.render(*to_flags(example, *AS_KUSTOMIZE, *values, "keda.enabled=true")))
+    rendered = {key: item for key, item in objects.items() if item["kind"] in kinds}
+    folder = combine(tmp_path / way, KUSTOMIZE / "overlays/production", [f"keda-tls/{way}"])
+    built = from_kustomize(select_kinds(build(cluster, folder), *kinds))
+    assert rendered == built
+    # The definition of TriggerAuthentication is not among those of the tests.
+    apply(cluster, select_kinds([*rendered.values()], "ScaledObject"), "--dry-run=server", "--force-conflicts")
+
+
 def test_every_pod_gets_the_image_its_pull_secrets_and_the_size(helm: Helm) -> None:
     digest = f"sha256:{'0' * 64}"
     objects = helm.render(*to_flags("production", *ALL, f"image.digest={digest}", "size=small"))
@@ -223,13 +244,6 @@ def test_lint_finds_nothing(helm: Helm, example: str) -> None:
         (["highAvailability=true"], "highAvailability", "three nodes"),
         (["processes=sources"], "stores.enabled", "Kafka of a fleet"),
         (["replicas.api=2"], "processes", "set processes=separate"),
-        (
-            [
-                "processes=separate", "stores.enabled=false", "kafka.bootstrapServers=k:1", "opensearch.url=http://o:1",
-                "kafka.securityProtocol=ssl", "keda.enabled=true",
-            ],
-            "keda", "gives KEDA no credentials",
-        ),
         (["api.ingress.enabled=true"], "api.ingress.host", "name the host"),
         (["api.service.nodePort=70000"], "/api/service/nodePort", "maximum"),
     ],
