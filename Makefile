@@ -80,7 +80,7 @@ soak: install  ## Watch the worker's memory at attempts of 5,000 nodes for half 
 	@$(RUN) dev.embedded install
 	@$(RUN) dev.bench.soak $(ARGS)
 
-chaos: install  ## Kill and freeze everything for twenty minutes, and count what was lost (ARGS="--minutes 5 --seed 1")
+chaos: install  ## Kill and freeze everything for twenty minutes, and count what was lost (ARGS="--minutes 5 --seed 1 --one-process")
 	@$(RUN) dev.embedded install
 	@$(RUN) tests.chaos $(ARGS)
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dev import embedded
-from tests.chaos.faults import FAULTS, FULL_SPOOL, THREE_BROKERS
-from tests.chaos.ground import ground
+from tests.chaos.faults import FAULTS, FAULTS_OF_ONE_PROCESS, FULL_SPOOL, THREE_BROKERS
+from tests.chaos.ground import Ground, OneProcessGround, ground
 from tests.chaos.index_outages import WITHOUT_THE_INDEX
 from tests.chaos.runs import Outcome, run
 from tests.support.harness.small_disk import can_mount
@@ -31,8 +31,9 @@ def main() -> int:
     parser.add_argument("--pods-per-second", type=float, default=25, help="fewer where others use the machine too")
     parser.add_argument("--only", help="faults whose name holds this")
     parser.add_argument("--index-outages", action="store_true", help="OpenSearch does not answer half of the time")
+    parser.add_argument("--one-process", action="store_true", help="`schedulerlog all` in place of separate services")
     arguments = parser.parse_args()
-    able = WITHOUT_THE_INDEX if arguments.index_outages else FAULTS
+    able = WITHOUT_THE_INDEX if arguments.index_outages else FAULTS_OF_ONE_PROCESS if arguments.one_process else FAULTS
     wanted = [name for name in able if not arguments.only or arguments.only in name]
     outcomes: list[Outcome] = []
     for brokers in [arguments.brokers] if arguments.brokers else [3, 1]:
@@ -40,7 +41,8 @@ def main() -> int:
             wanted, random.Random(arguments.seed + brokers), brokers, {outcome.fault for outcome in outcomes}
         )
         seconds = arguments.minutes * 60 / (1 if arguments.brokers else 2)
-        runs = _Runs(arguments.seed + len(outcomes), brokers, seconds, arguments.pods_per_second)
+        kind = OneProcessGround if arguments.one_process else Ground
+        runs = _Runs(arguments.seed + len(outcomes), brokers, seconds, arguments.pods_per_second, kind)
         outcomes += _run_faults(order, runs, has_outages=arguments.index_outages)
     if not_run := sorted(set(wanted) - {outcome.fault for outcome in outcomes}):
         Console(width=150).print(
@@ -63,6 +65,7 @@ class _Runs:
     brokers: int
     seconds: float
     pods_per_second: float
+    kind: type[Ground] = Ground
 
 
 def _run_faults(order: list[str], runs: _Runs, *, has_outages: bool) -> list[Outcome]:
@@ -71,14 +74,17 @@ def _run_faults(order: list[str], runs: _Runs, *, has_outages: bool) -> list[Out
     with (
         tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder,
         embedded.backends(Path(folder) / "backends", brokers=runs.brokers) as servers,
-        ground(Path(folder), servers) as running_ground,
+        ground(Path(folder), servers, runs.kind) as running_ground,
     ):
         end = time.monotonic() + runs.seconds
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:
                 break
             seed = runs.seed + number
-            outcome = run(running_ground, name, seed, has_outages=has_outages, pods_per_second=runs.pods_per_second)
+            fault = FAULTS_OF_ONE_PROCESS[name] if runs.kind is OneProcessGround else None
+            outcome = run(
+                running_ground, name, seed, fault, has_outages=has_outages, pods_per_second=runs.pods_per_second
+            )
             outcomes.append(outcome)
             console.print(_format_outcome(outcome), highlight=False)
     console.print(_format_outcomes(outcomes, runs.brokers))

@@ -59,17 +59,26 @@ def _kill_worker_at(point: str) -> Fault:
     return kill
 
 
-def _kill_index_at(point: str) -> Fault:
+def _kill_index_at(point: str, name: str = "index") -> Fault:
     def kill(ground: Ground, load: Load, chance: random.Random) -> None:
-        ground.processes.stop("index")
+        ground.processes.stop(name)
         ground.start_index(CHAOS_DIE=f"{point}:{chance.randint(1, 4)}")
-        if not ground.ends("index"):
+        if not ground.ends(name):
             raise AssertionError(f"the index writer did not come to {point}")
         ground.start_index()
         ground.wait_ready("index")
         wait_for_pods(load, chance)
 
     return kill
+
+
+def _kill_process(ground: Ground, load: Load, chance: random.Random) -> None:
+    for _ in range(3):
+        wait_for_pods(load, chance)
+        time.sleep(chance.random() * 3)
+        ground.processes.kill("worker")
+        ground.start_worker()
+        ground.wait_ready("worker")
 
 
 def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
@@ -330,3 +339,16 @@ FAULTS: Final[dict[str, Fault]] = {
 }
 THREE_BROKERS: Final = frozenset(name for name in FAULTS if "of three brokers" in name)
 """Faults that need three brokers: with only one, nothing is answered while it is down, and nobody else has its logs."""
+_OF_ONE_PROCESS: Final = (
+    *(f"worker killed: {point}" for point in WORKER_POINTS if point != "rebalance"),
+    "scheduler killed", "broker killed", "OpenSearch killed", "worker and OpenSearch killed", "indices read-only",
+    "disk of OpenSearch full", "garbage", "clock of the worker set", "records that unpack to much",
+    *(f"{_STOPPABLE[what]} stands still {s} s" for what in ("worker", "broker", "opensearch") for s in (5, 15, 90)),
+    "OpenSearch is down, the API answers", "topic of the clock deleted and made again",
+)  # fmt: skip
+FAULTS_OF_ONE_PROCESS: Final[dict[str, Fault]] = {
+    "killed at any moment": _kill_process,
+    **{f"killed as an index writer: {point}": _kill_index_at(point, "worker") for point in INDEX_POINTS},
+    **{name: FAULTS[name] for name in _OF_ONE_PROCESS},
+}
+"""Faults where worker, index writer and API are one process, ``schedulerlog all``."""

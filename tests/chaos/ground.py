@@ -262,6 +262,35 @@ class Ground:
             await producer.send_and_wait(DECISIONS.name, record.value, key=record.key, headers=record.headers)
 
 
+@dataclass
+class OneProcessGround(Ground):
+    """Worker, index writer and API are one process, ``schedulerlog all``, which has the names of all of them."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ports["worker"] = self.ports["index"]
+
+    def start_worker(self, name: str = "worker", **environment: str) -> None:
+        self.start_index(name, **environment)
+
+    def start_index(self, name: str = "worker", **environment: str) -> None:
+        """Start the process unless it runs already, under whichever of its names."""
+        if self.processes.is_running("worker"):
+            return
+        self.processes.start(
+            "worker", "tests.chaos.worker_with_faults", "all", "--no-provision",
+            "--metrics-address", self.ports["worker"], "--listen", self.ports["api"],
+            **self.default_environment | environment,
+        )  # fmt: skip
+
+    def start_api(self) -> None:
+        """Start nothing: it is a part of the process."""
+
+    def wait_ready(self, service: str) -> None:
+        name = "scheduler" if service == "scheduler" else "worker"
+        self.processes.wait_ready(name, f"{self.get_url(name)}/readyz")
+
+
 def _wait(look: Callable[[], bool], wanted: bool, what: str, timeout_seconds: float = 90) -> None:
     deadline = time.monotonic() + timeout_seconds
     while look() is not wanted:
@@ -276,7 +305,7 @@ def a_large_node(name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def ground(folder: Path, servers: embedded.Backends) -> Iterator[Ground]:
+def ground(folder: Path, servers: embedded.Backends, kind: type[Ground] = Ground) -> Iterator[Ground]:
     """Topics, templates, the scheduler and the API; each run starts its own workers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cluster.yaml").write_text(
@@ -285,7 +314,7 @@ def ground(folder: Path, servers: embedded.Backends) -> Iterator[Ground]:
     environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
     with ForkedProcesses(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
         processes.run("provision", "pipeline", "provision")
-        running = Ground(folder, servers, processes, client)
+        running = kind(folder, servers, processes, client)
         running.start_scheduler()
         running.start_index()
         running.start_api()

@@ -2,12 +2,13 @@
 
 ``CHAOS_DIE=POINT:N`` sends SIGKILL to itself when it comes to the point for the Nth time, ``CHAOS_FREEZE=N`` SIGSTOP
 before its Nth bulk request; ``CHAOS_BUG=NAME`` breaks a promise on purpose. Arguments are those of
-``python -m pipeline``. No product code knows of any of it.
+``python -m pipeline``, or with ``all`` as the first one those of ``schedulerlog``. No product code knows of any of it.
 """
 
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_app import RunConsumer
 from runtime.kafka.producer import TopicsSink
+from schedulerlog import main as run_schedulerlog
 from schemas.codec.records import decode
 from schemas.topics import ATTEMPTS, POD_HISTORIES
 from tests.chaos import bugs, index_bugs
@@ -172,7 +174,10 @@ def main() -> None:
         _act_before_bulk(_signal_at(int(count_of_bulks), signal.SIGSTOP))
     if bug := os.environ.get("CHAOS_BUG"):
         (bugs.BUGS | index_bugs.BUGS)[bug]()
-    app()
+    if sys.argv[1:2] == ["all"]:
+        run_schedulerlog()
+    else:
+        app()
 
 
 if __name__ == "__main__":
