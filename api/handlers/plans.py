@@ -60,7 +60,7 @@ class PlanHandlers:
         to list nodes and all pods.
         """
         refuse_repeated(request)
-        described = await self._read_cluster(request, cluster)
+        described = await self._read_cluster(request, cluster, "drain")
         setting = SimulationSetting(datetime.now(UTC), cluster.name)
         try:
             async with self.lock:
@@ -80,7 +80,7 @@ class PlanHandlers:
         workloads = await self.simulation.read_workloads(request, cluster, None)
         if len(workloads) > 1:
             raise BadRequestError(f"body: describes {len(workloads)} workloads", "Ask about one at a time.")
-        described = await self._read_cluster(request, cluster)
+        described = await self._read_cluster(request, cluster, "defragment")
         (template,), setting = workloads, SimulationSetting(datetime.now(UTC), cluster.name)
         try:
             async with self.lock:
@@ -98,7 +98,7 @@ class PlanHandlers:
         of a drain's plan.
         """
         refuse_repeated(request)
-        described = await self._read_cluster(request, cluster)
+        described = await self._read_cluster(request, cluster, "buy")
         held = await self._list_held(request, cluster)
         setting = SimulationSetting(datetime.now(UTC), cluster.name)
         async with self.lock:
@@ -119,14 +119,17 @@ class PlanHandlers:
                     break
         return held
 
-    async def _read_cluster(self, request: Request, cluster: Cluster) -> SimulationCluster:
-        """Read the cluster's objects for a caller who may list its nodes and pods. Raises ``UnavailableError``."""
+    async def _read_cluster(self, request: Request, cluster: Cluster, command: str) -> SimulationCluster:
+        """Read the cluster's objects for a caller who may list its nodes and pods. Raises ``UnavailableError``.
+
+        ``command``: makes the same plan at a terminal.
+        """
         access, changes = get_access(request), self.simulation.changes
         await access.require(cluster, LIST_NODES)
         await access.require(cluster, list_pods())
         if cluster.name != changes.home_cluster or not changes.objects.is_connected:
             cause = f"the objects of cluster {cluster.name} are not read here"
-            raise UnavailableError(cause, "Ask `schedulerlog drain` with a kubeconfig of that cluster.")
+            raise UnavailableError(cause, f"Ask `schedulerlog {command}` with a kubeconfig of that cluster.")
         read = await asyncio.gather(*map(self.lists.read, list_simulated(await self.lists.read_versions())))
         objects = build_objects(read)
         if missing := objects.unread & {kinds.NODE, kinds.POD}:

@@ -40,7 +40,10 @@ async def test_a_drain_is_the_plan_of_the_same_objects() -> None:
 
 async def test_an_unknown_node_and_an_unread_cluster_are_errors_of_their_own() -> None:
     assert (await build_caller().get("/api/v1/nodes/n9/drain")).status_code == 404
-    assert (await build_caller(is_connected=False).get("/api/v1/nodes/n1/drain")).status_code == 503
+    answer = await build_caller(is_connected=False).get("/api/v1/nodes/n1/drain")
+    assert (answer.status_code, "`schedulerlog drain`" in answer.text) == (503, True)
+    answer = await build_caller(is_connected=False).get("/api/v1/purchase")
+    assert (answer.status_code, "`schedulerlog buy`" in answer.text) == (503, True)
     assert (await build_caller().get("/api/v1/clusters/other/nodes/n1/drain")).status_code == 503
 
 

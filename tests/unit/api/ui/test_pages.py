@@ -147,10 +147,12 @@ async def test_search_shows_the_decisive_obstacle_and_folds_the_other_reasons() 
 
 async def test_the_trends_have_a_scale_from_zero_to_the_highest_bar(api: Caller) -> None:
     text = (await api.get("/ui/trends")).text
-    if 'class="plot"' in text:
-        scale = re.search(r'class="scale"[^>]*><span>([^<]+)</span><span>[^<]+</span><span>0</span>', text)
-        assert scale
-        assert f"{scale[1]}</span><span>" in text.partition('class="axis"')[2]
+    scale = re.search(r'class="scale"[^>]*><span>([^<]+)</span><span>([^<]*)</span><span>0</span>', text)
+    assert scale
+    assert f"{scale[1]}</span><span>" in text.partition('class="axis"')[2]
+    # No attempt is half of one.
+    highest = int(scale[1])
+    assert scale[2] == ("" if highest % 2 else str(highest // 2))
 
 
 async def test_a_node_that_was_chosen_shows_why_its_bind_failed() -> None:
