@@ -33,7 +33,8 @@ def main() -> int:
     parser.add_argument("--index-outages", action="store_true", help="OpenSearch does not answer half of the time")
     parser.add_argument("--one-process", action="store_true", help="`schedulerlog all` in place of separate services")
     arguments = parser.parse_args()
-    able = WITHOUT_THE_INDEX if arguments.index_outages else FAULTS_OF_ONE_PROCESS if arguments.one_process else FAULTS
+    faults = FAULTS_OF_ONE_PROCESS if arguments.one_process else FAULTS
+    able = [name for name in faults if not arguments.index_outages or name in WITHOUT_THE_INDEX]
     wanted = [name for name in able if not arguments.only or arguments.only in name]
     outcomes: list[Outcome] = []
     for brokers in [arguments.brokers] if arguments.brokers else [3, 1]:

@@ -73,12 +73,14 @@ def _kill_index_at(point: str, name: str = "index") -> Fault:
 
 
 def _kill_process(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Kill the one process, also while it starts."""
     for _ in range(3):
         wait_for_pods(load, chance)
         time.sleep(chance.random() * 3)
         ground.processes.kill("worker")
         ground.start_worker()
-        ground.wait_ready("worker")
+    ground.wait_ready("worker")
+    wait_for_pods(load, chance)
 
 
 def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
