@@ -42,8 +42,8 @@ def lose_clock_topic(ground: Ground, load: Load, chance: random.Random) -> None:
     topic = NewTopic(CLOCK.name, CLOCK.partitions, len(ground.servers.kafka), None, build_configuration(CLOCK))
     asyncio.run(recreate(ground.servers.bootstrap_servers, topic))
     wait_for_pods(load, chance)
-    ground.processes.kill("worker")
-    ground.processes.kill("index")
+    for name in ground.processes.list_running() & {"worker", "index"}:
+        ground.processes.kill(name)
     asyncio.run(recreate(ground.servers.bootstrap_servers, topic))
     ground.start_worker()
     ground.start_index()

@@ -281,21 +281,22 @@ def _set_clock(ground: Ground, load: Load, chance: random.Random) -> None:
         wait_for_pods(load, chance)
 
 
-def _set_clock_of(start: Callable[..., None], name: str) -> Fault:
+def _set_clock_of(name: str) -> Fault:
     """Set the clock of a process of the pipeline by hours and days in both directions, while it runs."""
 
     def set_clock(ground: Ground, load: Load, chance: random.Random) -> None:
+        start = {"worker": ground.start_worker, "index": ground.start_index}[name]
         ground.processes.stop(name)
         folder = ground.folder / f"clock-of-{name}-{chance.randrange(10**9)}"
         folder.mkdir()
         clock = SettableClock(folder)
-        start(ground, **clock.environment)
+        start(**clock.environment)
         ground.wait_ready(name)
         for hours in (-48, 0, 48, -1, 3, 0):
             clock.set(hours * 3600)
             wait_for_pods(load, chance)
         ground.processes.stop(name)
-        start(ground)
+        start()
         ground.wait_ready(name)
 
     return set_clock
@@ -325,8 +326,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "no descriptors": exhaust_descriptors,
     FULL_SPOOL: fill_spool,
     "clock of the scheduler set": _set_clock,
-    "clock of the worker set": _set_clock_of(Ground.start_worker, "worker"),
-    "clock of the index writer set": _set_clock_of(Ground.start_index, "index"),
+    "clock of the worker set": _set_clock_of("worker"),
+    "clock of the index writer set": _set_clock_of("index"),
     "records that unpack to much": send_records_that_unpack_to_much,
     "indices deleted, not made, rebuilt": lose_indices,
     "1 to 4 to 1 workers": _scale,
