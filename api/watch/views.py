@@ -192,6 +192,7 @@ def _to_item_of_retry(cluster: Cluster, retry: AttemptRepeated) -> AttemptFound:
         chosen=None,
         offered_nodes=retry.offered_nodes,
         fit_nodes=retry.fit_nodes,
+        obstacle=retry.wait.code if retry.wait else "",
         reasons=retry.reasons,
         summary=retry.text,
         workload=retry.description.workload if retry.description else "",

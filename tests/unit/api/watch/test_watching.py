@@ -321,8 +321,9 @@ async def test_pending_pods_come_and_go(topic: WrittenTopic) -> None:
 
 
 async def test_a_retry_is_shown_although_memory_has_forgotten_what_it_repeats(topic: WrittenTopic) -> None:
-    retry = a_repetition(version=5)
+    retry = a_repetition(version=5, wait=HELD)
     [event] = await topic.read_events(ATTEMPTS, retry)
+    assert event["object"]["obstacle"] == HELD.code
     assert event["object"]["summary"] == retry.text
     assert event["object"]["reasons"] == ["CardInsufficientMemory"]
     [waiting] = await topic.read_events(PENDING + "&resourceVersion=0.0.0.0")
