@@ -180,6 +180,11 @@ def test_a_gang_of_volcano_has_a_reason_for_each_node(world: World, namespace: s
         create(client, f"{cluster.root}/pods", a_pod("note-0", "default-scheduler", 1, "volcano-0"))
         create_workers(cluster)
         attempt = world.read_attempt(f"{namespace}/train-a-worker-7")
+        # The API's lists of the group and of its pods are seconds behind at most.
+        until(
+            lambda: world.diagnose(f"{namespace}/train-a-worker-7"),
+            lambda answer: answer["obstacle"]["code"] == "GangTooLarge",
+        )
         answers = {name: world.diagnose(f"{namespace}/train-a-worker-{name}") for name in (0, 7)}
         page = world.read_page(f"{namespace}/train-a-worker-7")
     assert attempt["detail"]["reconstruction"]["agreement"] == "equal"

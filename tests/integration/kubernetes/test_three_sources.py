@@ -10,12 +10,12 @@ from typing import Any
 
 from dev.embedded.control_plane import ControlPlane
 from engine.summaries.answer import build_schedulerlog
-from engine.summaries.fold import AttemptFold
+from engine.summaries.fold import summarize
 from engine.summaries.retries import resolve
 from runtime.http.certificate_authority import Authority
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
-from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
+from schemas.events import AttemptConcluded, AttemptEvent, AttemptRepeated, AttemptSummarized, AttemptUnchanged
 from schemas.topics import ATTEMPTS, DECISIONS
 from tests.support.control_plane.extender_process import Extender, build_scheduler_configuration
 from tests.support.control_plane.objects import (
@@ -68,13 +68,20 @@ def read_published(running: Pipeline, namespace: str) -> dict[str, AttemptSummar
 
 
 def read_reported(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
-    """Read by attempt id what only this source reported."""
-    folds: dict[str, AttemptFold] = defaultdict(AttemptFold)
+    """Read by attempt id what only this source reported; an unchanged attempt has the records of the one it repeats."""
+    records: dict[str, list[AttemptEvent]] = defaultdict(list)
     for record in running.read_topic(DECISIONS.name):
         event = decode(record.value, record.headers)
-        if isinstance(event, AttemptEvent) and event.reader == reader and event.pod.namespace == namespace:
-            folds[event.attempt_id].add(event)
-    return {name: fold.summarize() for name, fold in folds.items()}
+        if isinstance(event, AttemptUnchanged) and event.reader == reader and event.pod.namespace == namespace:
+            times = {"attempt_id": event.attempt_id, "started_at": event.started_at}
+            copies = [earlier.model_copy(update=times) for earlier in records[event.repeats]]
+            ended = {"ended_at": event.ended_at}
+            records[event.attempt_id] = [
+                copy.model_copy(update=ended) if isinstance(copy, AttemptConcluded) else copy for copy in copies
+            ]
+        elif isinstance(event, AttemptEvent) and event.reader == reader and event.pod.namespace == namespace:
+            records[event.attempt_id].append(event)
+    return {name: summarize(events) for name, events in records.items()}
 
 
 def answer_of(summary: AttemptSummarized) -> dict[str, Any]:
