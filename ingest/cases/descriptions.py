@@ -22,7 +22,6 @@ from ingest.cases.description_sections import (
     read_field,
     to_timestamp,
 )
-from ingest.readers.kai.fit_errors import CODES
 from schemas.json_types import Json
 
 _BEGINS: Final = re.compile(rb"\A\s*Name:[ \t]+\S", re.MULTILINE)
@@ -58,7 +57,7 @@ _REPORTERS: Final = {
     **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),
     **dict.fromkeys(("FailedPostStartHook", "FailedCreatePodContainer", "InspectFailed"), "kubelet"),
     **dict.fromkeys(("TopologyAffinityError", "SMTAlignmentError", "NodeAffinity"), "kubelet"),
-    **dict.fromkeys(sorted(CODES), "kai-scheduler"),
+    **dict.fromkeys(("NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist"), "kai-scheduler"),
     "Nominated": "karpenter",
 }  # fmt: skip
 """By reason, who writes such events; several schedulers write the same."""
