@@ -14,6 +14,7 @@ import numpy.typing as npt
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.named_pods import hide_other_pods
 from engine.summaries.text import MAX_BYTES, NODE_UNREGISTERED, cut, join_within_limit, write_refusal
+from schemas.codec.chunking import divide_sizes
 from schemas.events import (
     FITS,
     NOT_REACHED,
@@ -134,7 +135,8 @@ def _build_records(
     summary: AttemptSummarized, reported_at: datetime, lines: Sequence[_Line]
 ) -> Iterator[MessagesEmitted]:
     """Build the records of one phase, whose lines have one severity and one reason."""
-    for part in _divide(lines):
+    sizes = np.array([len(line.code) + len(line.text) for line in lines], np.int64)
+    for part in (lines[run] for run in divide_sizes(sizes, RECORD_CHARACTERS)):
         yield MessagesEmitted.model_construct(
             cluster=summary.cluster,
             attempt_id=summary.attempt_id,
@@ -151,18 +153,6 @@ def _build_records(
             ],
             workload=summary.description.workload if summary.description else "",
         )
-
-
-def _divide(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Divide lines into those of one record."""
-    parts, length = list[list[_Line]](), 0
-    for line in lines:
-        length += len(line.code) + len(line.text)
-        if not parts or length > RECORD_CHARACTERS:
-            parts.append([])
-            length = len(line.code) + len(line.text)
-        parts[-1].append(line)
-    return parts
 
 
 def _fits(summary: AttemptSummarized) -> bool:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zlib import crc32
 
+from engine.diagnosis.layers.statements import KAI_QUOTA_REASONS
 from engine.hami.reason_codes import ReasonCode
 from ingest.cases.described_kinds import DESCRIBED, find_kind, to_described
 from ingest.cases.described_objects import parse_fields
@@ -57,7 +58,7 @@ _REPORTERS: Final = {
     **dict.fromkeys(("FailedCreatePodSandBox", "FailedPrepareDynamicResources"), "kubelet"),
     **dict.fromkeys(("FailedPostStartHook", "FailedCreatePodContainer", "InspectFailed"), "kubelet"),
     **dict.fromkeys(("TopologyAffinityError", "SMTAlignmentError", "NodeAffinity"), "kubelet"),
-    **dict.fromkeys(("NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist"), "kai-scheduler"),
+    **dict.fromkeys((*KAI_QUOTA_REASONS, "QueueDoesNotExist"), "kai-scheduler"),
     "Nominated": "karpenter",
 }  # fmt: skip
 """By reason, who writes such events; several schedulers write the same."""

@@ -122,17 +122,16 @@ def build_group(namespace: str, name: str, words: str) -> Json:
     }  # fmt: skip
 
 
-def attach_job(entry: Json, jobs: Sequence[Any]) -> Json:
+def attach_job(group: Json, jobs: Sequence[Any]) -> Json:
     """Give a group that only events name the job of its name, for which Volcano has made it, and that job's queue."""
-    metadata = entry["metadata"]
-    for job in jobs:
-        if entry["kind"] == "PodGroup" and (get_namespace(job), job["metadata"].get("name")) == (
-            metadata["namespace"], metadata["name"],
-        ):  # fmt: skip
-            owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "controller": True}
-            spec = {**entry["spec"], "queue": job.get("spec", {}).get("queue", "default")}
-            return {**entry, "metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
-    return entry
+    metadata = group["metadata"]
+    key = metadata["namespace"], metadata["name"]
+    job = next((job for job in jobs if (get_namespace(job), job["metadata"].get("name")) == key), None)
+    if job is None:
+        return group
+    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "controller": True}
+    spec = {**group["spec"], "queue": job.get("spec", {}).get("queue", "default")}
+    return {**group, "metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
 
 
 def build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:

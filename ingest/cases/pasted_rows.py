@@ -112,8 +112,7 @@ def parse_statement(line: str) -> PastedEvent | None:
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
     if match := _GO_EVENT.search(line):
-        parts = match.groupdict()
-        return _build_event(parts | {"note": parts["note"].replace('\\"', '"')})
+        return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
     if match := _KUBELET_ERROR.search(line):
         stated = find_sentence(f"{match['what']}: {match['note']}") or find_sentence(match["note"])
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
@@ -126,9 +125,9 @@ def parse_statement(line: str) -> PastedEvent | None:
         note = f"claim {match['namespace']}/{match['claim']}: {match['note']}"
         return PastedEvent("FailedPrepareDynamicResources", note, "kubelet", namespace=match["namespace"])
     if match := _GO_STATUS.search(line):
-        stated, maker = find_sentence(match["note"].replace('\\"', '"')), _MAKER.search(line)
+        stated, maker = find_sentence(_unquote(match["note"])), _MAKER.search(line)
         return replace(stated, reporter=f"{maker['kind']}/{maker['name']}") if stated and maker else stated
-    notes = (quoted["note"].replace('\\"', '"') for quoted in _LOGFMT.finditer(line))
+    notes = (_unquote(quoted["note"]) for quoted in _LOGFMT.finditer(line))
     if stated := next((event for note in notes if (event := find_sentence(note))), None):
         argo = _ARGO_NODE.search(line)
         return replace(stated, kind="Pod", namespace=argo["namespace"], name=argo["name"]) if argo else stated
@@ -137,6 +136,11 @@ def parse_statement(line: str) -> PastedEvent | None:
     tagged = _TAGGED.search(line)
     stated = find_sentence(tagged["note"] if tagged else line)
     return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
+
+
+def _unquote(text: str) -> str:
+    """Return what stands between quotation marks as it was before it was quoted."""
+    return text.replace('\\"', '"')
 
 
 def parse_group_line(line: str) -> PastedEvent | None:

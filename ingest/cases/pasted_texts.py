@@ -12,6 +12,7 @@ from datetime import datetime
 from textwrap import dedent
 from typing import Any, Final
 
+from engine.cases.workload_words import VOLCANO_JOB
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.autoscaler_log import ScalerLog
@@ -281,11 +282,11 @@ class _PastedReading:
         jobs = [entry for entry in others if isinstance(entry, dict) and _is_volcano_job(entry)]
         for key, events in subjects.items():
             if key not in present and (built := build_subject(*key, events)):
-                yield attach_job(built, jobs)
+                yield attach_job(built, jobs) if built["kind"] == "PodGroup" else built
 
 
 def _is_volcano_job(entry: Any) -> bool:
-    return entry.get("kind") == "Job" and str(entry.get("apiVersion", "")).startswith("batch.volcano.sh/")
+    return kinds.identify(str(entry.get("apiVersion", "")), str(entry.get("kind", ""))) == VOLCANO_JOB
 
 
 def _is_grouped(entry: Any) -> bool:

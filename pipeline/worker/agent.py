@@ -20,6 +20,7 @@ from pipeline.worker.write_queue import (
     AttemptWrite,
     EarlyDevices,
     FindingWrite,
+    OnWritten,
     QueuedWrite,
     RejectedRecord,
     UnchangedWrite,
@@ -29,7 +30,7 @@ from runtime.kafka.broker_clock import trust_own_clock
 from runtime.kafka.record import Acknowledge, DecodedRecord, Record, identify_attempt, record_time
 from runtime.telemetry.spans import NO_TRACING, Tracing
 from schemas.codec.records import Rejected, decode
-from schemas.codec.trace_context import trace_of
+from schemas.codec.trace_context import Trace, trace_of
 from schemas.events import (
     AttemptCounted,
     AttemptEvent,
@@ -213,16 +214,9 @@ class DecisionsAgent:
     async def _put_unchanged(self, partition: _Partition, record: Record, event: AttemptUnchanged) -> None:
         partition.attempts.remember_complete(event.attempt_id, self._clock())
         self._metrics.records(event.TYPE, "folded").inc()
-        span = self._tracing.begin(
-            f"fold {DECISIONS.name}", trace_of(record.headers), identify_attempt(event), kind="consumer"
-        )
-
-        def on_written() -> None:
-            span.end()
-            partition.complete([record.offset])
-
+        on_written, trace = self._begin_span(partition, event, trace_of(record.headers), [record.offset])
         recorded_at, number = record_time(record), partition.number
-        await self._put(partition, UnchangedWrite(event, record.offset, recorded_at, number, on_written, span.trace))
+        await self._put(partition, UnchangedWrite(event, record.offset, recorded_at, number, on_written, trace))
 
     def _to_device_record(self, event: AttemptEvent, record: Record) -> DecodedRecord[DevicesJudged] | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
@@ -230,14 +224,20 @@ class DecisionsAgent:
         return DecodedRecord(event, record)
 
     async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
-        log_fields = identify_attempt(closed.summary)
-        span = self._tracing.begin(f"fold {DECISIONS.name}", closed.trace, log_fields, kind="consumer")
+        on_written, trace = self._begin_span(partition, closed.summary, closed.trace, closed.offsets)
+        await self._put(partition, AttemptWrite(closed, partition.number, on_written, trace))
+
+    def _begin_span(
+        self, partition: _Partition, attempt: AttemptEvent, trace: Trace, offsets: Sequence[int]
+    ) -> tuple[OnWritten, Trace]:
+        """Begin the span of an attempt, until it is written and its records are complete; return its trace, too."""
+        span = self._tracing.begin(f"fold {DECISIONS.name}", trace, identify_attempt(attempt), kind="consumer")
 
         def on_written() -> None:
             span.end()
-            partition.complete(closed.offsets)
+            partition.complete(offsets)
 
-        await self._put(partition, AttemptWrite(closed, partition.number, on_written, span.trace))
+        return on_written, span.trace
 
     async def _put(self, partition: _Partition, write: QueuedWrite) -> None:
         # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's

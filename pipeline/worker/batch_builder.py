@@ -25,10 +25,11 @@ from pipeline.worker.batch import (
 )
 from pipeline.worker.comparison import (
     PodPast,
+    Predecessors,
     derive_past,
     find_attempt,
     find_original,
-    find_predecessor,
+    find_predecessors,
     find_version,
     is_read_again,
     list_reports,
@@ -122,10 +123,8 @@ class BatchBuilder:
         summary = matched.merge(report)
         if matched.written and summary.version <= matched.written.version:
             return
-        before = find_predecessor(history, summary)
-        original = find_original(history, closed.repeats) if closed.repeats else before
-        past = derive_past(history, summary)
-        attempt, messages = await self._publish(batch, write, summary, matched, (before, original), past)
+        earlier, past = find_predecessors(history, summary, closed), derive_past(history, summary)
+        attempt, messages = await self._publish(batch, write, summary, matched, earlier, past)
         batch.histories[key] = with_published(history, summary, attempt, closed, past)
         self._count(summary, messages)
 
@@ -184,12 +183,11 @@ class BatchBuilder:
         write: AttemptWrite,
         summary: AttemptSummarized,
         matched: MatchedAttempt,
-        earlier: tuple[PublishedAttempt | None, PublishedAttempt | None],
+        earlier: Predecessors,
         past: PodPast,
     ) -> tuple[PublishedAttempt, list[MessagesEmitted]]:
         """Add the attempt's records, some of which may be published already.
 
-        earlier: the attempt before this one, and the one that this one may repeat.
         Return the attempt's entry in the history, with which the next one is compared, and the messages that are new.
         """
         written, (before, original) = matched.written, earlier

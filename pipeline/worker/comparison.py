@@ -67,6 +67,23 @@ def _find_latest_start(history: PodHistoryChanged) -> datetime:
     return max(report.started_at for attempt in history.attempts for report in attempt.reports)
 
 
+class Predecessors(NamedTuple):
+    """Attempts of the pod that an attempt is compared with."""
+
+    before: PublishedAttempt | None
+    """The latest one that began before it."""
+    original: PublishedAttempt | None
+    """The one that it may repeat: ``before``, or where its source found it unchanged, the one that this says."""
+
+
+def find_predecessors(
+    history: PodHistoryChanged | None, summary: AttemptSummarized, closed: ClosedAttempt
+) -> Predecessors:
+    """Find the attempts that the attempt ``summary`` is compared with, of which the report ``closed`` is published."""
+    before = find_predecessor(history, summary)
+    return Predecessors(before, find_original(history, closed.repeats) if closed.repeats else before)
+
+
 def find_predecessor(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PublishedAttempt | None:
     """Find the pod's latest attempt that began before this one, which may be new or published already."""
     before = (

@@ -198,7 +198,7 @@ class Scheduler:
         self, attempt: AttemptRef, decision: Decision, circumstances: event_builder.Circumstances
     ) -> AttemptRef | None:
         """Find the pod's attempt that this one repeats; None, and note it, where it has to be published in full."""
-        if decision.list_fitting():
+        if decision.chosen is not None:
             self._full_attempts.forget(attempt.pod.uid)
             return None
         digest = digest_refusals(decision, circumstances)

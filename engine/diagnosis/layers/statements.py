@@ -10,9 +10,9 @@ from engine.diagnosis.wording import to_attempt_evidence, to_bind_evidence, to_c
 
 _HEAD: Final = re.compile(r"^\d+/\d+ nodes are available: ")
 _TAIL: Final = re.compile(r"\.? (?:no new claims to deallocate, |still not schedulable, )?preemption: .*", re.DOTALL)
-REFUSALS: Final = frozenset(
-    ("FailedScheduling", "Unschedulable", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity")
-)
+KAI_QUOTA_REASONS: Final = ("NonPreemptibleOverQuota", "OverLimit", "OverCapacity")
+"""Reasons of KAI for a queue that has no room for the pod."""
+REFUSALS: Final = frozenset(("FailedScheduling", "Unschedulable", *KAI_QUOTA_REASONS))
 """Reasons of events that end an attempt."""
 _AMOUNT: Final = re.compile(
     r"([A-Za-z0-9./_-]+)\"?: ?(?:\{\{(\d+) -?\d+\} \{[^}]*\} [^}]*\}|\"?([0-9][0-9A-Za-z.]*)\"?)"

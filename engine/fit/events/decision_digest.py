@@ -76,7 +76,7 @@ def _list_columns(judgement: ContainerJudgement, ids: Ints) -> list[NDArray[Any]
     return columns if judgement.is_complete.all() else [*columns, judgement.device[rows]]
 
 
-def _update(digest: "blake2b", columns: Sequence[NDArray[Any]]) -> None:
+def _update(digest: blake2b, columns: Sequence[NDArray[Any]]) -> None:
     for column in columns:
         # With the length: without it, the end of one column could be the beginning of the next.
         digest.update(len(column).to_bytes(8, "little"))

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from engine.diagnosis.layers.statements import KAI_QUOTA_REASONS
+
 # Optional. KAI keeps one condition per node pool on a pod group.
 _POOL: Final = re.compile(r"Node-Pool '(?P<pool>[^']*)': ?")
 _CODE: Final = re.compile(r"(?P<code>[A-Z][A-Za-z]+)(?:: |\.?\n)")
-CODES: Final = frozenset(
-    ("PodSchedulingErrors", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist")
-)
+CODES: Final = frozenset(("PodSchedulingErrors", "QueueDoesNotExist", *KAI_QUOTA_REASONS))
 """Reasons of ``PodGroup.status.schedulingConditions[].reasons[]``; a text may begin with one."""
 # The code PodSchedulingErrors is followed by the pod and its cause, in this form or in that of a gang.
 _ALONE: Final = re.compile(r"Resources were not found for pod (?P<pod>\S+) due to: ")
