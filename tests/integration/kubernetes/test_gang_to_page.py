@@ -24,10 +24,8 @@ from tests.support.chromium import chromium
 from tests.support.control_plane.objects import create, created_namespace, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod
 from tests.support.control_plane.scheduled_pods import delete_objects, read_objects
-from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
-from tests.support.harness.pipeline_process import pipeline
-from tests.support.reused_backends import reused_backends
+from tests.support.harness.api_process import Served
+from tests.support.harness.watched_cluster import watched_api
 from tests.support.visitor import Visitor
 from tests.support.waiting import eventually, until
 
@@ -90,23 +88,10 @@ def is_refused(client: httpx.Client, name: str) -> bool:
 
 
 def test_a_gang_that_does_not_fit_is_followed_to_its_page(cluster: ControlPlane, gang: None, tmp_path: Path) -> None:
-    kubeconfig = str(cluster.kubeconfig)
-    with (
-        reused_backends.taken() as servers,
-        pipeline(tmp_path, servers) as running,
-        serving(servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=kubeconfig) as api,
-        (tmp_path / "kube-events.log").open("ab") as log,
-    ):
-        running.start_all()
-        command = ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers]
-        watching = Forked(*command, stdout=log, stderr=log)
-        try:
-            pending = until(lambda: list_pending(api), lambda items: {item["name"] for item in items} == set(MEMBERS))
-            answers = {name: until(lambda name=name: diagnose(api, name), has_attempt) for name in MEMBERS}  # type: ignore[misc]
-            pages = {name: read_page(api, name) for name in MEMBERS}
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
+    with watched_api(cluster.kubeconfig, tmp_path) as api:
+        pending = until(lambda: list_pending(api), lambda items: {item["name"] for item in items} == set(MEMBERS))
+        answers = {name: until(lambda name=name: diagnose(api, name), has_attempt) for name in MEMBERS}  # type: ignore[misc]
+        pages = {name: read_page(api, name) for name in MEMBERS}
     assert {item["name"] for item in pending} == set(MEMBERS)
     codes = {name: answer["obstacle"]["code"] for name, answer in answers.items()}
     # Which member is the last that fits nowhere is up to kube-scheduler.

@@ -26,10 +26,8 @@ from tests.support.control_plane.queue_systems import (
     create_custom,
     created_kinds,
 )
-from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
-from tests.support.harness.pipeline_process import pipeline
-from tests.support.reused_backends import reused_backends
+from tests.support.harness.api_process import Served
+from tests.support.harness.watched_cluster import watched_api
 from tests.support.visitor import Visitor
 from tests.support.waiting import until
 
@@ -120,30 +118,17 @@ def kueue(control_plane: ControlPlane, namespace: str) -> Iterator[Kueue]:
 def test_a_pod_is_followed_from_its_queue_to_the_scheduler(
     control_plane: ControlPlane, kueue: Kueue, namespace: str, tmp_path: Path
 ) -> None:
-    kubeconfig = str(control_plane.kubeconfig)
-    with (
-        reused_backends.taken() as servers,
-        pipeline(tmp_path, servers) as running,
-        serving(servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=kubeconfig) as api,
-        (tmp_path / "kube-events.log").open("ab") as log,
-    ):
-        running.start_all()
-        command = ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers]
-        watching = Forked(*command, stdout=log, stderr=log)
-        try:
-            kueue.hold()
-            pending = until(lambda: list_pending(api, namespace))
-            held = until(lambda: diagnose(api, namespace), lambda answer: answer.get("layer") == "queue")
-            pending_page = read_pending_page(api, namespace)
-            time.sleep(LAYERS_SECONDS)
-            kueue.admit()
-            time.sleep(LAYERS_SECONDS)
-            kueue.release()
-            refused = until(lambda: diagnose(api, namespace), has_all_moments)
-            check_page(api, namespace)
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
+    with watched_api(control_plane.kubeconfig, tmp_path) as api:
+        kueue.hold()
+        pending = until(lambda: list_pending(api, namespace))
+        held = until(lambda: diagnose(api, namespace), lambda answer: answer.get("layer") == "queue")
+        pending_page = read_pending_page(api, namespace)
+        time.sleep(LAYERS_SECONDS)
+        kueue.admit()
+        time.sleep(LAYERS_SECONDS)
+        kueue.release()
+        refused = until(lambda: diagnose(api, namespace), has_all_moments)
+        check_page(api, namespace)
     assert [(item["name"], item["layer"]) for item in pending] == [("train", "queue")]
     assert pending_page.count("queue and quota") == 2, "one for the sums by layer, one in the pod's row"
     assert held["obstacle"]["code"] == "KueueWaitsForQuota"

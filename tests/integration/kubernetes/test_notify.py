@@ -22,10 +22,8 @@ from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, bu
 from tests.support.control_plane.objects import MERGE_PATCH, annotate, create, created_nodes
 from tests.support.control_plane.rights import list_granted, read_requests
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
-from tests.support.harness.api_process import serving
 from tests.support.harness.forked import Forked
-from tests.support.harness.pipeline_process import pipeline
-from tests.support.reused_backends import reused_backends
+from tests.support.harness.watched_cluster import watched_api
 from tests.support.smtp_receiver import SmtpReceiver, receiving_mail
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver, receiving
@@ -101,26 +99,6 @@ def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Not
                 process.wait(timeout=60)
 
 
-@contextmanager
-def listing(cluster: ControlPlane, folder: Path) -> Iterator[str]:
-    """Address of an API that lists what waits, as ``ingest kube-events`` publishes it."""
-    kubeconfig = str(cluster.kubeconfig)
-    with (
-        reused_backends.taken() as servers,
-        pipeline(folder, servers) as running,
-        serving(servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=kubeconfig) as api,
-        (folder / "kube-events.log").open("ab") as log,
-    ):
-        running.start_all()
-        command = ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers]
-        watching = Forked(*command, stdout=log, stderr=log)
-        try:
-            yield str(api.client.base_url).rstrip("/")
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
-
-
 def subscribe(client: httpx.Client, namespace: str) -> None:
     """Create a pod, a Deployment and their namespace, each with an annotation of its own target."""
     annotate(client, f"/api/v1/namespaces/{namespace}", {ANNOTATION: "people"})
@@ -154,8 +132,8 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
     with (
         control_plane.open_client() as client,
         created_nodes(control_plane, [node]),
-        listing(control_plane, tmp_path) as api_url,
-        notifying(control_plane, tmp_path, api_url) as notify,
+        watched_api(control_plane.kubeconfig, tmp_path) as api,
+        notifying(control_plane, tmp_path, str(api.client.base_url).rstrip("/")) as notify,
     ):
         subscribe(client, namespace)
         lone, web = f"{namespace}/Pod/lone", f"{namespace}/Deployment/web"

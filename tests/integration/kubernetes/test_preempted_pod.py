@@ -13,8 +13,8 @@ from tests.support.chromium import chromium
 from tests.support.control_plane.objects import create, created_namespace, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import pipeline
+from tests.support.harness.watched_cluster import watching_cluster
 from tests.support.reused_backends import reused_backends
 from tests.support.visitor import Visitor
 from tests.support.waiting import eventually, until
@@ -58,17 +58,11 @@ def test_a_preempted_pod_that_is_gone_names_who_took_its_place_when_and_why(
         pipeline(tmp_path, servers) as running,
         # Without a connection to the API server: the index has all that is left of the pod.
         serving(servers.bootstrap_servers, servers.opensearch_url) as api,
-        (tmp_path / "kube-events.log").open("ab") as log,
         cluster.open_client() as client,
     ):
         # The process that writes observations; no attempt of the pod is in the index.
         running.start_placements()
-        kubeconfig = str(cluster.kubeconfig)
-        watching = Forked(
-            "ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers,
-            stdout=log, stderr=log,
-        )  # fmt: skip
-        try:
+        with watching_cluster(cluster.kubeconfig, servers.bootstrap_servers, tmp_path):
             add_pod(client, "low")
             eventually(lambda: read_pod(client, "low")["spec"].get("nodeName"), "the first pod has no node")
             # Once the watcher has begun: a pod that went before that leaves only its events.
@@ -78,9 +72,6 @@ def test_a_preempted_pod_that_is_gone_names_who_took_its_place_when_and_why(
             eventually(lambda: read_pod(client, "low").get("code") == httpx.codes.NOT_FOUND, "the first is still there")
             answer = until(lambda: diagnose(api, "low"), has_winner)
             page = read_page(api, "low")
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
     assert answer["obstacle"], answer
     assert answer["obstacle"]["code"] == "Preempted"
     sentence = answer["sentence"]["en"]

@@ -32,8 +32,8 @@ from tests.support.control_plane.queue_systems import (
     created_kinds,
 )
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.harness.watched_cluster import watching_cluster
 from tests.support.reused_backends import reused_backends
 from tests.support.visitor import Visitor
 from tests.support.waiting import eventually, until
@@ -78,15 +78,9 @@ class World:
     @contextmanager
     def watching(self, node: str) -> Iterator[None]:
         """Watch the cluster by ``ingest kube-events``; returns when a node was observed."""
-        command = ["ingest", "kube-events", "--kubeconfig", str(self.cluster.kubeconfig), "--kafka"]
-        with (self.folder / "kube-events.log").open("ab") as log:
-            process = Forked(*command, self.running.servers.bootstrap_servers, stdout=log, stderr=log)
-            try:
-                eventually(lambda: self.has_observed(node), "nothing watches the cluster")
-                yield
-            finally:
-                process.terminate()
-                process.wait(timeout=120)
+        with watching_cluster(self.cluster.kubeconfig, self.running.servers.bootstrap_servers, self.folder):
+            eventually(lambda: self.has_observed(node), "nothing watches the cluster")
+            yield
 
     def has_observed(self, node: str) -> bool:
         events = (decode(record.value, record.headers) for record in self.running.read_topic(NODES.name))

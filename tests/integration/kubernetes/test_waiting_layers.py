@@ -24,8 +24,8 @@ from tests.support.control_plane.objects import created_namespace, created_nodes
 from tests.support.control_plane.queue_systems import created_kinds
 from tests.support.control_plane.waiting_systems import OF_NODE, REGISTERED, REJECTED, Systems
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
 from tests.support.harness.pipeline_process import pipeline
+from tests.support.harness.watched_cluster import watching_cluster
 from tests.support.reused_backends import reused_backends
 from tests.support.waiting import eventually, until
 
@@ -114,20 +114,12 @@ def listed(
         reused_backends.taken() as servers,
         pipeline(folder, servers) as running,
         serving(servers.bootstrap_servers, servers.opensearch_url) as api,
-        (folder / "kube-events.log").open("ab") as log,
     ):
         running.start_all()
-        watching = Forked(
-            "ingest", "kube-events", "--kubeconfig", str(control_plane.kubeconfig), "--kafka",
-            servers.bootstrap_servers, stdout=log, stderr=log,
-        )  # fmt: skip
-        try:
+        with watching_cluster(control_plane.kubeconfig, servers.bootstrap_servers, folder):
             until(lambda: list_pending(api, systems.namespace), has_settled)
             systems.add_rejected()
             yield until(lambda: list_pending(api, systems.namespace), lambda items: len(items) == len(EXPECTED))
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
 
 
 def list_pending(api: Served, namespace: str) -> list[Json]:

@@ -22,10 +22,8 @@ from dev.embedded.control_plane.folder import link_kubectl
 from schemas.json_types import Json
 from tests.support.control_plane.objects import MERGE_PATCH, a_gpu_node, create, created_namespace, created_nodes
 from tests.support.control_plane.webhook import denying_webhook
-from tests.support.harness.api_process import Served, serving
-from tests.support.harness.forked import Forked
-from tests.support.harness.pipeline_process import pipeline
-from tests.support.reused_backends import reused_backends
+from tests.support.harness.api_process import Served
+from tests.support.harness.watched_cluster import watched_api
 from tests.support.waiting import eventually, until
 
 CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -173,27 +171,14 @@ class Answers(NamedTuple):
 
 @pytest.fixture(scope="module")
 def answers(control_plane: ControlPlane, calls: Calls, tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    folder, kubeconfig = tmp_path_factory.mktemp("answers"), str(control_plane.kubeconfig)
-    with (
-        reused_backends.taken() as servers,
-        pipeline(folder, servers) as running,
-        serving(servers.bootstrap_servers, servers.opensearch_url, SCHEDULERLOG_KUBECONFIG=kubeconfig) as api,
-        (folder / "kube-events.log").open("ab") as log,
-    ):
-        running.start_all()
-        command = ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--kafka", servers.bootstrap_servers]
-        watching = Forked(*command, stdout=log, stderr=log)
-        try:
-            listed = until(lambda: list_pending(api, calls), lambda items: len(items) == len(CAUSES) + 1)
-            root = f"/api/v1/namespaces/{calls.namespace}"
-            return Answers(
-                listed,
-                {name: diagnose(api, calls, name) for name in CAUSES},
-                api.get(f"{root}/workloads/deployment/denied").raise_for_status().json(),
-            )
-        finally:
-            watching.terminate()
-            watching.wait(timeout=120)
+    with watched_api(control_plane.kubeconfig, tmp_path_factory.mktemp("answers")) as api:
+        listed = until(lambda: list_pending(api, calls), lambda items: len(items) == len(CAUSES) + 1)
+        root = f"/api/v1/namespaces/{calls.namespace}"
+        return Answers(
+            listed,
+            {name: diagnose(api, calls, name) for name in CAUSES},
+            api.get(f"{root}/workloads/deployment/denied").raise_for_status().json(),
+        )
 
 
 def list_pending(api: Served, calls: Calls) -> list[Json]:
