@@ -1,36 +1,39 @@
 """Two processes of one reader with a lease: one reads, the other takes over when it is killed or stopped."""
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from dev.demo.processes import find_free_ports
+import pytest
+
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent
 from schemas.topics import DECISIONS
 from tests.support.harness.forked import Forked
-from tests.support.harness.ingest_process import get_versions, read_readiness, wait_until_taken
+from tests.support.harness.ingest_process import Replicas, get_versions, wait_until_taken
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import eventually
 
 LOG = Path(__file__).parents[2] / "conformance" / "cases" / "logs" / "048.log"
 SCHEDULER = "leased"
 GROUP = "schedulerlog-hami-log-leased"
-WAITING = "waiting for the lease: another process works\n"
 
 
-@contextlib.contextmanager
-def following(running: Pipeline, log: Path, port: str) -> Iterator[Forked]:
-    command = ["ingest", "hami-log", str(log), "--follow", "--scheduler", SCHEDULER, "--lease", GROUP]
-    command += ["--metrics-address", port, "--kafka", running.servers.bootstrap_servers]
-    with log.with_suffix(f".{port}").open("wb") as output:
-        process = Forked(*command, stdout=output, stderr=output)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait(timeout=60)
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "scheduler.log"
+
+
+@pytest.fixture
+def replicas(running: Pipeline, log: Path) -> Iterator[Replicas]:
+    def start(port: str) -> Forked:
+        command = ["ingest", "hami-log", str(log), "--follow", "--scheduler", SCHEDULER, "--lease", GROUP]
+        command += ["--metrics-address", port, "--kafka", running.servers.bootstrap_servers]
+        with log.with_suffix(f".{port}").open("ab") as output:
+            return Forked(*command, stdout=output, stderr=output)
+
+    with Replicas(start) as replicas:
+        yield replicas
 
 
 def count_records(running: Pipeline) -> Counter[str]:
@@ -39,27 +42,25 @@ def count_records(running: Pipeline) -> Counter[str]:
     return Counter(event.id for event in events if isinstance(event, AttemptEvent) and event.scheduler == SCHEDULER)
 
 
-def test_of_two_readers_of_one_log_one_reads_and_the_other_takes_over(running: Pipeline, tmp_path: Path) -> None:
+def test_of_two_readers_of_one_log_one_reads_and_the_other_takes_over(
+    running: Pipeline, log: Path, replicas: Replicas
+) -> None:
     lines = LOG.read_bytes().splitlines(keepends=True)
-    log, half = tmp_path / "scheduler.log", len(lines) // 2
+    half = len(lines) // 2
     log.write_bytes(b"".join(lines[:half]))
-    ports = find_free_ports("first", "second")
-    with following(running, log, ports["first"]) as first:
-        eventually(lambda: read_readiness(ports["first"])[0] == 200, lambda: f"{read_readiness(ports['first'])}")
-        with following(running, log, ports["second"]) as second:
-            eventually(lambda: read_readiness(ports["second"]) == (503, WAITING), lambda: f"{second.poll()}")
-            eventually(lambda: count_records(running), "the first reader publishes nothing")
-            wait_until_taken(running)
-            before = count_records(running)
-            assert set(before.values()) == {1}
-            documents = get_versions(running, {"term": {"scheduler": SCHEDULER}})
-            first.kill()
-            eventually(lambda: read_readiness(ports["second"])[0] == 200, lambda: f"{read_readiness(ports['second'])}")
-            with log.open("ab") as appended:
-                appended.write(b"".join(lines[half:]))
-            eventually(lambda: count_records(running).keys() > before.keys(), "the second reader adds nothing")
-            wait_until_taken(running)
-            after = get_versions(running, {"term": {"scheduler": SCHEDULER}})
+    eventually(replicas.find_working, lambda: f"{replicas.read()}")
+    eventually(lambda: count_records(running), "the first reader publishes nothing")
+    wait_until_taken(running)
+    before = count_records(running)
+    assert set(before.values()) == {1}
+    documents = get_versions(running, {"term": {"scheduler": SCHEDULER}})
+    replicas.kill(eventually(replicas.find_working, lambda: f"{replicas.read()}"))
+    eventually(replicas.has_ready, lambda: f"{replicas.read()}")
+    with log.open("ab") as appended:
+        appended.write(b"".join(lines[half:]))
+    eventually(lambda: count_records(running).keys() > before.keys(), "the second reader adds nothing")
+    wait_until_taken(running)
+    after = get_versions(running, {"term": {"scheduler": SCHEDULER}})
     # It reads the log from its start: what was read before has the same ids, and no document changes.
     assert {name: after[name] for name in documents if "-attempts-" in name} == {
         name: version for name, version in documents.items() if "-attempts-" in name

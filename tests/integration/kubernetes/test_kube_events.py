@@ -11,10 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from dev.demo.processes import find_free_ports
 from dev.embedded.control_plane import ControlPlane
 from ingest.readers.kube.reader import CONDITION_SECONDS
-from runtime.kafka.lease import WAITING
 from schemas.events import AttemptEvent, Event, NodeObserved, NodeRegistered, PodObserved
 from schemas.json_types import Json
 from tests.support.backends import Addresses
@@ -22,11 +20,11 @@ from tests.support.builders.api_server_objects import a_pod_group
 from tests.support.control_plane.objects import a_gpu_node, create, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, list_attempts, read_events
 from tests.support.harness.forked import Forked
-from tests.support.harness.ingest_process import get_versions, read_readiness, wait_until_taken
+from tests.support.harness.ingest_process import Replicas, get_versions, wait_until_taken
 from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.topics import provision_all
 from tests.support.reused_backends import reused_backends
-from tests.support.waiting import eventually, until
+from tests.support.waiting import MAX_SHOWN, eventually, until
 
 
 @pytest.fixture
@@ -42,19 +40,23 @@ async def kafka(backends: Addresses) -> str:
     return backends.bootstrap_servers
 
 
-@contextlib.contextmanager
-def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path, *flags: str) -> Iterator[Forked]:
-    """``python -m ingest kube-events`` as a process; ends with the block."""
+def start_watcher(cluster: ControlPlane, namespace: str, kafka: str, log: Path, *flags: str) -> Forked:
+    """Start ``python -m ingest kube-events`` as a process."""
     command = ["ingest", "kube-events", "--kubeconfig", str(cluster.kubeconfig)]
     command += ["--namespace", namespace, "--kafka", kafka, "--event-reporters", f"{SCHEDULER},*-controller,kubelet"]
-    command += flags
     with log.open("ab") as output:
-        process = Forked(*command, stdout=output, stderr=output)
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait(timeout=120)
+        return Forked(*command, *flags, stdout=output, stderr=output)
+
+
+@contextlib.contextmanager
+def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> Iterator[Forked]:
+    """``python -m ingest kube-events`` as a process; ends with the block."""
+    process = start_watcher(cluster, namespace, kafka, log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(timeout=120)
 
 
 PODS: dict[str, Json] = {
@@ -123,38 +125,38 @@ async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
             await _wait_until_equal(client, kafka, namespace, name)
 
 
-async def test_of_two_watchers_one_publishes_and_the_other_takes_over_from_it(
+@pytest.fixture
+def replicas(
     control_plane: ControlPlane, refused_pods: str, kafka: str, namespace: str, tmp_path: Path
+) -> Iterator[Replicas]:
+    def start(port: str) -> Forked:
+        flags = ("--lease", f"schedulerlog-kube-events-{namespace}", "--metrics-address", port)
+        return start_watcher(control_plane, namespace, kafka, tmp_path / "kube-events.log", *flags)
+
+    with Replicas(start) as replicas:
+        yield replicas
+
+
+async def test_of_two_watchers_one_publishes_and_the_other_takes_over_from_it(
+    control_plane: ControlPlane, replicas: Replicas, kafka: str, namespace: str, tmp_path: Path
 ) -> None:
     """Two replicas of the component: one node fails, and no attempt is missing or there twice."""
-    ports = find_free_ports("working", "waiting")
     log = tmp_path / "kube-events.log"
 
-    def build_flags(name: str) -> list[str]:
-        return ["--lease", f"schedulerlog-kube-events-{namespace}", "--metrics-address", ports[name]]
+    def describe() -> str:
+        return f"{replicas.read()}; the last lines of both: {log.read_text()[-MAX_SHOWN:]}"
 
-    def is_ready(name: str) -> bool:
-        return read_readiness(ports[name])[0] == httpx.codes.OK
-
-    with watching(control_plane, namespace, kafka, log, *build_flags("working")) as working:
-        eventually(lambda: is_ready("working"), "no watcher gets the lease")
-        with (
-            watching(control_plane, namespace, kafka, log, *build_flags("waiting")),
-            control_plane.open_client() as client,
-        ):
-            another = (503, f"{WAITING}\n")
-            eventually(lambda: read_readiness(ports["waiting"]) == another, "the other one does not wait")
-            events = await wait_for_events(kafka, namespace, set(PODS), log)
-            ids = [event.id for event in events if isinstance(event, AttemptEvent)]
-            assert len(ids) == len(set(ids))
-            working.kill()
-            killed_at = time.monotonic()
-            create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod("later", requests={"cpu": "1000"}))
-            eventually(lambda: is_ready("waiting"), "nobody takes over")
-            # The session is 6 s; the broker looks for ended sessions, and the group is balanced again.
-            assert time.monotonic() - killed_at < 20
-            for name in (*PODS, "later"):
-                await _wait_until_equal(client, kafka, namespace, name)
+    eventually(replicas.find_working, describe)
+    events = await wait_for_events(kafka, namespace, set(PODS), log)
+    ids = [event.id for event in events if isinstance(event, AttemptEvent)]
+    assert len(ids) == len(set(ids))
+    working = eventually(replicas.find_working, describe)
+    replicas.kill(working)
+    with control_plane.open_client() as client:
+        create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod("later", requests={"cpu": "1000"}))
+        eventually(replicas.has_ready, describe)
+        for name in (*PODS, "later"):
+            await _wait_until_equal(client, kafka, namespace, name)
 
 
 async def _wait_until_equal(client: httpx.Client, kafka: str, namespace: str, name: str) -> None:
