@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
@@ -51,15 +52,17 @@ class DashboardsServer:
     tenant: str = ""
     ca_file: Path | None = None
 
+    @property
+    def user(self) -> str:
+        """Name of the user; the URL may contain it and the password instead, encoded for it."""
+        return self.username or unquote(urlsplit(self.url).username or "")
+
     def build_headers(self) -> dict[str, str]:
         # With any value; without the header Dashboards refuses every request that writes.
         headers = {"osd-xsrf": "true", "accept": "application/json"}
-        # The URL may contain the user and password instead, encoded for it.
-        parts = urlsplit(self.url)
-        username = self.username or unquote(parts.username or "")
-        password = self.password if self.username else unquote(parts.password or "")
-        if username:
-            pair = base64.b64encode(f"{username}:{password}".encode()).decode()
+        if user := self.user:
+            password = self.password if self.username else unquote(urlsplit(self.url).password or "")
+            pair = base64.b64encode(f"{user}:{password}".encode()).decode()
             headers["authorization"] = f"Basic {pair}"
         if self.tenant:
             headers["securitytenant"] = self.tenant
@@ -145,6 +148,8 @@ def _request(server: DashboardsServer, path: str, body: bytes | None = None) -> 
     except urllib.error.HTTPError as error:
         text = error.read(_SHOWN_CHARACTERS).decode("utf-8", "replace")
         step = _NEXT_STEP.get(error.code, "see the log of Dashboards")
+        if error.code == HTTPStatus.UNAUTHORIZED and server.user:
+            step = f"it refuses user {server.user} with this password: correct either"
         kind = SettingError if error.code in _NEXT_STEP else UnreachableError
         raise kind(f"Dashboards at {url} answers {error.code} to {path_without_query}: {step} ({text})") from None
     except (OSError, HTTPException) as error:

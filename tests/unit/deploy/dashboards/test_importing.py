@@ -134,6 +134,19 @@ def test_the_command_takes_a_user_and_a_file_with_the_password(tmp_path: Path) -
     assert right.output.startswith(f"{len(OBJECTS)} objects are installed: {stand_in.url}/app/dashboards#/view/")
 
 
+@pytest.mark.parametrize("way", ["flags", "url"])
+def test_a_password_that_was_given_is_named_as_wrong_and_not_asked_for(tmp_path: Path, way: str) -> None:
+    (tmp_path / "password").write_text("of yesterday\n")
+    with dashboards_stand_in(asks_for=OF_ADMIN) as stand_in:
+        with_user = stand_in.url.replace("://", "://admin:of%20yesterday@")
+        flags = ["--url", stand_in.url, "--user", "admin", "--password-file", str(tmp_path / "password")]
+        wrong = invoke(*(flags if way == "flags" else ["--url", with_user]))
+    assert wrong.exit_code == 2
+    assert "it refuses user admin with this password: correct either" in wrong.output
+    assert "give --username" not in wrong.output
+    assert "yesterday" not in wrong.output
+
+
 def test_a_user_and_password_may_stand_in_the_url_and_are_not_shown() -> None:
     with dashboards_stand_in(asks_for="p@ss/word") as stand_in:
         result = invoke("--url", stand_in.url.replace("://", "://admin:p%40ss%2Fword@"))
