@@ -19,7 +19,9 @@ A family's own is called by its alias: ``schedulerlog-devices@custom``."""
 
 # ASCII: without it `\d` matches the digits of all scripts, which no index of ours has.
 _DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
-_LONGEST_MONTH: Final = timedelta(days=31)
+LONGEST_MONTH: Final = timedelta(days=31)
+WHOLE_MONTH: Final = "00"
+"""The day in the name of an index of a whole month, in a family whose other indices are of days."""
 _EARLIEST: Final = datetime(2014, 6, 6, tzinfo=UTC)
 """Kubernetes' first commit. Logs of years ago may be read."""
 _MAX_AHEAD: Final = timedelta(days=1)
@@ -51,8 +53,11 @@ class Index:
     kept_while: dict[str, Any] | None = None
     """A query: an index that has a document like that is kept, however old it is."""
     period: Literal["day", "month", "all"] = "day"
-    """Time (UTC) whose documents are in one index: a day where a day may have gigabytes. ``all``: one index has all
-    documents, because they change for longer; they expire one by one, by their ``@timestamp``."""
+    """Time (UTC) whose documents are in one index. ``day``: a day may have gigabytes; where it has little, `retention`
+    makes an index of a month ahead of it, whose name ends with ``.00``, and the writers find that (decision 0049).
+    ``all``: one index has all documents, because they change for longer; they expire one by one, by ``@timestamp``."""
+    is_written_daily: bool = False
+    """True if a document is written again each day, under the same id, and what it was on each day is kept."""
 
     def name(self, started_at: datetime) -> str:
         """Name the index of a document about this time: by the first day of its period."""
@@ -62,23 +67,42 @@ class Index:
         day = started_at if started_at.tzinfo is UTC else started_at.astimezone(UTC)
         return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day if self.period == 'day' else 1:02}"
 
+    def derive_month(self, name: str) -> tuple[str, str]:
+        """Derive the index of the month from that of a day, and what the ids of the day's documents end with in it."""
+        is_repeated = self.is_written_daily and not name.endswith(f".{WHOLE_MONTH}")
+        return f"{name[:-2]}{WHOLE_MONTH}", f"@{name[-2:]}" if is_repeated else ""
+
+    def list_places(self, moment: datetime) -> list[tuple[str, str]]:
+        """List where documents about this time may be: the name of an index, and what their ids end with in it."""
+        day = self.name(moment)
+        return [(day, ""), *([self.derive_month(day)] if self.period == "day" else [])]
+
+    def join_names(self, moment: datetime) -> str:
+        """Join the names of the indices that may have documents about this time, as paths of requests have them."""
+        return ",".join(name for name, _ in self.list_places(moment))
+
     @property
     def longest_period(self) -> timedelta:
-        """The longest time whose documents are in one index."""
-        return _LONGEST_MONTH if self.period == "month" else timedelta(days=1)
+        """The longest time whose documents are in one index that ``name`` gives."""
+        return LONGEST_MONTH if self.period == "month" else timedelta(days=1)
 
-    def parse_end(self, name: str) -> datetime | None:
-        """Parse the end of the period of the index; None for a name that ``name`` does not give."""
+    def parse_period(self, name: str) -> tuple[datetime, datetime] | None:
+        """Parse begin and end of the period of the index; None for a name that this family does not give."""
         day = name.removeprefix(f"{self.alias}-")
         # Nothing was removed: an index of another alias. `strptime` alone would also take "2026.1.2".
         if day == name or not _DAY.fullmatch(day):
             return None
+        is_month = self.period == "month" or (self.period == "day" and day.endswith(f".{WHOLE_MONTH}"))
         try:
-            start = datetime.strptime(day, "%Y.%m.%d").replace(tzinfo=UTC)
-            end = start + self.longest_period
+            start = datetime.strptime(day[:-2] + "01" if is_month else day, "%Y.%m.%d").replace(tzinfo=UTC)
+            return start, (start + LONGEST_MONTH).replace(day=1) if is_month else start + timedelta(days=1)
         except (ValueError, OverflowError):
             return None
-        return end.replace(day=1) if self.period == "month" else end
+
+    def parse_end(self, name: str) -> datetime | None:
+        """Parse the end of the period of the index; None for a name that this family does not give."""
+        period = self.parse_period(name)
+        return period and period[1]
 
     @property
     def family(self) -> str:

@@ -85,6 +85,7 @@ NODE_STATES: Final = Index(
     },
     # A state is written once a day at least: verdicts of one day find it in the index of that day or the day before.
     retention=DEVICES.retention + timedelta(days=1),
+    is_written_daily=True,
 )
 
 FINDINGS: Final = Index(
@@ -219,3 +220,5 @@ POD_STATES: Final = Index(
 )
 
 INDICES: Final = (ATTEMPTS, DEVICES, NODE_STATES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS, POD_STATES)
+OF_DAYS: Final = {index.alias: index for index in INDICES if index.period == "day"}
+"""By alias, the families with an index a day, or a month where a day has little."""

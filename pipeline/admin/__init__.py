@@ -4,5 +4,6 @@
 ``roles``      makes the roles of schedulerlog in OpenSearch's security plugin
 ``policies``   makes policies of OpenSearch's index state management, which deletes most of them by itself
 ``retention``  deletes indices that are older than they are kept
+``months``     when a family's next month gets one index in place of one a day
 ``dead_letters`` lists, shows and replays records that could not be processed
 """

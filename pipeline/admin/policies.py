@@ -12,6 +12,7 @@ from typing import Any, Final
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import OpenSearchException
 
+from pipeline.admin.months import MADE_AHEAD
 from pipeline.admin.provision import Say
 from pipeline.admin.retention import derive_retention
 from pipeline.settings import RetentionSettings
@@ -19,10 +20,12 @@ from runtime.errors import SettingError, UnreachableError
 from runtime.opensearch.client import create_client
 from runtime.opensearch.refusals import explain_refusal
 from runtime.settings.variables import derive_variable
-from schemas.index_family import Index
-from schemas.indices import INDICES
+from schemas.index_family import LONGEST_MONTH, WHOLE_MONTH, Index
+from schemas.indices import INDICES, OF_DAYS
 
 _API: Final = "/_plugins/_ism"
+_OF_MONTHS: Final = "-months"
+"""End of the id of a policy of whole months, behind the alias."""
 # Above that of a policy for `*`, which then does not take our indices; of equal ones ISM refuses the second.
 PRIORITY: Final = 100
 POLICY_ID: Final = "index.plugins.index_state_management.policy_id"
@@ -40,12 +43,23 @@ def to_policy(index: Index, keep: timedelta) -> dict[str, Any]:
 
     ISM counts from when an index was made, at the earliest when that time began: hence its length more.
     """
-    age = f"{(keep + index.longest_period).days}d"
+    return _to_policy(index, keep, index.longest_period, f"{index.alias}-*", PRIORITY)
+
+
+def to_month_policy(index: Index, keep: timedelta) -> dict[str, Any]:
+    """Make the policy of the whole months of a family that has an index a day otherwise: each is made before it
+    begins."""
+    pattern = f"{index.alias}-*.{WHOLE_MONTH}"
+    return _to_policy(index, keep, LONGEST_MONTH + MADE_AHEAD[1], pattern, PRIORITY + 1)
+
+
+def _to_policy(index: Index, keep: timedelta, longest: timedelta, pattern: str, priority: int) -> dict[str, Any]:
+    age = f"{(keep + longest).days}d"
     expires = {"state_name": "expired", "conditions": {"min_index_age": age}}
     return {
         "description": f"{index.alias}: kept for {keep.days} days",
         "default_state": "kept",
-        "ism_template": [{"index_patterns": [f"{index.alias}-*"], "priority": PRIORITY}],
+        "ism_template": [{"index_patterns": [pattern], "priority": priority}],
         "states": [
             {"name": "kept", "actions": [], "transitions": [expires]},
             {"name": "expired", "actions": [{"delete": {}}], "transitions": []},
@@ -54,13 +68,19 @@ def to_policy(index: Index, keep: timedelta) -> dict[str, Any]:
 
 
 def to_policies(settings: RetentionSettings) -> dict[str, dict[str, Any]]:
-    """Make the policies by their ids, which are the aliases. Raises ``SettingError`` for what ISM can't keep."""
+    """Make the policies by their ids, in the order in which indices get them. Raises ``SettingError`` for what ISM
+    can't keep."""
     if settings.kept_clusters:
         raise SettingError(
             f"{derive_variable('kept_clusters')}: index state management deletes whole indices, whosever they are; "
             "leave the deletion to `schedulerlog pipeline retention`"
         )
-    return {index.alias: to_policy(index, derive_retention(settings, index)) for index in BY_POLICY}
+    # An index that has a policy is not given another: those of months come first.
+    months = {
+        f"{alias}{_OF_MONTHS}": to_month_policy(index, derive_retention(settings, index))
+        for alias, index in OF_DAYS.items()
+    }
+    return months | {index.alias: to_policy(index, derive_retention(settings, index)) for index in BY_POLICY}
 
 
 def to_json(settings: RetentionSettings) -> str:
@@ -78,7 +98,9 @@ async def make_policies(settings: RetentionSettings, say: Say) -> None:
     try:
         for name, content in wanted.items():
             done, seq_no = await _write(client, name, content)
-            say(f"policy {name}: {done}, {await _give(client, name, seq_no)}")
+            (template,) = content["ism_template"]
+            (pattern,) = template["index_patterns"]
+            say(f"policy {name}: {done}, {await _give(client, name, pattern, seq_no)}")
     except OpenSearchException as error:
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {explain_refusal(error, _NEEDED)}") from None
     finally:
@@ -97,11 +119,11 @@ async def _write(client: AsyncOpenSearch, name: str, content: dict[str, Any]) ->
     return "written", written["_seq_no"]
 
 
-async def _give(client: AsyncOpenSearch, name: str, seq_no: int) -> str:
-    """Give the policy to the family's indices that have none, and to those that keep an older form of it."""
+async def _give(client: AsyncOpenSearch, name: str, pattern: str, seq_no: int) -> str:
+    """Give the policy to the indices that have none, and to those that keep an older form of it."""
     body = {"policy_id": name}
-    added = await client.transport.perform_request("POST", f"{_API}/add/{name}-*", body=body)
-    managed = await client.transport.perform_request("GET", f"{_API}/explain/{name}-*", params={"size": _MAX_INDICES})
+    added = await client.transport.perform_request("POST", f"{_API}/add/{pattern}", body=body)
+    managed = await client.transport.perform_request("GET", f"{_API}/explain/{pattern}", params={"size": _MAX_INDICES})
     states = {index: state for index, state in managed.items() if isinstance(state, dict) and state.get(POLICY_ID)}
     # An index copies the policy at its first run, minutes after it was given: until then it has no number.
     older = [
@@ -110,7 +132,7 @@ async def _give(client: AsyncOpenSearch, name: str, seq_no: int) -> str:
     ]  # fmt: skip
     if older:
         await client.transport.perform_request("POST", f"{_API}/change_policy/{','.join(older)}", body=body)
-    others = sum(state[POLICY_ID] != name for state in states.values())
+    others = sum(state[POLICY_ID] not in (name, f"{name}{_OF_MONTHS}") for state in states.values())
     left = f"; {others} have another policy, which is left to them" if others else ""
     return f"given to {added['updated_indices'] + len(older)} indices{left}"
 

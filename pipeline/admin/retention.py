@@ -4,7 +4,7 @@ The name of an index ends with the first day (UTC) of the day or month of its at
 ended longer ago than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from
 today on. A family that has more bytes than its limit loses its oldest indices earlier than that. An index with a
 placement that has not ended yet, or with documents of a cluster whose data is to be kept, is left. An index with
-another name is not ours: it is left.
+another name is not ours: it is left. Where a family's days have little, the index of its next month is made as well.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
+from pipeline.admin.months import choose_next_month
 from pipeline.settings import RetentionSettings
 from runtime.errors import UnreachableError
 from runtime.opensearch.client import create_client
@@ -25,7 +26,7 @@ from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import PROVISIONER
 from schemas.codec.records import format_rfc3339
 from schemas.index_family import Index
-from schemas.indices import INDICES
+from schemas.indices import INDICES, OF_DAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,23 @@ class Dropped:
         return f"index {self.index}: {done}, {self.days_past} days past the {self.kept_days} that it is kept"
 
 
-Say = Callable[[Dropped | str], None]
+@dataclass(frozen=True, slots=True)
+class MadeMonth:
+    """An index made for the next month, in place of one a day."""
+
+    index: str
+    expected_bytes: int
+    is_dry_run: bool
+
+    def __str__(self) -> str:
+        done = "would be made" if self.is_dry_run else "made"
+        return f"index {self.index}: {done} for the whole month, with {self.expected_bytes:,} bytes expected"
 
 
-def to_json_line(item: Dropped | str) -> str:
+Say = Callable[[Dropped | MadeMonth | str], None]
+
+
+def to_json_line(item: Dropped | MadeMonth | str) -> str:
     """Encode the item as a JSON object; a text, about a run that failed, is its ``error``."""
     return json.dumps({"error": item} if isinstance(item, str) else asdict(item))
 
@@ -71,6 +85,8 @@ class Stored(NamedTuple):
     made_at: datetime
     size: int = 0
     """Bytes on the disks, replicas included."""
+    primary_size: int = 0
+    """Bytes of the primary shards."""
 
 
 def derive_retention(settings: RetentionSettings, index: Index) -> timedelta:
@@ -136,11 +152,16 @@ async def drop_expired(
     say: Say,
     families: Sequence[Index] = INDICES,
 ) -> None:
-    """Delete expired indices now; ``say`` gets each. Raises ``UnreachableError``."""
+    """Delete expired indices now, and make those of the next month; ``say`` gets each. Raises ``UnreachableError``."""
+    run = _Cleaning(store, settings, now, dry_run, say)
     try:
         for index in INDICES:
             if index in families or index.family in settings.retention_sizes:
-                await _clean_family(_Cleaning(store, settings, now, dry_run, say), index, by_age=index in families)
+                await _clean_family(run, index, by_age=index in families)
+        # Last: an account that may not make indices still deletes them.
+        for index in OF_DAYS.values():
+            if index in families and index.family not in settings.retention_sizes:
+                await _make_next_month(run, index)
     except TransportError as error:
         cause = explain_refusal(error, f"the role {PROVISIONER}")
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
@@ -181,6 +202,21 @@ async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> None:
         before, kept_clusters = run.now - keep, run.settings.kept_clusters
         if count := await _drop_documents(run.store, index, before, kept_clusters, dry_run=run.is_dry_run):
             run.say(Dropped(index.alias, keep.days, run.is_dry_run, documents=count))
+
+
+async def _make_next_month(run: _Cleaning, index: Index) -> None:
+    """Make the index of the next month, where the family's days have little.
+
+    A family with a limit of bytes keeps an index a day: of a whole month nothing could be deleted before it ends.
+    """
+    stored = await _read_stored(run.store, index)
+    month = choose_next_month(index, {name: item.primary_size for name, item in stored.items()}, run.now)
+    if month is None:
+        return
+    if not run.is_dry_run:
+        # 400: another run was faster.
+        await run.store.transport.perform_request("PUT", f"/{month.name}", ignore=(400,))
+    run.say(MadeMonth(month.name, month.expected_bytes, run.is_dry_run))
 
 
 async def _drop_oversized(run: _Cleaning, index: Index, stored: Mapping[str, Stored], limit: int) -> None:
@@ -237,14 +273,16 @@ async def _is_needed(store: AsyncOpenSearch, index: Index, name: str, kept_clust
 async def _read_stored(store: AsyncOpenSearch, index: Index) -> dict[str, Stored]:
     # `expand_wildcards`: closed and hidden indices take disk space too.
     path = f"/_cat/indices/{index.alias}-*"
-    columns = {"format": "json", "h": "index,creation.date,store.size", "bytes": "b"}
+    columns = {"format": "json", "h": "index,creation.date,store.size,pri.store.size", "bytes": "b"}
     rows: list[dict[str, Any]] = await store.transport.perform_request(
         "GET", path, params=columns | {"expand_wildcards": "all"}
     )
     # Milliseconds since 1970. A closed index has no size there.
     return {
         row["index"]: Stored(
-            datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC), int(row.get("store.size") or 0)
+            datetime.fromtimestamp(int(row["creation.date"]) / 1000, UTC),
+            int(row.get("store.size") or 0),
+            int(row.get("pri.store.size") or 0),
         )
         for row in rows
     }

@@ -34,8 +34,8 @@ skips new ones above it."""
 _MAX_KNOWN: Final = 50_000
 """Limit of nodes whose latest revision is remembered."""
 _IDS_A_SEARCH: Final = 1_000
-_DAYS: Final = 3
-"""Number of indices that may hold a state while verdicts of one day refer to it."""
+_DAYS: Final = (-1, 0, 1)
+"""Days from that of a verdict on which the states were written to which it refers."""
 _EVIDENCE: Final = 5
 _CHECKED: Final = NODE_STATES_TOPIC.compacted_after or timedelta(0)
 
@@ -125,7 +125,7 @@ class StateAudit:
 
     async def _look(self) -> None:
         checked = self._checked
-        missing = set(checked) - await self._find_states(sorted(checked))
+        missing = set(checked) - await self._find_states(checked)
         # Twice in a row: a search sees what was written before the latest refresh.
         lost = missing & self._missed
         findings = _make_findings({name: checked[name] for name in sorted(lost)})
@@ -135,16 +135,25 @@ class StateAudit:
             self._checked = {name: checked[name] for name in missing - lost}
             self._missed = missing - lost
 
-    async def _find_states(self, ids: Sequence[str]) -> set[str]:
+    async def _find_states(self, checked: Mapping[str, DevicesJudgedHead]) -> set[str]:
+        states = {document: state for state in sorted(checked) for document in _list_ids(state, checked[state])}
+        ids = list(states)
         cuts = [ids[start : start + _IDS_A_SEARCH] for start in range(0, len(ids), _IDS_A_SEARCH)]
         answers = await self._index.search([(select_indices(NODE_STATES.alias), _search_ids(cut)) for cut in cuts])
-        return {str(hit["_id"]) for hits in answers for hit in hits}
+        return {states[str(hit["_id"])] for hits in answers for hit in hits}
+
+
+def _list_ids(state: str, verdict: DevicesJudgedHead) -> list[str]:
+    """List the ids that the state may have in the index."""
+    days = [verdict.started_at + timedelta(days=day) for day in _DAYS]
+    return list(dict.fromkeys(state + end for day in days for _, end in NODE_STATES.list_places(day)))
 
 
 def _search_ids(ids: Sequence[str]) -> dict[str, object]:
     return {
         "query": {"ids": {"values": list(ids)}},
-        "size": _DAYS * len(ids),
+        # In an index a day, a state has the same id in each.
+        "size": len(_DAYS) * len(ids),
         "_source": False,
         "track_total_hits": False,
     }

@@ -6,6 +6,7 @@ and not even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -33,8 +34,8 @@ from runtime.errors import NotProvisionedError
 from runtime.kafka.broker_clock import trust_own_clock
 from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import WRITER
-from schemas.index_family import IMPOSSIBLE_DAY, MAPPING_VERSION, is_possible
-from schemas.indices import INDICES
+from schemas.index_family import IMPOSSIBLE_DAY, MAPPING_VERSION, Index, is_possible
+from schemas.indices import INDICES, OF_DAYS
 
 _PARALLEL_REQUESTS: Final = 2
 """Number of bulk requests at a time: while the index works on one, the next is on its way."""
@@ -72,6 +73,8 @@ class OpenSearchSink:
         self.written_indices: set[str] = set()
         """Indices this process has written to or verified."""
         self._refreshed: set[str] = set()
+        self._months: dict[str, Index | None] = {}
+        """By the name of a day's index, its family where the documents of the day are in the index of the month."""
 
     @property
     def is_waiting(self) -> bool:
@@ -94,7 +97,7 @@ class OpenSearchSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, in conflict, or refused for good."""
         result = WriteResult()
-        documents = await self._refuse_impossible_days(documents, result)
+        documents = await self._move_to_months(await self._refuse_impossible_days(documents, result))
         # Once for each index: a day has one, so this costs nothing after the first batch.
         for index in sorted({document.index for document in documents} - self.written_indices):
             await self._check_index(index)
@@ -103,6 +106,24 @@ class OpenSearchSink:
             for _ in range(min(_PARALLEL_REQUESTS, len(todo))):
                 under_way.create_task(self._write_all(todo, result))
         return result
+
+    async def _move_to_months(self, documents: Sequence[Document]) -> Sequence[Document]:
+        """Return the documents in the index of the month, where there is one for their day."""
+        # Once for each day: `retention` makes the index of a month before the first document about it is written.
+        for name in {document.index for document in documents} - self._months.keys():
+            family = OF_DAYS.get(name.rpartition("-")[0])
+            month = family.derive_month(name)[0] if family else name
+            is_there = month != name and await self._request("GET", f"/{month}/_mapping", absent=(404,)) is not None
+            self._months[name] = family if is_there else None
+        if not any(self._months[document.index] for document in documents):
+            return documents
+        return [self._move_to_month(document) for document in documents]
+
+    def _move_to_month(self, document: Document) -> Document:
+        if (family := self._months[document.index]) is None:
+            return document
+        index, end = family.derive_month(document.index)
+        return replace(document, index=index, id=document.id + end)
 
     async def _refuse_impossible_days(self, documents: Sequence[Document], result: WriteResult) -> list[Document]:
         """Return the documents with a plausible date, and refuse the others, because each wrong date would create an
@@ -129,6 +150,7 @@ class OpenSearchSink:
 
     async def read_stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
         """Read what the index has under the ids of ``documents``; None where there is nothing."""
+        documents = await self._move_to_months(documents)
         wanted = [{"_index": document.index, "_id": document.id} for document in documents]
         # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
         part = _Part("docs", "found")
@@ -165,6 +187,7 @@ class OpenSearchSink:
         self._metrics.lost_indices.inc(len(names))
         self.written_indices.difference_update(names)
         self._refreshed.difference_update(names)
+        self._months.clear()
 
     async def _send_bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
         # The pause after a failure is left out: the metric is about the index.

@@ -45,7 +45,7 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
         ["indices:data/read/search", "indices:data/read/mget[shard]"],
     ),
     PROVISIONER: _build_role(
-        "schedulerlog pipeline provision and retention, schedulerlog doctor: templates, and the deletion of indices",
+        "schedulerlog pipeline provision and retention, schedulerlog doctor: templates, indices made and deleted",
         [
             "cluster:monitor/main",
             "cluster:monitor/health",
@@ -63,6 +63,7 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
         [
             "indices:admin/mappings/get",
             "indices:admin/mapping/put",
+            "indices:admin/create",
             "indices:admin/delete",
             "indices:monitor/settings/get",
             "indices:monitor/stats",

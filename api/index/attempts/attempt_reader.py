@@ -152,10 +152,10 @@ async def read_devices(
 ) -> tuple[list[DeviceLog], str]:
     """Read the devices of ``nodes`` as the attempt judged them, by node and container, and a note on missing ones.
 
-    ``started_at`` is any time on the UTC day of the attempt: it chooses the daily indices.
+    ``started_at`` is any time on the UTC day of the attempt: it chooses the indices.
     """
     body = attempt_queries.build_device_records_query(cluster, attempt_id, nodes, MAX_DEVICE_RECORDS)
-    answer = await index.search(DEVICES.name(started_at), body)
+    answer = await index.search(DEVICES.join_names(started_at), body)
     hits = answer["hits"]["hits"]
     records = [decode_document(read_devices_judged, hit["_source"], hit["_id"]) for hit in hits]
     records.sort(key=lambda record: (record.container, record.part))
@@ -178,10 +178,10 @@ async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str
     # attempt may belong to the next day.
     sources: dict[str, Json] = {}
     for after in (0, -1, 1):
-        day = NODE_STATES.name(started_at + timedelta(days=after))
-        missing = [id_ for id_ in ids if id_ not in states and id_ not in sources]
-        if missing:
-            sources |= await read_documents(index, [(day, state) for state in missing], ["state"])
+        for name, end in NODE_STATES.list_places(started_at + timedelta(days=after)):
+            if missing := [id_ for id_ in ids if id_ not in states and id_ not in sources]:
+                documents = await read_documents(index, [(name, state + end) for state in missing], ["state"])
+                sources |= {document_id.removesuffix(end): source for document_id, source in documents.items()}
     return states | {name: decode_document(read_node_state, source, name) for name, source in sources.items()}
 
 

@@ -47,7 +47,7 @@ def build_references_query(cluster: str, attempt_id: str) -> Json:
 async def read_states_of_attempt(index: OpenSearch, summary: AttemptSummarized, original_id: str) -> ClusterStates:
     """Read the states that the attempt judged. ``original_id``: the attempt that has the device records."""
     body = build_references_query(summary.cluster, original_id)
-    answer = await index.search(DEVICES.name(summary.started_at), body)
+    answer = await index.search(DEVICES.join_names(summary.started_at), body)
     ids: dict[str, str] = {}
     for hit in answer["hits"]["hits"]:
         record = hit["_source"]["record"]

@@ -10,6 +10,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from prometheus_client import CollectorRegistry
 
+from api.index.attempts.attempt_reader import read_devices
+from api.index.reading.client import OpenSearch
 from pipeline.sinks.bulk import Document, encode_source
 from pipeline.sinks.index_watch import IndexWatch
 from pipeline.sinks.metrics import IndexMetrics
@@ -156,6 +158,51 @@ def read_states(running: Pipeline) -> dict[str, bytes]:
     """Read every state in the index: id to event, encoded."""
     documents = running.get_documents(alias="schedulerlog-node-states")
     return {name: encode_value(read_node_state(document)) for name, document in documents.items()}
+
+
+async def read_device_rows(url: str, attempt_id: str, began: datetime, nodes: Sequence[str]) -> tuple[int, str]:
+    """Count the rows that the API reads of the attempt's devices; and what it notes of missing ones."""
+    client = create_client(build_opensearch_connection(url))
+    try:
+        index = OpenSearch(client, lambda *_: None, 10)
+        rows, note = await read_devices(index, "default", attempt_id, began, nodes)
+    finally:
+        await client.close()
+    return len(rows), note
+
+
+@pytest.mark.parametrize("position", [0, 1], ids=["day", "month"])
+def test_the_api_reads_devices_and_states_from_indices_of_days_and_of_months(running: Pipeline, position: int) -> None:
+    url, nodes = running.servers.opensearch_url, NODES[:2]
+    # Months about which no other test writes.
+    began = STARTED - timedelta(days=365 + 31 * position)
+    families = (index_families.ATTEMPTS, index_families.DEVICES, index_families.NODE_STATES)
+    names = {family.list_places(began)[position][0] for family in families}
+    for name in names:
+        httpx.put(f"{url}/{name}", timeout=30).raise_for_status()
+    attempt_id = f"{position:032}"
+    head = build_head(2_000) | {"attempt_id": attempt_id, "started_at": began}
+    # Written again each day, under the same id.
+    days = (began - timedelta(days=1), began)
+    events: list[tuple[Topic, Event]] = [
+        (NODE_STATES, a_node_state(node, revision=9, observed_at=day)) for day in days for node in nodes
+    ]
+    events += [(ATTEMPTS, a_summary(**head)), (DEVICE_VERDICTS, build_devices_judged(nodes, revision=[9, 9], **head))]
+    for _ in range(2):
+        running.start_index()
+        running.wait_index_ready()
+        publish(running, events)
+        settle(running)
+        running.processes.kill("index")
+    assert asyncio.run(read_device_rows(url, attempt_id, began, nodes)) == (16, "")
+    httpx.post(f"{url}/_refresh", timeout=30)
+    rows = httpx.get(f"{url}/_cat/indices/schedulerlog-*-{began:%Y.%m}*", params={"format": "json"}, timeout=30).json()
+    counts = {row["index"]: int(row["docs.count"]) for row in rows}
+    assert counts == dict.fromkeys(names, 1) | (
+        {f"schedulerlog-node-states-{began:%Y.%m}.00": 4}
+        if position
+        else {index_families.NODE_STATES.name(day): 2 for day in days}
+    )
 
 
 def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_letters(running: Pipeline) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -43,16 +44,16 @@ def url(index: str) -> str:
     return index
 
 
-def run_retention_later(url: str, *, dry_run: bool = False, **more: object) -> list[str]:
-    """Return what it says a hundred days from now: every index here was made today."""
+def run_retention_later(url: str, *, dry_run: bool = False, later: datetime | None = None, **more: Any) -> list[str]:
+    """Return what it says ``later``, else in some hundred days, where no month ends: every index was made today."""
     settings = RetentionSettings.model_validate({"opensearch_url": url, **more})
     lines: list[str] = []
 
     async def run() -> None:
         store = create_client(settings)
         try:
-            later = datetime.now(UTC) + timedelta(days=100)
-            await drop_expired(store, settings, later, dry_run=dry_run, say=lambda line: lines.append(str(line)))
+            moment = later or (datetime.now(UTC) + timedelta(days=130)).replace(day=10)
+            await drop_expired(store, settings, moment, dry_run=dry_run, say=lambda line: lines.append(str(line)))
         finally:
             await store.close()
 
@@ -79,7 +80,9 @@ def test_a_log_of_years_ago_that_was_read_today_is_kept_from_today_on(url: str) 
             where = f"{url}/{family}/_doc"
             httpx.post(where, json=document, params={"refresh": "true"}, timeout=30).raise_for_status()
     # A term of a text field: without the template the mapping is guessed.
-    assert "attempts" not in run_retention(url), "both were made today"
+    # With a ceiling the family gets no index of a month, on whatever day this runs.
+    ceiling = {"SCHEDULERLOG_RETENTION_SIZES": "attempts=1Ti"}
+    assert "attempts" not in run_retention(url, **ceiling), "both were made today"
     lines = run_retention_later(url, kept_clusters=["archive"])
     assert [line.split(":")[0] for line in lines] == ["index schedulerlog-attempts-2024.04.20"]
     assert list_names(url) == {"schedulerlog-attempts-2024.04.21", "schedulerlog-pod-states-all"}
@@ -138,3 +141,18 @@ def test_a_family_above_its_limit_loses_its_oldest_days_and_no_more(url: str) ->
         url, retention="100000h", retention_sizes="devices=1", kept_clusters="archive,default"
     )
     assert line.endswith("and no index left that may be deleted")
+
+
+def test_families_whose_days_have_little_get_an_index_for_the_next_month(url: str) -> None:
+    later = datetime(2050, 3, 28, tzinfo=UTC)
+    for family in ("attempts", "devices", "node-states"):
+        where = f"{url}/schedulerlog-{family}-2050.03.26/_doc"
+        httpx.post(where, json={"a": 1}, params={"refresh": "true"}, timeout=30).raise_for_status()
+    ceiling: dict[str, Any] = {"retention_sizes": "devices=1000000000"}
+    months = {f"schedulerlog-{family}-2050.04.00" for family in ("attempts", "node-states")}
+    announced = run_retention_later(url, later=later, dry_run=True, **ceiling)
+    assert {line.split()[1].rstrip(":") for line in announced} == months
+    assert not months & list_names(url)
+    assert len(run_retention_later(url, later=later, **ceiling)) == 2
+    assert months <= list_names(url)
+    assert run_retention_later(url, later=later, **ceiling) == []

@@ -121,18 +121,20 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     lines = await make_templates(node, connection)
     assert any(line.startswith(f"index {TRENDS.name(NOW)}: mapping version was 1") for line in lines)
     client = create_client(connection)
+    settings, months = build_settings(RetentionSettings, connection), list[str]()
     dropped: list[str] = []
     try:
+        # Before the attempts of today expire, the index of a month is made, three days ahead of it.
+        before_march = datetime(NOW.year + 2, 2, 26, tzinfo=UTC)
+        of_years = build_settings(RetentionSettings, connection, retention=timedelta(days=2000))
+        await drop_expired(client, of_years, before_march, dry_run=False, say=lambda item: months.append(str(item)))
         later = NOW + timedelta(days=400)
-        await drop_expired(
-            client,
-            build_settings(RetentionSettings, connection),
-            later,
-            dry_run=False,
-            say=lambda item: dropped.append(str(item)),
-        )
+        await drop_expired(client, settings, later, dry_run=False, say=lambda item: dropped.append(str(item)))
     finally:
         await client.close()
+    assert ATTEMPTS.derive_month(ATTEMPTS.name(before_march + timedelta(days=5)))[0] in {
+        line.split()[1].rstrip(":") for line in months
+    }
     assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
     assert await check(connection) == ([], [])
     stats = node.administrator.get("/_nodes/stats/indices/search").json()["nodes"].values()

@@ -8,7 +8,7 @@ import pytest
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import EVENTS, DevicesJudged, FindingReported
 from schemas.index_family import MAPPING_VERSION, Index
-from schemas.indices import INDICES
+from schemas.indices import ATTEMPTS, INDICES, NODE_STATES, TRENDS
 from schemas.topics import DEAD_LETTERS, TOPICS
 
 
@@ -74,3 +74,24 @@ def test_patterns_of_two_families_never_match_each_others_indices() -> None:
 def test_an_index_is_named_by_the_day_of_the_start_in_utc() -> None:
     late = datetime(2026, 3, 1, 7, 59, tzinfo=timezone(timedelta(hours=8)))
     assert INDICES[0].name(late) == "schedulerlog-attempts-2026.02.28"
+
+
+def test_documents_of_a_day_may_be_in_the_index_of_its_month_where_a_state_has_its_day_in_its_id() -> None:
+    moment = datetime(2026, 3, 9, 7, 59, tzinfo=UTC)
+    assert ATTEMPTS.list_places(moment) == [
+        ("schedulerlog-attempts-2026.03.09", ""), ("schedulerlog-attempts-2026.03.00", ""),
+    ]  # fmt: skip
+    assert NODE_STATES.list_places(moment)[1] == ("schedulerlog-node-states-2026.03.00", "@09")
+    assert TRENDS.list_places(moment) == [("schedulerlog-trends-2026.03.01", "")]
+    assert ATTEMPTS.join_names(moment) == "schedulerlog-attempts-2026.03.09,schedulerlog-attempts-2026.03.00"
+
+
+def test_the_period_of_an_index_is_in_its_name() -> None:
+    first, april = datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC)
+    assert ATTEMPTS.parse_period("schedulerlog-attempts-2024.03.00") == (first, april)
+    assert ATTEMPTS.parse_period("schedulerlog-attempts-2024.03.01") == (first, datetime(2024, 3, 2, tzinfo=UTC))
+    assert TRENDS.parse_period("schedulerlog-trends-2024.03.01") == (first, april)
+    assert ATTEMPTS.parse_period("schedulerlog-attempts-2024.12.00") == (
+        datetime(2024, 12, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+    assert ATTEMPTS.parse_period("schedulerlog-attempts-9999.12.00") is None

@@ -56,6 +56,25 @@ def test_a_policy_deletes_an_index_a_day_after_it_is_kept_no_longer() -> None:
     assert of_setting["states"][0]["transitions"][0]["conditions"] == {"min_index_age": "61d"}
 
 
+def test_a_policy_of_whole_months_counts_the_week_in_which_they_are_made_ahead() -> None:
+    policy = to_policies(build_settings())["schedulerlog-devices-months"]
+    assert policy["ism_template"] == [{"index_patterns": ["schedulerlog-devices-*.00"], "priority": 101}]
+    # Made at most 7 days before its month of 31 days, and kept for 7 days after it.
+    assert policy["states"][0]["transitions"][0]["conditions"] == {"min_index_age": "45d"}
+    assert {name for name in to_policies(build_settings()) if name.endswith("-months")} == {
+        f"schedulerlog-{family}-months" for family in ("attempts", "devices", "node-states")
+    }
+
+
+async def test_whole_months_get_the_policy_of_months_and_their_days_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    month = f"{ATTEMPTS}-2026.12.00"
+    ism = FakeIndexStateManagement({TODAY: None, month: None})
+    reported = await make_and_report(ism, monkeypatch)
+    assert reported[ATTEMPTS] == "written, given to 1 indices"
+    assert reported[f"{ATTEMPTS}-months"] == "written, given to 1 indices"
+    assert ism.indices == {TODAY: (ATTEMPTS, 0), month: (f"{ATTEMPTS}-months", 0)}
+
+
 def test_what_index_state_management_can_not_keep_is_left_to_retention() -> None:
     assert not {OCCUPANCY.alias, POD_STATES.alias} & to_policies(build_settings()).keys()
     assert len(BY_POLICY) == 6

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.admin.retention import Dropped, list_expired, list_oldest, to_json_line
+from pipeline.admin.retention import Dropped, MadeMonth, list_expired, list_oldest, to_json_line
 from schemas.indices import ATTEMPTS, POD_STATES, TRENDS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -64,6 +64,14 @@ def test_an_index_of_a_month_is_deleted_when_the_month_ended_longer_ago_than_it_
     assert [(index.name, index.since) for index in expired] == [(july, timedelta(days=22, hours=12))]
 
 
+def test_a_whole_month_among_days_is_deleted_when_it_ended_longer_ago_than_it_is_kept() -> None:
+    september, october = (f"schedulerlog-attempts-2026.{month}.00" for month in ("09", "10"))
+    # September ended 51 days and 12 hours before the 21st of November, October 20 days and 12 hours.
+    assert list_expired_names(september, october) == [september]
+    assert list_expired_names(september, october, keep_days=20) == [september, october]
+    assert list_expired_names("schedulerlog-trends-2026.09.00", "schedulerlog-attempts-2026.13.00") == []
+
+
 def test_an_index_without_days_is_never_deleted_whole() -> None:
     made_at = {POD_STATES.name(NOW): datetime(2020, 1, 1, tzinfo=UTC)}
     assert list(list_expired(POD_STATES, made_at, timedelta(days=1), NOW)) == []
@@ -101,3 +109,13 @@ def test_an_index_that_was_deleted_for_its_size_says_so() -> None:
     assert str(index) == (
         "index schedulerlog-devices-2026.11.18: dropped, its family had 1,500,000 bytes above its limit"
     )
+
+
+def test_an_index_made_for_a_month_says_so() -> None:
+    index = MadeMonth("schedulerlog-devices-2026.12.00", 1_500_000, is_dry_run=True)
+    assert str(index) == (
+        "index schedulerlog-devices-2026.12.00: would be made for the whole month, with 1,500,000 bytes expected"
+    )
+    assert json.loads(to_json_line(index)) == {
+        "index": "schedulerlog-devices-2026.12.00", "expected_bytes": 1_500_000, "is_dry_run": True,
+    }  # fmt: skip

@@ -53,7 +53,7 @@ class FakeStates:
         answers = []
         for _, body in searches:
             ids = body["query"]["ids"]["values"]
-            self.searched.append(ids)
+            self.searched.append(sorted({name.partition("@")[0] for name in ids}))
             answers.append([{"_id": name} for name in ids if name in self.indexed])
         return answers
 
@@ -78,6 +78,16 @@ async def test_a_state_that_the_index_has_is_no_finding() -> None:
     audited.audit.refer(build_judged_nodes("node1", "node2"))
     assert await audited.run_checks() == []
     assert states.searched == [[derive_state_id("node1"), derive_state_id("node2")]]
+
+
+async def test_a_state_in_the_index_of_a_month_is_there_under_the_day_on_which_it_was_written() -> None:
+    for days, is_there in ((-1, True), (0, True), (1, True), (-2, False)):
+        day = (STARTED + timedelta(days=days)).day
+        states = FakeStates(f"{derive_state_id('node1')}@{day:02}")
+        states.read = 10
+        audited = Audited(states)
+        audited.audit.refer(build_judged_nodes("node1"))
+        assert (await audited.run_checks() == []) == is_there
 
 
 async def test_a_lost_state_is_one_finding_of_the_attempt_with_the_states_named() -> None:

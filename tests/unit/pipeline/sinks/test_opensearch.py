@@ -34,6 +34,7 @@ from runtime.errors import NotProvisionedError
 from runtime.opensearch.client import create_client
 from runtime.settings.opensearch_connection import build_opensearch_connection
 from schemas.index_family import MAPPING_VERSION
+from schemas.indices import ATTEMPTS, NODE_STATES, TRENDS
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
 from tests.support.stress import count_examples
@@ -260,3 +261,51 @@ def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents
     assert [document.id for batch in cut for document in batch] == [document.id for document in documents]
     assert all(len(batch) <= max_documents for batch in cut)
     assert all(len(batch) == 1 or sum(document.size for document in batch) <= max_bytes for batch in cut)
+
+
+MONTH = f"{ATTEMPTS.alias}-2026.11.00"
+STATES = f"{NODE_STATES.alias}-2026.11."
+
+
+def a_month(*names: str) -> dict[str, Any]:
+    return {name: {"_meta": {"schedulerlog_mapping_version": MAPPING_VERSION}} for name in names}
+
+
+async def test_a_document_goes_into_the_index_of_its_month_where_there_is_one() -> None:
+    fake = FakeOpenSearch(indices=a_month(MONTH))
+    async with a_sink(fake) as sink:
+        trend = replace(a_document("trend"), index=f"{TRENDS.alias}-2026.11.01")
+        await sink.write([a_document("a"), trend])
+        await sink.write([a_document("a", 2), replace(a_document("b"), index=f"{ATTEMPTS.alias}-2026.10.31")])
+        assert [stored is not None for stored in await sink.read_stored([a_document("a"), a_document("c")])] == [
+            True, False,
+        ]  # fmt: skip
+    assert fake.documents.keys() == {
+        (MONTH, "a"), (trend.index, "trend"), (f"{ATTEMPTS.alias}-2026.10.31", "b"),
+    }  # fmt: skip
+    # Asked once for each day.
+    assert fake.requests.count(f"GET /{MONTH}/_mapping") == 2
+    assert fake.requests.count(f"GET /{ATTEMPTS.alias}-2026.10.00/_mapping") == 1
+    assert not [request for request in fake.requests if request.startswith(f"GET /{TRENDS.alias}-2026.11.00")]
+
+
+async def test_a_state_that_is_written_each_day_is_in_the_index_of_the_month_once_for_each() -> None:
+    fake = FakeOpenSearch(indices=a_month(f"{STATES}00"))
+    days = [replace(a_document("node/7", None, day=day), index=f"{STATES}{day}") for day in ("21", "22")]
+    async with a_sink(fake) as sink:
+        assert await sink.write(days) == WriteResult()
+        again = replace(days[0], source=orjson.dumps({"day": "later"}))
+        (conflict,) = (await sink.write([again])).conflicts
+        (stored,) = await sink.read_stored([conflict])
+    assert (stored or {}).get("day") == "21"
+    assert fake.documents.keys() == {(f"{STATES}00", "node/7@21"), (f"{STATES}00", "node/7@22")}
+
+
+async def test_a_month_that_was_deleted_is_looked_for_again() -> None:
+    fake = FakeOpenSearch(indices=a_month(MONTH))
+    async with a_sink(fake) as sink:
+        await sink.write([a_document("a")])
+        del fake.indices[MONTH]
+        sink.forget_indices([MONTH])
+        await sink.write([a_document("b")])
+    assert fake.documents.keys() == {(MONTH, "a"), (INDEX, "b")}

@@ -68,9 +68,9 @@ async def test_a_retry_whose_original_has_expired_is_left_out() -> None:
 
 
 class Devices:
-    """Holds device records, and node states by the index of their day."""
+    """Holds device records, and node states by the index of their day or month; ``end``: of their ids in it."""
 
-    def __init__(self, *records: DevicesJudged, states: dict[str, Sequence[NodeStateChanged]]) -> None:
+    def __init__(self, *records: DevicesJudged, states: dict[str, Sequence[NodeStateChanged]], end: str = "") -> None:
         self.recent_states = RecentStates()
         self.states_in_memory = self.recent_states.find
         self._hits = [
@@ -78,7 +78,7 @@ class Devices:
             for record in records
         ]
         self._states = {
-            (f"schedulerlog-node-states-{day}", state.id): to_source(
+            (f"schedulerlog-node-states-{day}", state.id + end): to_source(
                 build_node_state_document(state, state.observed_at)
             )
             for day, written in states.items()
@@ -86,7 +86,7 @@ class Devices:
         }
 
     async def search(self, index_name: str, _body: Any) -> dict[str, Any]:
-        assert index_name == "schedulerlog-devices-2026.11.21"
+        assert index_name == "schedulerlog-devices-2026.11.21,schedulerlog-devices-2026.11.00"
         return {"hits": {"hits": self._hits, "total": {"value": len(self._hits)}}}
 
     async def read_documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
@@ -120,9 +120,12 @@ async def test_devices_have_their_verdicts_and_the_state_that_the_record_names()
     assert note == ""
 
 
-@pytest.mark.parametrize("day", ["2026.11.20", "2026.11.22"])
-async def test_the_state_may_be_written_the_day_before_or_at_midnight(day: str) -> None:
-    index = Devices(build_devices_judged(["node1"], per_node=1), states={day: [a_node_state(devices=1)]})
+@pytest.mark.parametrize(
+    ("period", "end"),
+    [("2026.11.20", ""), ("2026.11.22", ""), ("2026.11.00", "@20"), ("2026.11.00", "@21"), ("2026.11.00", "@22")],
+)
+async def test_the_state_may_be_written_the_day_before_or_at_midnight(period: str, end: str) -> None:
+    index = Devices(build_devices_judged(["node1"], per_node=1), states={period: [a_node_state(devices=1)]}, end=end)
     ((row,), note) = await fetch_devices(index, "node1")
     assert (row.uuid, note) == ("GPU-node1-0", "")
 
