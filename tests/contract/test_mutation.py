@@ -67,14 +67,20 @@ def test_the_tests_of_a_module_are_those_of_its_name_and_those_that_import_it() 
 
 def test_a_module_that_no_test_imports_has_those_of_its_package() -> None:
     tests = list_tests(Path("engine/fit/judge/vendors/nowhere.py"))
-    assert sorted(tests) == sorted(Path("tests/unit/engine/fit/judge").glob("test_*.py"))
+    package = [
+        *Path("tests/unit/engine/fit/judge").glob("test_*.py"),
+        *Path("tests/unit/engine/fit").glob("test_rec*.py"),
+    ]
+    assert sorted(tests) == sorted(package)
     assert "any_" in tests[-1].name
 
 
-def test_recorded_answers_of_its_package_judge_every_module() -> None:
+def test_recorded_answers_of_its_package_and_those_around_it_judge_every_module() -> None:
     tests = list_tests(Path("engine/filters/pod_affinity.py"))
     assert tests[0] == Path("tests/unit/engine/filters/test_pod_affinity.py")
     assert Path("tests/unit/engine/filters/test_recorded_attempts.py") in tests
+    vendor = list_tests(Path("engine/fit/judge/vendors/kunlun.py"))
+    assert Path("tests/unit/engine/fit/test_recorded_decisions.py") in vendor
 
 
 def test_mutants_are_drawn_from_every_module_that_has_its_share_of_lines() -> None:

@@ -1,9 +1,9 @@
 """``python -m tests.mutation [FOLDER ...] --count N --seed S``: do the unit tests of a module notice a slip in it?
 
 Random mutants of the modules below each folder (engine unless given) run, one after the other, against the unit tests
-of their own module: the test file of its name, those that import it, and the recorded answers of its package; where
-there are none of the first two, those of its package. A mutant that no test fails for survives, and is printed. All of
-these tests have to pass without mutants first.
+of their own module: the test file of its name, those that import it, and the recorded answers of its package and of
+the packages around it; where there are none of the first two, those of its package. A mutant that no test fails for
+survives, and is printed. All of these tests have to pass without mutants first.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Muta
 
 @cache
 def list_tests(path: Path, tests: Path = Path("tests/unit")) -> list[Path]:
-    """List the unit tests of a module: those that bear its name, those that import it, recorded answers of its package.
+    """List the unit tests of a module: those that bear its name, those that import it, recorded answers around it.
 
     Without any of the first two, those of its package. Short files come before long ones, and tests of random examples
     last: most slips are killed early.
@@ -75,7 +75,7 @@ def list_tests(path: Path, tests: Path = Path("tests/unit")) -> list[Path]:
     importers = [test for test in sorted(tests.rglob("test_*.py")) if imported.search(_read(test))]
     mirrors = [test for test in (folder / f"test_{name}.py",) if test.exists()]
     others = importers if mirrors or importers else _list_package_tests(folder)
-    recorded = sorted(folder.glob("test_recorded_*.py"))
+    recorded = [test for package in (folder, *folder.parents) for test in package.glob("test_recorded_*.py")]
     return list(dict.fromkeys([*mirrors, *sorted({*others, *recorded}, key=_estimate_time)]))
 
 

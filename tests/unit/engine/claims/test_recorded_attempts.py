@@ -5,4 +5,4 @@ from tests.conformance.shares import choose_every, list_wrong
 
 
 def test_a_share_of_the_attempts_is_judged_as_kube_scheduler_judges() -> None:
-    assert list_wrong(KUBE, choose_every(12), "kube DRA", "kube DRA, gated") == []
+    assert list_wrong(KUBE, choose_every(6), "kube DRA", "kube DRA, gated") == []
