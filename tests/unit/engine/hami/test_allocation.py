@@ -9,8 +9,9 @@ import pytest
 from engine.fit import manifests
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.events.attempt import Identity
-from engine.hami.allocation import list_allocations
+from engine.hami.allocation import AllocationError, MigAllocation, decode_mig, list_allocations
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
+from engine.hami.mig import Placement
 from ingest.readers.kube import KubeEvents
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import SimulatedCluster
@@ -141,3 +142,57 @@ def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself
     ours = ours | {"spec": ours["spec"] | {"nodeName": "node1"}}
     observer.on_pod(ours)
     assert events == []
+
+
+AN_INSTANCE = '"gpuUUID":"GPU-1","profile":"2g.10gb","placement":{"start":4,"size":2}'
+ITS_RUNTIME = '"migUUID":"MIG-1","gpuInstanceID":3,"computeInstanceID":0'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ()),
+        ("null", ()),
+        # As Go's decoder: what is absent or null is zero.
+        (f"[{{{AN_INSTANCE}}}]", (MigAllocation(0, 0, "GPU-1", "2g.10gb", Placement(4, 2)),)),
+        (
+            '[{"containerIndex":null,"DEVICEINDEX":2,"gpuUUID":"GPU-1","profile":"7g.40gb","placement":{"size":8}}]',
+            (MigAllocation(0, 2, "GPU-1", "7g.40gb", Placement(0, 8)),),
+        ),
+        (
+            f'[{{"containerIndex":1,"deviceIndex":0,{AN_INSTANCE},{ITS_RUNTIME}}}]',
+            (MigAllocation(1, 0, "GPU-1", "2g.10gb", Placement(4, 2), "MIG-1", 3, 0),),
+        ),
+    ],
+)
+def test_mig_instances_are_read_with_gos_zero_values(text: str, expected: tuple[MigAllocation, ...]) -> None:
+    assert decode_mig(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "is not JSON"),
+        ("{}", "is not a JSON array"),
+        ("[3]", "entry 0 is not a JSON object"),
+        (f"[{{{AN_INSTANCE}}}, {{{AN_INSTANCE}}}]", "names one device of one container twice"),
+        ('[{"gpuUUID":"GPU-1","profile":"p"}]', "entry 0 is incomplete"),
+        (f'[{{{AN_INSTANCE},"migUUID":"MIG-1"}}]', "entry 0 has some of migUUID, gpuInstanceID, computeInstanceID"),
+        (f'[{{{AN_INSTANCE},"gpuInstanceID":0}}]', "entry 0 has some of migUUID, gpuInstanceID, computeInstanceID"),
+        (f'[{{{AN_INSTANCE},"deviceIndex":true}}]', "field deviceindex is True"),
+        (f'[{{{AN_INSTANCE},"deviceIndex":-1}}]', "field deviceindex is -1"),
+        (f'[{{{AN_INSTANCE},"deviceIndex":{2**63}}}]', f"field deviceindex is {2**63}"),
+        ('[{"gpuUUID":7}]', "field gpuuuid is 7, write a string"),
+    ],
+)
+def test_a_damaged_list_of_mig_instances_names_its_entry(text: str, problem: str) -> None:
+    with pytest.raises(AllocationError, match=problem):
+        decode_mig(text)
+
+
+def test_an_index_may_have_63_bits_and_a_slice_32() -> None:
+    span = f'"placement":{{"start":{2**32 - 1},"size":{2**32 - 1}}}'
+    (row,) = decode_mig(f'[{{"deviceIndex":{2**63 - 1},"gpuUUID":"G","profile":"p",{span}}}]')
+    assert (row.device, row.placement) == (2**63 - 1, Placement(2**32 - 1, 2**32 - 1))
+    with pytest.raises(AllocationError, match="field start"):
+        decode_mig(f'[{{"gpuUUID":"G","profile":"p","placement":{{"start":{2**32},"size":1}}}}]')

@@ -47,3 +47,15 @@ def test_spans_that_only_touch_do_not_overlap() -> None:
     assert not Placement(4, 4).overlaps(Placement(0, 4))
     assert Placement(0, 4).overlaps(Placement(3, 1))
     assert Placement(3, 1).overlaps(Placement(0, 4))
+
+
+def test_of_profiles_with_equal_memory_the_one_of_fewer_slices_is_tried_first() -> None:
+    wide, narrow = (MigProfile(f"{slices}g.20gb", 20096, 14, slices, (Placement(0, 2),)) for slices in (2, 1))
+    choice = choose_instance((wide, narrow), 20000, ())
+    assert choice is not None
+    assert choice.profile is narrow
+
+
+def test_fields_that_a_device_plugin_left_out_are_zero() -> None:
+    assert Placement() == (0, 0)
+    assert MigProfile() == ("", 0, 0, 0, ())

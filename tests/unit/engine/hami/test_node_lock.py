@@ -52,3 +52,52 @@ def test_a_lock_that_was_written_is_ours(namespace: str, name: str, since: datet
     assert node_lock.choose_step(value, ("other", name), moment + timedelta(seconds=302), TIMEOUT) is Step.TAKE
     assert node_lock.is_ours_to_release(value, (namespace, name))
     assert not node_lock.is_ours_to_release(value, ("other", name))
+
+
+HELD = "2026-11-21T12:00:00Z,ns,pod"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds", "step"),
+    [
+        (None, 0, Step.TAKE),
+        # Valid up to and including the timeout; then anybody may take it, its owner too.
+        (HELD, 300, Step.KEEP),
+        (HELD, 301, Step.TAKE),
+        (HELD.replace("pod", "other"), 300, Step.CHECK_OWNER),
+        (HELD.replace("pod", "other"), 301, Step.TAKE),
+        # The old form names nobody.
+        ("2026-11-21T12:00:00Z", 300, Step.CONTENDED),
+    ],
+)
+def test_a_lock_holds_until_the_timeout_has_passed(value: str | None, seconds: int, step: Step) -> None:
+    assert node_lock.choose_step(value, ("ns", "pod"), NOON + timedelta(seconds=seconds), TIMEOUT) is step
+
+
+@pytest.mark.parametrize(
+    ("value", "is_ours"),
+    [(None, False), (HELD, True), (HELD.replace("ns", "other"), False), ("2026-11-21T12:00:00Z", True), ("?", True)],
+)
+def test_a_lock_without_an_owner_may_be_removed_by_anybody(value: str | None, is_ours: bool) -> None:
+    assert node_lock.is_ours_to_release(value, ("ns", "pod")) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("error", "node"),
+    [
+        ("node node1 has been locked within 5 minutes", "node1"),
+        ("node node1 has been locked within 5m0s", "node1"),
+        (node_lock.describe_contention("node1", TIMEOUT), "node1"),
+        (node_lock.describe_wait("node2", TIMEOUT), "node2"),
+        ("timed out after 1m0s waiting for node node2 to be unlocked", "node2"),
+        ('pods "p" not found', ""),
+    ],
+)
+def test_the_locked_node_is_read_from_every_spelling_of_the_error(error: str, node: str) -> None:
+    assert node_lock.find_locked_node(error) == node
+    assert node_lock.is_contention(error) is bool(node)
+
+
+def test_the_reason_alone_is_contention_without_a_node() -> None:
+    assert node_lock.is_contention(f"bind failed: {node_lock.CONTENTION}")
+    assert node_lock.find_locked_node(node_lock.CONTENTION) == ""
