@@ -14,6 +14,7 @@ backlog, away, takeover  catching up, also when OpenSearch was away; partitions 
 overrides                the worker without each override of Faust's internals
 steady                   the delay at a steady rate
 histories                memory of the pods that a worker knows
+indices                  requests about thirty days over an index a day, a month and everything
 footprint                memory and CPU of each process of a small cluster, separately and as one process
 api, pending, watch      the API: a pod from memory, lists of waiting pods, a thousand watchers
 page                     the page of a pod of 5,000 nodes: server, bytes, first paint

@@ -21,6 +21,7 @@ from dev.bench.filter import measure_filter_call, measure_pod_update
 from dev.bench.filter_callers import measure_filter_callers
 from dev.bench.footprint import measure_footprint
 from dev.bench.histories import measure_histories
+from dev.bench.indices import measure_indices
 from dev.bench.judging import measure_judging
 from dev.bench.overrides import measure_overrides
 from dev.bench.page import measure_page
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "index-away": measure_index_away,
     "takeover": measure_takeover,
     "histories": measure_histories,
+    "indices": measure_indices,
     "api": api.measure_api,
     "plans": measure_plans,
     "pending": measure_pending,

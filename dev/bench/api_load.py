@@ -76,7 +76,7 @@ def measure_api_load(seconds: float = 60) -> Result:
         processes.wait_ready("api", f"{url}/readyz")
         body = httpx.get(f"{url}{build_schedulerlog_path('llm/cached-0')}").raise_for_status().content
         start_bare(processes, ports["bare"], body)
-        kinds = _list_kinds()
+        kinds = list_kinds()
         asyncio.run(read_mixed(url, kinds, READERS, min(seconds, WARM_UP_SECONDS)))
         bare_url = f"http://127.0.0.1:{ports['bare']}"
         bare = asyncio.run(read_mixed(bare_url, {"bare": kinds["cached"]}, READERS, min(seconds, 10)))
@@ -119,7 +119,7 @@ def measure_api_load(seconds: float = 60) -> Result:
     )
 
 
-def _list_kinds() -> Mapping[str, Kind]:
+def list_kinds() -> Mapping[str, Kind]:
     """List the kinds of requests in the mixture of the review."""
     return {
         "cached": Kind(0.66, lambda chance: build_schedulerlog_path(f"llm/cached-{chance.randrange(CACHED)}")),
@@ -145,24 +145,24 @@ def _build_attempts(now: datetime) -> tuple[list[AttemptSummarized], list[Docume
     """Build the attempts for the memory, and the documents of all attempts."""
     model = summarize_attempt(cluster.encode_attempt(cluster.build_columns(NODES), 0))
     chance = random.Random(READERS)
-    cached = [_build_attempt(model, f"cached-{number}", now - timedelta(seconds=number)) for number in range(CACHED)]
+    cached = [build_attempt(model, f"cached-{number}", now - timedelta(seconds=number)) for number in range(CACHED)]
     stored = [
-        _build_attempt(model, f"stored-{number}", now - timedelta(days=number % DAYS, seconds=chance.randrange(3_600)))
+        build_attempt(model, f"stored-{number}", now - timedelta(days=number % DAYS, seconds=chance.randrange(3_600)))
         for number in range(STORED)
     ]
     tried = [attempt for number in range(TRIED) for attempt in _iterate_history(model, f"tried-{number}", now)]
-    return cached, list(map(_build_document, (*cached, *stored, *tried)))
+    return cached, list(map(build_document, (*cached, *stored, *tried)))
 
 
 def _iterate_history(model: AttemptSummarized, pod: str, now: datetime) -> Iterator[AttemptSummarized]:
     step = timedelta(days=DAYS) / TRIES
     for number in range(TRIES):
-        first = _build_attempt(model, pod, now - step * (number - number % IN_EPISODE))
+        first = build_attempt(model, pod, now - step * (number - number % IN_EPISODE))
         episode = {"episode": first.attempt_id, "episode_started_at": first.started_at}
-        yield _build_attempt(model, pod, now - step * number).model_copy(update=episode)
+        yield build_attempt(model, pod, now - step * number).model_copy(update=episode)
 
 
-def _build_attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> AttemptSummarized:
+def build_attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> AttemptSummarized:
     uid = f"uid-{pod}"
     name = derive_attempt_id(model.cluster, model.scheduler, uid, started_at)
     report = model.reports[0].model_copy(update={"attempt_id": name, "started_at": started_at, "ended_at": started_at})
@@ -176,6 +176,6 @@ def _build_attempt(model: AttemptSummarized, pod: str, started_at: datetime) -> 
     return settle(model.model_copy(update=identity | times))
 
 
-def _build_document(attempt: AttemptSummarized) -> Document:
+def build_document(attempt: AttemptSummarized) -> Document:
     source = encode_value(build_attempt_document(attempt, build_search_text(attempt)))
     return Document(ATTEMPTS.name(attempt.started_at), attempt.attempt_id, source, attempt.version)
