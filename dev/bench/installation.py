@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from dev.bench.capacity import AttemptRates, CostModel, derive_needs, read_model
+from schemas.index_family import LONGEST_MONTH
 from schemas.indices import ATTEMPTS, DEVICES, INDICES, NODE_STATES, OCCUPANCY
 
 _DAY: Final = 86_400
@@ -176,9 +177,12 @@ def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: Attem
     return sum(a_second * _DAY * (index.retention + index.longest_period).days for index, a_second in families) / 1e9
 
 
-def count_indices() -> int:
+def count_indices(*, are_days_small: bool) -> int:
     """Count the indices that are there at the end of every family's retention."""
-    return sum(1 if index.period == "all" else 1 - (-index.retention // index.longest_period) for index in INDICES)
+    periods = [LONGEST_MONTH if are_days_small else index.longest_period for index in INDICES if index.period != "all"]
+    retentions = [index.retention for index in INDICES if index.period != "all"]
+    ranged = sum(1 - (-keep // period) for keep, period in zip(retentions, periods, strict=True))
+    return ranged + sum(index.period == "all" for index in INDICES)
 
 
 def format_installations(model: CostModel, rows: Iterable[tuple[int, Layout]] = ROWS) -> str:
@@ -210,7 +214,8 @@ def _format_size(gigabytes: float) -> str:
 def main() -> None:
     """Print what whole installations need."""
     print(format_installations(read_model()))
-    print(f"\n{count_indices()} indices, without copies")
+    small, large = count_indices(are_days_small=True), count_indices(are_days_small=False)
+    print(f"\n{small} indices where days have little, else {large}, without copies")
 
 
 if __name__ == "__main__":
