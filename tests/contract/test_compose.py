@@ -1,0 +1,77 @@
+"""docker-compose.yml has the processes and the settings of the small profile of deploy/kustomize."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from cli.single_process.parts import NAMES
+
+KUSTOMIZE: Final = Path("deploy/kustomize")
+SMALL: Final = yaml.load((KUSTOMIZE / "overlays/small/kustomization.yaml").read_text(), yaml.CSafeLoader)
+SERVICES: Final[dict[str, Any]] = yaml.load(Path("docker-compose.yml").read_text(), yaml.CSafeLoader)["services"]
+OF_A_LOG: Final = {"hami-log", "kai-log"}
+"""Parts of the one process that an option asks for, in both."""
+ONLY_HERE: Final = {"scheduler", "all", "provision", "install-dashboards"}
+STORES: Final = {"kafka", "opensearch", "opensearch-dashboards"}
+
+
+def list_manifest_commands() -> set[tuple[str, ...]]:
+    """List the first two words of each process that the small profile runs, before one stands for all of them."""
+    components = [KUSTOMIZE / "overlays/small" / name for name in SMALL["components"]]
+    base = yaml.load((KUSTOMIZE / "base/kustomization.yaml").read_text(), yaml.CSafeLoader)["resources"]
+    files = [KUSTOMIZE / "base" / name for name in base]
+    files += [file for component in components for file in sorted(component.glob("*.yaml"))]
+    documents = [document for file in files for document in yaml.load_all(file.read_text(), yaml.CSafeLoader)]
+    specs = [document["spec"] for document in documents if document["kind"] in ("Deployment", "StatefulSet", "CronJob")]
+    templates = [spec.get("jobTemplate", {}).get("spec", spec)["template"] for spec in specs]
+    containers = [container for template in templates for container in template["spec"]["containers"]]
+    return {tuple(container["args"][:2]) for container in containers}
+
+
+def test_compose_has_each_process_of_the_small_profile() -> None:
+    commands = {
+        tuple(service["command"][:2])
+        for name, service in SERVICES.items()
+        if "command" in service and name not in ONLY_HERE
+    }
+    assert commands == {words for words in list_manifest_commands() if words[:2] != ("api", "certificate")}
+
+
+def test_each_part_of_the_one_process_is_a_service_of_its_own() -> None:
+    assert SERVICES.keys() - ONLY_HERE - STORES == set(NAMES) - OF_A_LOG
+    assert SERVICES["all"]["command"][0] == "all"
+
+
+def test_compose_has_the_settings_of_the_small_profile() -> None:
+    (generator,) = SMALL["configMapGenerator"]
+    settings = dict(line.split("=", 1) for line in generator["literals"])
+    assert len(settings) == 4
+    assert SERVICES["all"]["environment"].items() >= settings.items()
+    # Topics are made by a service of its own here.
+    partitions = "SCHEDULERLOG_TOPIC_PARTITIONS"
+    assert SERVICES["provision"]["environment"][partitions] == settings[partitions]
+
+
+@pytest.mark.parametrize("name", sorted(STORES - {"opensearch-dashboards"}))
+def test_the_stores_are_of_the_version_that_the_small_profile_has(name: str) -> None:
+    stores = (KUSTOMIZE / "overlays/small/stores.yaml").read_text()
+    default = SERVICES[name]["image"].partition(":-")[2].removesuffix("}")
+    assert f"image: {default}\n" in stores
+
+
+def test_dashboards_are_of_the_version_of_opensearch() -> None:
+    versions = {
+        SERVICES[name]["image"].rpartition(":")[2].removesuffix("}") for name in STORES if name.startswith("opensearch")
+    }
+    assert len(versions) == 1
+
+
+def test_only_what_reads_a_cluster_gets_its_credentials() -> None:
+    with_kubeconfig = {
+        name for name, service in SERVICES.items() if "SCHEDULERLOG_KUBECONFIG" in (service.get("environment") or {})
+    }
+    assert with_kubeconfig == {"kube-events", "events", "api", "all"}
+    mounting = {name for name, item in SERVICES.items() if any("kubeconfig" in v for v in item.get("volumes", ()))}
+    assert mounting == with_kubeconfig
