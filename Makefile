@@ -124,8 +124,8 @@ image: install  ## Build the container image, on the engine of .ci/docker-engine
 push: image  ## Push the image to a registry of yours (PREFIX=registry.example.com/gpu)
 	@.ci/image push '$(PREFIX)'
 
-overlay:  ## Write an overlay with that image into .run/overlay (PREFIX=registry.example.com/gpu OVERLAY=small)
-	@.ci/overlay '$(PREFIX)' '$(or $(OVERLAY),small)' .run/overlay
+overlay:  ## Write an overlay with that image into .run/overlay (PREFIX=registry.example.com/gpu OVERLAY=small [DIGEST=sha256:…])
+	@.ci/overlay '$(PREFIX)' '$(or $(OVERLAY),small)' .run/overlay '$(DIGEST)'
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 

@@ -193,6 +193,19 @@ def test_the_overlay_of_a_checkout_takes_its_image_from_the_registry(
     assert (again.returncode, "is there already" in again.stderr) == (1, True)
 
 
+def test_the_overlay_of_a_checkout_names_its_image_by_the_digest_of_a_push(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    digest, folder = f"sha256:{'ae79e909' * 8}", tmp_path / "overlay"
+    write = [str(KUSTOMIZE.parents[1] / ".ci/overlay"), "registry.example.com/gpu", "observe", str(folder)]
+    refused = subprocess.run([*write, "0.1.0"], check=False, capture_output=True, text=True)
+    assert (refused.returncode, "DIGEST is sha256:" in refused.stderr, folder.exists()) == (2, True, False)
+    subprocess.run([*write, digest], check=True, capture_output=True)
+    templates = list_pod_templates(build(cluster, folder))
+    images = {container["image"] for _, spec in templates for container in spec["containers"]}
+    assert images == {f"registry.example.com/gpu/schedulerlog@{digest}"}
+
+
 @pytest.mark.parametrize("component", [*OPTIONAL, "networkpolicy", "opensearch", "ism", "strimzi", "aggregated-api"])
 def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
     alone = build(cluster, combine(tmp_path / "one", KUSTOMIZE / "base", [component]))
