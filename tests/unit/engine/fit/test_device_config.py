@@ -96,6 +96,16 @@ vendors:
         ("", "file, line 1: holds 0 documents, write one"),
         ("vendors:\n  - word: Acme\n", "file, line 2: resourceCountName is missing for Acme"),
         ("hygon: {resourceCountName: nvidia.com/gpu}\nnvidia: {}\n", "nvidia.com/gpu is used by two vendors"),
+        ("nvidia: {defaultMemory: true}\n", "line 1: defaultMemory is true or false, write a whole number from 0"),
+        ("nvidia: {defaultMemory: -1}\n", "defaultMemory is the number -1, write a whole number from 0 to 2147483647"),
+        ("nvidia: {defaultMemory: 2147483648}\n", "defaultMemory is the number 2147483648, write a whole number"),
+        ("nvidia: {defaultMemory: {}}\n", "defaultMemory is a mapping, write a whole number"),
+        ("nvidia: {overwriteEnv: yes please}\n", "overwriteEnv is a text, write true or false"),
+        ("nvidia: {overwriteEnv: 1}\n", "overwriteEnv is the number 1, write true or false"),
+        ("nvidia: {gpuCorePolicy: [force]}\n", "gpuCorePolicy is a list, write a text"),
+        ("nvidia: {countStep: 0}\n", "countStep is 0, write 1 or more"),
+        ("vnpus:\n  - {commonWord: A, templates: 3}\n", "templates is the number 3, write a list"),
+        ("vnpus:\n  - {commonWord: A, templates: [{name: x}]}\n", "templates: memory is missing"),
     ],
 )
 def test_a_mistake_is_reported_with_file_and_line(text: str, written: str) -> None:
@@ -136,3 +146,19 @@ def test_every_section_of_hamis_chart_has_a_vendor() -> None:
     assert sections <= {*SINGLE, *LISTED}
     words = {vendor.word for vendor in device_config.read(CONFIGURATIONS / "chart.yaml")}
     assert {"AMD", "Biren", "Vastai", "NVIDIA", "DCU"} <= words
+
+
+@pytest.mark.parametrize(("text", "expected"), [("0", 0), ("2147483647", 2**31 - 1), ("null", None)])
+def test_an_amount_may_have_31_bits(text: str, expected: int | None) -> None:
+    if expected is None:
+        with pytest.raises(DeviceConfigError, match="defaultMemory is nothing"):
+            parse(f"nvidia: {{defaultMemory: {text}}}".encode(), "file")
+    else:
+        nvidia, *_ = parse(f"nvidia: {{defaultMemory: {text}}}".encode(), "file")
+        assert nvidia.amounts.default_memory_mib == expected
+
+
+@pytest.mark.parametrize(("text", "is_set"), [("true", True), ("'True'", True), ("false", False), ("'false'", False)])
+def test_a_flag_may_be_a_text_as_hamis_chart_writes_it(text: str, is_set: bool) -> None:
+    nvidia, *_ = parse(f"nvidia: {{overwriteEnv: {text}}}".encode(), "file")
+    assert nvidia.admission.overwrites_env is is_set
