@@ -51,7 +51,10 @@ def test_every_container_counts_by_its_limits_or_else_its_requests(
 ) -> None:
     pod = a_pod(devices, 0)
     pod["spec"] = {
-        key: [{"resources": {where: {"nvidia.com/gpu": text} for where, text in each.items()}} for each in containers]
+        key: [
+            {"resources": {where: {"nvidia.com/gpu": text} for where, text in amounts.items()}}
+            for amounts in containers
+        ]
         for key, containers in spec.items()
     }
     assert explain_overclaim(pod, (NVIDIA,)) == cause
