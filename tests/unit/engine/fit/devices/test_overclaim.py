@@ -29,6 +29,10 @@ def test_a_pod_may_hold_as_many_devices_as_it_requests(devices: str, requested: 
     assert explain_overclaim(a_pod(devices, requested), (NVIDIA,)) == cause
 
 
+def build_container(amounts: dict[str, str]) -> dict[str, Any]:
+    return {"resources": {kind: {"nvidia.com/gpu": count} for kind, count in amounts.items()}}
+
+
 ONE_DEVICE = "GPU-0,NVIDIA,100,10:;"
 BOTH = "GPU-0,NVIDIA,100,10:;GPU-1,NVIDIA,100,10:;"
 
@@ -50,13 +54,7 @@ def test_every_container_counts_by_its_limits_or_else_its_requests(
     devices: str, spec: dict[str, Any], cause: str
 ) -> None:
     pod = a_pod(devices, 0)
-    pod["spec"] = {
-        key: [
-            {"resources": {where: {"nvidia.com/gpu": text} for where, text in amounts.items()}}
-            for amounts in containers
-        ]
-        for key, containers in spec.items()
-    }
+    pod["spec"] = {key: [build_container(amounts) for amounts in containers] for key, containers in spec.items()}
     assert explain_overclaim(pod, (NVIDIA,)) == cause
 
 
