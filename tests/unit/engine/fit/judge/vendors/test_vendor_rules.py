@@ -1,6 +1,6 @@
 """Rules of single vendors, device by device: expected picks and refusals follow the steps of HAMi's own sources."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,11 +26,17 @@ def a_device(position: int, **fields: Any) -> DeviceState:
 
 
 def a_request(
-    vendor: Vendor, count: int, *, memory_mib: int = 0, cores: int = 0, is_mutex: bool = False, **texts: str
+    vendor: Vendor,
+    count: int,
+    *,
+    memory_mib: int = 0,
+    cores: int = 0,
+    is_mutex: bool = False,
+    texts: Mapping[str, str] | None = None,
 ) -> NodeRequest:
     request = DeviceRequest(count, memory_mib, 0, cores, is_mutex, numa_bind=False, collects_all=False)
     raw = VendorRequest("main", vendor=vendor.word, count=count, memory_mib=memory_mib, cores=cores)
-    return NodeRequest(vendor, request, raw, {key.replace("__", "/"): text for key, text in texts.items()}, {})
+    return NodeRequest(vendor, request, raw, texts or {}, {})
 
 
 def list_picks(fit: ReferenceFit) -> list[int]:
@@ -176,14 +182,14 @@ def test_kunlun_counts_devices_in_use_as_conflicts_of_mutex_parts() -> None:
 @pytest.mark.parametrize(
     ("texts", "picks"),
     [
-        ({"hami.io__use-xpu-uuid": "D-3, D-5"}, [3]),
-        ({"hami.io__no-use-xpu-uuid": "D-0,D-1, D-2"}, [3]),
-        ({"hami.io__use-xpu-uuid": " "}, [0]),
-        ({"hami.io__use-xpu-uuid": "D-9"}, []),
+        ({"hami.io/use-xpu-uuid": "D-3, D-5"}, [3]),
+        ({"hami.io/no-use-xpu-uuid": "D-0,D-1, D-2"}, [3]),
+        ({"hami.io/use-xpu-uuid": " "}, [0]),
+        ({"hami.io/use-xpu-uuid": "D-9"}, []),
     ],
 )
 def test_kunlun_reads_lists_of_uuids(texts: dict[str, str], picks: list[int]) -> None:
-    fit = fit_kunlun(list_eight(), a_request(XPU, 1, memory_mib=10, **texts))
+    fit = fit_kunlun(list_eight(), a_request(XPU, 1, memory_mib=10, texts=texts))
     assert list_picks(fit) == picks
     if not picks:
         assert list(list_verdicts(fit).values()) == ["CardUuidMismatch"] * 8
