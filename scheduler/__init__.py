@@ -14,7 +14,6 @@ Next to it:
 
     metrics                every metric by name
     log_fields             fields of log lines and spans about one attempt
-    malloc                 keeps freed memory for the next decision
 
 Assembly:
 

@@ -2,21 +2,42 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from typing import Final
 
 from engine.hami.vendors import Vendors
 from runtime.http.descriptors import allow_all_descriptors
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.telemetry.health import serving
 from runtime.telemetry.spans import NO_TRACING, Tracing
-from scheduler import malloc
 from scheduler.assembly import Assembly, assemble, open_binds, open_spool
 from scheduler.http import server
 from scheduler.publish.spool.spool import Spool
 from scheduler.settings import Settings
+
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3
+"""From glibc's malloc.h."""
+
+_LARGEST_COLUMN: Final = 32 * 1024 * 1024  # the most that glibc takes for the second of the two on 64 bits
+_RETAINED_BYTES: Final = 64 * 1024 * 1024
+
+
+def keep_freed() -> None:
+    """Use the memory of one decision for the next.
+
+    By default glibc returns large columns to the kernel at once and asks for them again: a fifth of the system time
+    of a filter call on 5,000 nodes. Other C libraries have no such setting; there nothing happens.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_MMAP_THRESHOLD, _LARGEST_COLUMN)
+        libc.mallopt(_TRIM_THRESHOLD, _RETAINED_BYTES)
+
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +46,7 @@ async def serve(
     settings: Settings, kafka: KafkaConnectionIfGiven, vendors: Vendors, tracing: Tracing = NO_TRACING
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
-    malloc.keep_freed()
+    keep_freed()
     allow_all_descriptors()
     with (
         contextlib.closing(server.bind(settings.listen)) as listener,

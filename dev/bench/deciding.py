@@ -21,7 +21,6 @@ from runtime.http.bodies import Bodies
 from runtime.settings.addresses import LOOPBACK, HostPort
 from runtime.settings.kafka_connection import build_kafka_connection
 from runtime.telemetry.tracing import TracingSettings, tracing
-from scheduler import malloc
 from scheduler.answering.extender_protocol import FilterRequest
 from scheduler.answering.records import Records
 from scheduler.answering.service import Scheduler
@@ -36,6 +35,7 @@ from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.observer import Observer
 from scheduler.publish.spool.spool import Spool, SpoolBatch, get_now
 from scheduler.publish.spool_writer import SpoolWriter
+from scheduler.serve import keep_freed
 from schemas.codec.trace_context import NO_TRACE, Trace
 from schemas.events import Event
 
@@ -84,7 +84,7 @@ class SilentScheduler(ChangingScheduler):
 async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
     identity = Identity("default", "bench")
     # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
-    malloc.keep_freed()
+    keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool, contextlib.ExitStack() as spans:
         event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, get_now, metrics)
