@@ -21,8 +21,14 @@ from engine.fit.judge.request.pod_request import VendorRequest
 from engine.hami.node_lock import is_contention
 from engine.hami.reason_codes import ReasonCode
 from engine.summaries.messages import list_messages
-from scheduler.hami_compat.klog.device_lines import has_several_requests, list_device_lines, to_container_key
-from scheduler.hami_compat.klog.log_line import LogLine, format_float, quote
+from scheduler.hami_compat.klog.device_lines import (
+    LogLine,
+    format_float,
+    has_several_requests,
+    list_device_lines,
+    quote,
+    to_container_key,
+)
 from schemas import events
 from schemas.events import SCHEDULER, AttemptSummarized, BindOutcome, Report
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from engine.fit.events.attempt import AttemptRef
 from engine.fit.judge.decision import Decision, Failed
 from scheduler.hami_compat.klog import lines
-from scheduler.hami_compat.klog.log_line import LogLine
+from scheduler.hami_compat.klog.device_lines import LogLine
 
 log = logging.getLogger(__name__)
 

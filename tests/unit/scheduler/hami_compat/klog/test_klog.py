@@ -13,7 +13,7 @@ from engine.fit.judge.decide import decide
 from engine.fit.judge.decision import Decision, Failed, SchedulingPolicy
 from engine.hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from scheduler.hami_compat.klog import lines
-from scheduler.hami_compat.klog.log_line import LogLine, format_float
+from scheduler.hami_compat.klog.device_lines import LogLine, format_float
 from scheduler.hami_compat.klog.writer import KlogWriter, add_headers
 from schemas.events import PodRef
 from schemas.json_types import Json
