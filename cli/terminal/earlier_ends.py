@@ -9,7 +9,7 @@ from cli.client.transport import Transport
 from cli.terminal.screen import format_count
 from cli.terminal.values import format_time, parse_time
 
-MAX_NAMES: Final = 5
+MAX_ENDED_PODS: Final = 5
 _PAGE: Final = "200"
 
 
@@ -47,7 +47,7 @@ def describe_earlier_ends(
         return [f"No pod is known to have ended on {wait.node} {span}."]
     ended.sort(key=lambda item: (-len(devices_of_pod & _list_devices(item)), item["ended_at"]))
     lines = [f"On {wait.node} {format_count(len(ended), 'pod')} ended {span}:"]
-    lines += [_describe_end(item, devices_of_pod) for item in ended[:MAX_NAMES]]
+    lines += [_describe_end(item, devices_of_pod) for item in ended[:MAX_ENDED_PODS]]
     return lines
 
 
