@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ingest.readers.kube.events import build_events
 from ingest.readers.kube.node_verdicts import PodFacts
@@ -56,6 +56,9 @@ class LineMemory:
     """By job, the number of nodes that it was offered."""
     jobs: dict[str, str] = field(default_factory=dict)
     """By pod, its job."""
+
+
+_MEMORY: Final = TypeAdapter(LineMemory)
 
 
 class LineAttempts:
@@ -137,6 +140,23 @@ class LineAttempts:
             self.counts.attempts_incomplete += 1
         else:
             self.counts.attempts_complete += 1
+
+    def list_unfinished(self) -> set[str]:
+        """List the attempts that have not ended, by name."""
+        return {f"{pod} {attempt.started_at}" for pod, attempt in self.memory.open.items()}
+
+    def save(self) -> bytes:
+        return _MEMORY.dump_json(self.memory)
+
+    def restore(self, saved: bytes) -> None:
+        """Restore the memory that ``save`` wrote. Raises ``ValueError`` for that of another version."""
+        try:
+            memory = _MEMORY.validate_json(saved)
+        except ValidationError as error:
+            raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
+        if memory.version != self.memory.version:
+            raise ValueError(f"the saved state has version {memory.version}, this program reads {self.memory.version}")
+        self.memory = memory
 
     def take(self) -> list[Event]:
         """Take the events that were finished since the last call."""

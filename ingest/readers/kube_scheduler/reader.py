@@ -8,13 +8,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from engine.diagnosis.logged_facts import EarlierAttempts, UnfinishedAttempt
 from engine.hami.node_lock import find_locked_node
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
-from ingest.readers.kube.line_attempts import LineAttempts, LineMemory, split_pod
+from ingest.readers.kube.line_attempts import LineAttempts, split_pod
 from ingest.readers.kube.scheduling_events import BIND_REJECTED, EventKind, SchedulingEvent
 from ingest.readers.kube_scheduler.grammar import LineKind, find_line_pattern, is_from_its_files
 from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
@@ -29,8 +27,6 @@ NO_NODES: Final = "no nodes available to schedule pods"
 """kube-scheduler's words for an empty cluster, which its log says in another way."""
 
 _PHASES: Final = ("Reserve", "Permit", "PreBind", "Bind")
-
-_MEMORY: Final = TypeAdapter(LineMemory)
 
 
 class KubeSchedulerLog:
@@ -127,20 +123,13 @@ class KubeSchedulerLog:
         return self._attempts.take()
 
     def list_unfinished(self) -> set[str]:
-        """List the attempts that have not ended, by name."""
-        return {f"{pod} {attempt.started_at}" for pod, attempt in self._attempts.memory.open.items()}
+        return self._attempts.list_unfinished()
 
     def save(self) -> bytes:
-        return _MEMORY.dump_json(self._attempts.memory)
+        return self._attempts.save()
 
     def restore(self, saved: bytes) -> None:
-        try:
-            memory = _MEMORY.validate_json(saved)
-        except ValidationError as error:
-            raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
-        if memory.version != VERSION:
-            raise ValueError(f"the saved state has version {memory.version}, this program reads {VERSION}")
-        self._attempts.memory = memory
+        self._attempts.restore(saved)
 
 
 def _derive_phase(line: bytes) -> str:

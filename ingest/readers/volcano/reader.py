@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
-from ingest.readers.kube.line_attempts import LineAttempts, LineMemory, OpenTry, split_pod
+from ingest.readers.kube.line_attempts import LineAttempts, OpenTry, split_pod
 from ingest.readers.kube.scheduling_events import EventKind, SchedulingEvent
 from ingest.readers.volcano.grammar import FILES, OWN_WORDS
 from ingest.reading.protocol import EVENT, NOISE, Counts
@@ -30,7 +28,6 @@ MAX_NODES: Final = 50_000
 GANG_NOT_READY: Final = "pod group is not ready"
 """Volcano's words for a gang of which too few tasks found a node."""
 
-_MEMORY: Final = TypeAdapter(LineMemory)
 _REFUSED: Final = re.compile(
     rb"[Pp]redicates? failed:? (?:for )?task <?([^\s<>/]{1,253}/[^\s<>]{1,253}?)>? on node <?([^\s<>]{1,253}?)>?"
     rb"(?:: task \S{1,507} on node \S{1,253})? fit failed: (.{1,4000})$",
@@ -166,20 +163,13 @@ class VolcanoLog:
         return self._attempts.take()
 
     def list_unfinished(self) -> set[str]:
-        """List the attempts that have not ended, by name."""
-        return {f"{pod} {attempt.started_at}" for pod, attempt in self._attempts.memory.open.items()}
+        return self._attempts.list_unfinished()
 
     def save(self) -> bytes:
-        return _MEMORY.dump_json(self._attempts.memory)
+        return self._attempts.save()
 
     def restore(self, saved: bytes) -> None:
-        try:
-            memory = _MEMORY.validate_json(saved)
-        except ValidationError as error:
-            raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
-        if memory.version != VERSION:
-            raise ValueError(f"the saved state has version {memory.version}, this program reads {VERSION}")
-        self._attempts.memory = memory
+        self._attempts.restore(saved)
 
 
 def _describe_end(attempt: OpenTry | None) -> str:
