@@ -162,3 +162,9 @@ def test_an_amount_may_have_31_bits(text: str, expected: int | None) -> None:
 def test_a_flag_may_be_a_text_as_hamis_chart_writes_it(text: str, is_set: bool) -> None:
     nvidia, *_ = parse(f"nvidia: {{overwriteEnv: {text}}}".encode(), "file")
     assert nvidia.admission.overwrites_env is is_set
+
+
+@pytest.mark.parametrize(("line", "is_soft"), [("", False), ("  hamiVnpuCore: true\n", True)])
+def test_the_switch_of_all_ascend_chips_may_be_absent(line: str, is_soft: bool) -> None:
+    *_, ascend = parse(f"vnpus:\n{line}  configs:\n    - {{commonWord: Ascend310P}}\n".encode(), "file")
+    assert (ascend.word, ascend.chip.soft_split) == ("Ascend310P", is_soft)

@@ -139,6 +139,12 @@ def test_without_its_end_an_attempt_is_pending_and_says_what_is_missing() -> Non
     assert summary.missing == "the end of the attempt is missing (1 device record and 1 node record came)"
 
 
+def test_before_the_end_arrives_the_requests_are_those_of_the_records() -> None:
+    events = an_attempt(REFUSING)
+    (judged,) = (event for event in events if isinstance(event, DevicesJudged))
+    assert summarize(without(events, AttemptConcluded)).requests == [judged.request]
+
+
 def test_a_missing_record_is_named_by_its_part() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=2)
     summary = summarize([event for event in events if event.id != build_common()["attempt_id"] + "/devices/1"])
