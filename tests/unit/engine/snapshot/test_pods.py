@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.snapshot.pods import ANY_ADDRESS, HostPortBinding
+from engine.snapshot.pods import ANY_ADDRESS, HostPortBinding, has_ended
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,18 @@ def test_ports_conflict_by_protocol_number_and_address(other: tuple[str, str, in
     port, second = HostPortBinding("10.0.0.1", "TCP", 80), HostPortBinding(*other)
     assert port.is_conflicting(second) is is_conflicting
     assert second.is_conflicting(port) is is_conflicting
+
+
+@pytest.mark.parametrize(
+    ("status", "is_ended"),
+    [
+        ({"phase": "Succeeded"}, True),
+        ({"phase": "Failed"}, True),
+        ({"phase": "Running"}, False),
+        ({"phase": "Pending"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_pods_that_succeeded_or_failed_have_ended(status: dict[str, str] | None, is_ended: bool) -> None:
+    assert has_ended({"status": status}) is is_ended
