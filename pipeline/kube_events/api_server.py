@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.kube_events.event_object import make_event, make_patch, parse_event
-from pipeline.kube_events.event_series import EventSeries, PublishedEvent
+from pipeline.kube_events.event_series import AttemptCounts, EventSeries, PublishedEvent
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.object_fields import MANAGED_BY, MANAGER
 from runtime.kubernetes.resources import EVENTS, PODS, Key
@@ -80,15 +80,16 @@ async def count_in_event(
     event = events.get(namespace, name)
     # The event is compared again after each conflict: the other process may have counted some of these messages.
     for _ in range(_MAX_TRIES):
-        list_uncounted = event.list_uncounted(messages) if event else list(messages)
-        if not list_uncounted:
+        counts = event.read_counts() if event else AttemptCounts()
+        uncounted = counts.list_uncounted(messages)
+        if not uncounted:
             return 0
         try:
             if event is None:
-                body = make_event(name, list_uncounted, namespaces)
+                body = make_event(name, uncounted, namespaces)
                 written = await api.create(EVENTS.build_collection_path(namespace), body)
             else:
-                change = make_patch(event, list_uncounted)
+                change = make_patch(event, counts, uncounted)
                 written = await api.patch(EVENTS.build_object_path(Key(namespace, name)), change)
         except KubeApiError as error:
             # A conflict: another process has written it. Missing: the API server has dropped it, so it begins again.
@@ -97,7 +98,7 @@ async def count_in_event(
             event = await _read(api, events, namespace, name)
             continue
         events.put(namespace, parse_event(written))
-        return len(list_uncounted)
+        return len(uncounted)
     raise KubeApiError(
         409, f"event {namespace}/{name} was changed by others at each of {_MAX_TRIES} tries to write it; it is retried"
     )

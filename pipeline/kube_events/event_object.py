@@ -67,10 +67,13 @@ def _make_series(count: int, latest_at: datetime) -> dict[str, Any]:
     return {"series": {"count": count, "lastObservedTime": format_rfc3339(latest_at)}}
 
 
-def make_patch(event: PublishedEvent, messages: Sequence[PodMessage]) -> dict[str, Any]:
-    """Make the patch that counts ``messages`` too. It conflicts if the event has changed since it was read."""
+def make_patch(event: PublishedEvent, counts: AttemptCounts, messages: Sequence[PodMessage]) -> dict[str, Any]:
+    """Make the patch that counts ``messages`` too. It conflicts if the event has changed since it was read.
+
+    ``counts``: the attempts that the event counts.
+    """
     count = event.count + len({message.attempt_id for message in messages})
-    counted = event.counted.with_more(messages).write()
+    counted = counts.with_more(messages).write()
     # With the resourceVersion the API server refuses the patch (409) if another process has written the event since.
     metadata = {"resourceVersion": event.version, "annotations": {COUNTED: counted}}
     latest_at = max([event.latest_at, *(message.reported_at for message in messages)])

@@ -59,6 +59,9 @@ class AttemptCounts:
         reported = count_microseconds(message.reported_at)
         return reported <= self.floor or (reported, message.attempt_id[:_ID_LENGTH]) in self.latest
 
+    def list_uncounted(self, messages: Iterable[PodMessage]) -> list[PodMessage]:
+        return [message for message in messages if not self.has(message)]
+
     def with_more(self, messages: Iterable[PodMessage]) -> Self:
         more = {(count_microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
         attempts = sorted({*self.latest, *more})
@@ -101,13 +104,9 @@ class PublishedEvent:
     version: str
     """Its resourceVersion."""
 
-    @property
-    def counted(self) -> AttemptCounts:
+    def read_counts(self) -> AttemptCounts:
+        """Read the attempts behind the count."""
         return AttemptCounts.read(self.annotation)
-
-    def list_uncounted(self, messages: Iterable[PodMessage]) -> list[PodMessage]:
-        counted = self.counted
-        return [message for message in messages if not counted.has(message)]
 
 
 class EventSeries:

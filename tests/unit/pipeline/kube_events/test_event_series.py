@@ -31,13 +31,13 @@ class EventStore:
             series.put("ml", parse_event(event))
         for (_, name), assigned in series.assign(messages).items():
             published = series.get("ml", name)
-            fresh = published.list_uncounted(assigned) if published else assigned
+            fresh = published.read_counts().list_uncounted(assigned) if published else assigned
             if not fresh:
                 continue
             if published is None:
                 self.events[name] = make_event(name, fresh, KnownNamespaces())
             else:
-                change = make_patch(published, fresh)
+                change = make_patch(published, published.read_counts(), fresh)
                 self.events[name]["series"] = change["series"]
                 self.events[name]["metadata"]["annotations"] = change["metadata"]["annotations"]
             self.events[name]["metadata"]["resourceVersion"] = "1"
