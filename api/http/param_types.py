@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 
 from api.http.pagination import MAX_CHARACTERS
+from page.views.translations import STATUS_WORDS
 from runtime.settings.names import find_label_problem, find_subdomain_problem
 from schemas.codec.records import format_rfc3339
 
@@ -46,8 +47,7 @@ def _check_object_name(name: str) -> str:
     return name
 
 
-_OUTCOMES: Final = {"placed": "succeeded", "refused": "failed", "undecided": "pending"}
-"""The words of page and terminal for the outcomes of attempts."""
+_OUTCOMES: Final = {word: status for status, word in STATUS_WORDS.items()}
 OUTCOME_WORDS: Final = "`placed`, `refused` and `undecided`, as page and terminal have it, mean the same."
 
 

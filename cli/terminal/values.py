@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from page.views.translations import STATUS_WORDS
+
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
-STATUS_WORDS: Final = {"succeeded": "placed", "failed": "refused", "pending": "undecided"}
-"""The page's texts have the same; a test compares them."""
 _SINCE: Final = re.compile(r"(\d{1,6})([dhm])")
 _STATUSES: Final = {word: status for status, word in STATUS_WORDS.items()}
 

@@ -1,4 +1,4 @@
-"""Constraints, meanings of error codes and gaps of a source, in English and Chinese, from the TOML files next to it."""
+"""Words for outcomes, constraints, meanings of error codes and gaps of a source, most from the TOML files here."""
 
 import tomllib
 from collections.abc import Sequence
@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+
+STATUS_WORDS: Final = {"succeeded": "placed", "failed": "refused", "pending": "undecided"}
+"""Words of people for the outcomes of attempts, by the API's; the page's texts have the same, as a test shows."""
 
 
 @cache

@@ -2,8 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.terminal.values import STATUS_WORDS, format_age, format_duration, format_time, to_status, to_status_word
+from cli.terminal.values import format_age, format_duration, format_time, to_status, to_status_word
 from page.texts import get_text
+from page.views.translations import STATUS_WORDS
 
 # As kubectl's HumanDuration writes them, shortened to two units.
 DURATIONS = {
